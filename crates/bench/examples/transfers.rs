@@ -19,7 +19,7 @@ use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::transfers::post;
 use tally_service::secret::Secret;
 use tally_service::{Keys, Progress, Settings, Tally, clock};
-use tally_store::{Changes, LedgerChanges, Plan, Store, sqlite};
+use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet, sqlite};
 use tally_testkit::Rng;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -71,10 +71,11 @@ fn fill(store: &dyn Store, wallets: u64) -> Result<(), Failed> {
             let wallet = Wallet { balance: 1 << 50, ..Wallet::default() };
             (WalletKey { member: member(*number), currency }, wallet)
         };
-        let ledger = LedgerChanges { wallets: some.iter().map(row).collect(), ..LedgerChanges::default() };
-        store.run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })?;
+        let ledger = LedgerWriteSet { wallets: some.iter().map(row).collect(), ..LedgerWriteSet::default() };
+        store
+            .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })?;
     }
-    Ok(store.settle()?)
+    Ok(store.checkpoint()?)
 }
 
 /// Two different ones.

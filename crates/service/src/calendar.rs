@@ -77,7 +77,7 @@ impl Calendar {
         let local = self.local(at);
         // Years of four digits: no schedule has others.
         let year = u16::try_from(local.year()).unwrap_or(0);
-        let of = |part: i8| u8::try_from(part).unwrap_or(0);
+        let of = |window: i8| u8::try_from(window).unwrap_or(0);
         let (hour, minute) = (of(local.hour()), of(local.minute()));
         Minute { year, month: of(local.month()), day: of(local.day()), hour, minute }
     }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        for (schedule, zone, part) in [
+        for (schedule, zone, window) in [
             ("0 0 * *", "UTC", "five-field"),
             ("0 0 0 * * 1", "UTC", "five-field"),
             ("61 0 * * *", "UTC", "five-field"),
@@ -278,7 +278,7 @@ mod tests {
             (" 0 0 * * 1", "UTC", "five-field"),
         ] {
             let error = Calendar::parse(schedule, zone).unwrap_err();
-            assert!(error.why.contains(part), "{schedule} {zone}: {error:?}");
+            assert!(error.why.contains(window), "{schedule} {zone}: {error:?}");
         }
     }
 

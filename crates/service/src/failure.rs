@@ -3,7 +3,7 @@
 use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Rejection;
-use tally_store::{DamagedRow, PartKey, StoreError};
+use tally_store::{CorruptRow, StoreError, WindowKey};
 use tokio::runtime::Handle;
 
 /// A request without a result.
@@ -34,7 +34,7 @@ pub enum Fault {
     Contention(String),
     /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
     #[error("{shard} of the store is away: {why}")]
-    ShardAway {
+    ShardUnavailable {
         /// The number of the shard, from 1.
         shard: String,
         /// The cause.
@@ -42,7 +42,7 @@ pub enum Fault {
     },
     /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
     #[error("rows of a period that was forgotten are still being deleted")]
-    Purging(Vec<PartKey>),
+    Purging(Vec<WindowKey>),
     /// A period with prizes is over and not closed yet, because the clock is in doubt or another server closes it: nothing
     /// was done, try again later.
     #[error("a period with prizes is over and not closed yet, and its prizes come first")]
@@ -61,7 +61,7 @@ pub enum Fault {
     OutcomeUnknown(String),
     /// A row that the request needs cannot be what was stored: nothing was done; others' requests are done.
     #[error("damaged: {0}")]
-    Damaged(Box<DamagedRow>),
+    Damaged(Box<CorruptRow>),
     /// A bug or a corrupt file: nothing the caller can do.
     #[error("{0}")]
     Broken(String),
@@ -69,7 +69,7 @@ pub enum Fault {
 
 impl Failure {
     /// The fault of a request that is done in part: one that says that nothing was done would be wrong.
-    pub(crate) fn after_a_part(self) -> Self {
+    pub(crate) fn after_a_window(self) -> Self {
         match self {
             Self::Fault(fault @ (Fault::OutcomeUnknown(_) | Fault::Damaged(_) | Fault::Broken(_))) => {
                 Self::Fault(fault)
@@ -92,11 +92,11 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(why) => Self::Contention(why),
-            StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
-            StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
-            StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Unavailable(why) | StoreError::Locked(why) => Self::StoreAway(why),
+            StoreError::ShardUnavailable { shard, why, .. } => Self::ShardUnavailable { shard, why },
+            StoreError::InDoubt { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
-            StoreError::Damaged(row) => Self::Damaged(row),
+            StoreError::CorruptRow(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
@@ -135,12 +135,12 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     use tally_lanes::Failure;
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
-        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        StoreError::Row(_) | StoreError::CorruptRow(_) => Failure::Row(error.into()),
+        StoreError::InDoubt { .. } => Failure::Unknown(error.into()),
         // What others of the batch concern may be there.
-        StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
-        StoreError::Away(_)
+        StoreError::ShardUnavailable { alone: false, .. } => Failure::Row(error.into()),
+        StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
+        StoreError::Unavailable(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)
         | StoreError::Locked(_)

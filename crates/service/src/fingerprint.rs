@@ -99,11 +99,11 @@ impl Fingerprints {
         self.digest(&[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)])
     }
 
-    fn digest(&self, parts: &[&[u8]]) -> Fingerprint {
+    fn digest(&self, windows: &[&[u8]]) -> Fingerprint {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        for window in windows {
+            hasher.update(&(window.len() as u64).to_le_bytes());
+            hasher.update(window);
         }
         let digest = hasher.finalize();
         Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))

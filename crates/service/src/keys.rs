@@ -18,7 +18,7 @@ use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Permission, Role, may, member_may};
 use tally_rules::{Micros, Rejection};
-use tally_store::{Changes, DamagedRow, KeyChange, Plan, ShardSet, Store};
+use tally_store::{CorruptRow, KeyChange, ReadSet, ShardSet, Store, WriteSet};
 
 pub use tally_store::KeyRow;
 
@@ -165,11 +165,11 @@ impl Keys {
     }
 
     /// Stored keys that cannot be read.
-    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
-        let is_key = |row: &DamagedRow| matches!(row.table, "keys" | "api_keys");
-        match self.store.damaged_count() {
+    pub fn damaged_rows(&self) -> Vec<CorruptRow> {
+        let is_key = |row: &CorruptRow| matches!(row.table, "keys" | "api_keys");
+        match self.store.corrupt_row_count() {
             0 => Vec::new(),
-            _ => self.store.damaged().into_iter().filter(is_key).collect(),
+            _ => self.store.corrupt_rows().into_iter().filter(is_key).collect(),
         }
     }
 
@@ -243,10 +243,10 @@ impl Keys {
         &self,
         identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl Fn(&mut Changes) -> Result<Outcome, Rejection>,
+        change: impl Fn(&mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
-        let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
+        let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
         let keep_micros = self.clock.judge().keep(self.keep_micros);
         let place = (&*self.store, &self.in_doubt);
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))

@@ -56,7 +56,7 @@ impl Default for Pace {
 fn step(store: &dyn Store, clock: &Clock, keep_micros: i64, pace: &mut Pace) -> Result<usize, StoreError> {
     let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     let most = std::mem::take(pace).rows;
-    if !store.take_turn(Task::Clean, LEASE)? {
+    if !store.lease_task(Task::Clean, LEASE)? {
         return Ok(0);
     }
     let mut rows = 0;
@@ -77,8 +77,9 @@ mod tests {
     use tally_rules::Micros;
     use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
     use tally_rules::outcome::Outcome;
+    use tally_store::Transactions;
     use tally_store::sqlite::{Options, SqliteStore};
-    use tally_store::{Changes, Plan};
+    use tally_store::{ReadSet, WriteSet};
 
     #[test]
     fn many_old_requests_are_forgotten_in_few_steps() {
@@ -91,8 +92,8 @@ mod tests {
                 (key, Stored { fingerprint: Fingerprint([0; 16]), at: Micros(1), outcome: Outcome::Removed })
             };
             let requests = (first..first + 10_000).map(row).collect();
-            let changes = Changes { requests, ..Changes::default() };
-            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            let changes = WriteSet { requests, ..WriteSet::default() };
+            store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         }
         let (clock, mut pace, mut left) = (Clock::of(|| Micros(10)), Pace::default(), ROWS);
         for _ in 0..10 {

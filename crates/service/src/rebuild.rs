@@ -20,7 +20,7 @@ use std::time::Duration;
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, DamagedRow, Name, Part, Store, StoreError};
+use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -40,7 +40,7 @@ pub fn rebuild(
     let rows = store.boards()?;
     progress.begin("loading", 0);
     let boards = Boards::default();
-    for row in store.damaged().iter().filter(|row| row.table == "boards") {
+    for row in store.corrupt_rows().iter().filter(|row| row.table == "boards") {
         boards.set_damaged(&row.key);
     }
     let rebuilt = std::thread::scope(|scope| {
@@ -59,8 +59,8 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
         // Where they are corrupt the leaderboard is not loaded.
-        for part in store.parts(row.no).unwrap_or_default().iter().filter(|part| !part.closed) {
-            total += store.count_scores(row.no, part.part)?;
+        for window in store.windows(row.no).unwrap_or_default().iter().filter(|window| !window.closed) {
+            total += store.count_scores(row.no, window.window)?;
         }
     }
     Ok(total)
@@ -123,14 +123,14 @@ fn load(
     let hidden = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key, what: rejection.detail() }))
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
     let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
-    let rows = store.parts(board.no)?;
-    board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
-    let mut fill = |part: Part, order: &WindowRanking| {
-        archive::fill(store, &board, part, order, Readers::All, |step| match step {
+    let rows = store.windows(board.no)?;
+    board.periods_mut().place(&rows, |_| None, |row| board.order_of_window(row.window));
+    let mut fill = |window: Window, order: &WindowRanking| {
+        archive::fill(store, &board, window, order, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
@@ -140,7 +140,7 @@ fn load(
     };
     fill(ALL_TIME, &board.order)?;
     for live in board.live() {
-        fill(live.part, &live.order)?;
+        fill(live.window, &live.order)?;
     }
     if doubt.is_none() {
         scheduler::close_board(store, &board, now)?;
@@ -159,9 +159,9 @@ fn join(
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: rejection.detail() }))
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key: key.clone(), what: rejection.detail() }))
     };
-    let Some(state) = store.board(Name::No(row.no), None)? else { return Ok(None) };
+    let Some(state) = store.board(BoardRef::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;

@@ -39,7 +39,7 @@ use tally_rules::idempotency::{IdempotencyKey, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Rejection};
-use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
+use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
@@ -307,11 +307,11 @@ impl Tally {
         let time = self.clock.judge();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
         let read = move || -> Result<Option<Outcome>, Failure> {
-            let plan = Plan { requests: vec![identity.key.clone()], ..Plan::default() };
+            let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
             let mut stored = None;
             store.run(&plan, &mut |loaded| {
                 stored.clone_from(&loaded.requests[0]);
-                Changes::default()
+                WriteSet::default()
             })?;
             Ok(outcomes::replay(Some(&identity), stored.as_ref(), (now, keep_micros))?)
         };
@@ -372,10 +372,10 @@ impl Tally {
     /// See [`run_once`].
     pub(crate) fn once(
         &self,
-        plan: &Plan,
+        plan: &ReadSet,
         identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
+        change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)

@@ -326,7 +326,7 @@ impl Server {
             let left = self.gate.limits.drain_timeout.saturating_sub(started.elapsed());
             self.runtime.block_on(traces.stop(left.max(TRACES_DRAIN_MIN)));
         }
-        if let Err(error) = self.store.store.settle() {
+        if let Err(error) = self.store.store.checkpoint() {
             // Nothing is lost: the journal beside the store has it.
             tracing::warn!(%error, "fold the journal: the next start does");
         }

@@ -54,6 +54,7 @@ const RULES: &[(&str, Rule)] = &[
     (text::LENGTH, text::lengths),
     (text::HEAD, text::heads),
     (text::MARKS, text::marks),
+    (text::EXAMPLES, text::examples),
     (text::MACHINE_PATHS, text::machine_paths),
     (links::RULE, links::check),
     (map::RULE, map::check),

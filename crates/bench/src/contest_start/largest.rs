@@ -26,7 +26,7 @@ use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{holds, transfers};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{Failure, Tally};
-use tally_store::{Changes, LedgerChanges, Plan};
+use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
 use tokio::runtime::Runtime;
 
 /// Of the contest, behind those of the scenario.
@@ -137,9 +137,9 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
     let key = |number: &u64| WalletKey { member: member(members, *number), currency: won() };
     for some in numbers.chunks(TOGETHER) {
         let wallets = some.iter().map(|number| (key(number), Wallet::default())).collect();
-        let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
-        let change = |_: &_| Changes { ledger: ledger.clone(), ..Changes::default() };
-        ours.store.run(&Plan::default(), &mut { change }).during("make wallets")?;
+        let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
+        let change = |_: &_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() };
+        ours.store.run(&ReadSet::default(), &mut { change }).during("make wallets")?;
         let deposit = |number: &u64| {
             (movement(TransferKind::Deposit { to: member(members, *number) }, 1_000_000), false)
         };

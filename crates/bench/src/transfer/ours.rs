@@ -20,7 +20,7 @@ use tally_rules::{Micros, ledger};
 use tally_service::ledger::transfers::{NewTransfer, post, post_all};
 use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
-use tally_store::{Changes, LedgerChanges, Plan, Store};
+use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tokio::runtime::Runtime;
 
 /// Movements of one request while filling, and requests at a time.
@@ -51,9 +51,11 @@ impl Ours {
         for some in numbers.chunks(5_000) {
             let key = |&number| WalletKey { member: member(number), currency };
             let wallets = some.iter().map(|number| (key(number), Wallet::default())).collect();
-            let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
-            let fill = store
-                .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() });
+            let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
+            let fill = store.run(&ReadSet::default(), &mut |_| WriteSet {
+                ledger: ledger.clone(),
+                ..WriteSet::default()
+            });
             fill.during("make wallets")?;
         }
         let tally = ours::serve(&store, 1).during("start the service")?;

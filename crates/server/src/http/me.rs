@@ -34,7 +34,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
             Ok(answer::ok(&json!({"data": data})))
         }
         SignedIn::Wrong => {
-            let detail = "login and password do not belong together";
+            let detail = "invalid login or password";
             let wrong = Problem::new(401, "invalid_credentials", detail);
             Err(wrong.header("www-authenticate", "Bearer realm=\"tally\""))
         }

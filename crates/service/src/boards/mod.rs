@@ -10,14 +10,14 @@ mod room;
 use crate::contests::play::Play;
 use crate::events::live::Live;
 use crate::periods::outdated::OutdatedArchives;
-use crate::periods::{LivePart, Periods};
+use crate::periods::{LiveWindow, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
+use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
@@ -71,7 +71,7 @@ impl Drop for Changing {
 impl Board {
     /// A board without records; refused where a schedule cannot be read.
     pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &RankingBackend) -> Result<Self, Rejection> {
-        let order = ranking.of_part(row.no.0, ALL_TIME.0, &row.definition);
+        let order = ranking.of_window(row.no.0, ALL_TIME.0, &row.definition);
         let ranking = ranking.clone();
         let hidden = RwLock::new(hidden.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Rejection::InvalidDefinition)?);
@@ -138,8 +138,8 @@ impl Board {
             if !state.bans.apply(&known, &mut hidden) {
                 return Ok(false);
             }
-            let known = |part: Part| periods.live(part).cloned();
-            fresh.place(&state.parts, known, |row| self.order_of_part(row.part));
+            let known = |window: Window| periods.live(window).cloned();
+            fresh.place(&state.windows, known, |row| self.order_of_window(row.window));
             *periods = fresh;
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
             self.set_revisions(state.revisions.clone());
@@ -163,8 +163,8 @@ impl Board {
     }
 
     /// Its periods in memory.
-    pub(crate) fn live(&self) -> Vec<Arc<LivePart>> {
-        self.periods().live_parts().cloned().collect()
+    pub(crate) fn live(&self) -> Vec<Arc<LiveWindow>> {
+        self.periods().live_windows().cloned().collect()
     }
 
     /// Bytes of this process' memory that its rankings take.
@@ -184,16 +184,16 @@ impl Board {
     }
 
     /// Calls something for the ranking of each window in memory, that over all time first.
-    pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &WindowRanking)) {
+    pub(crate) fn each_order(&self, mut with: impl FnMut(Window, &WindowRanking)) {
         if self.definition.all_time {
             with(ALL_TIME, &self.order);
         }
-        self.live().iter().for_each(|live| with(live.part, &live.order));
+        self.live().iter().for_each(|live| with(live.window, &live.order));
     }
 
     /// The ranking of a window that is new to this process.
-    pub(crate) fn order_of_part(&self, part: Part) -> WindowRanking {
-        self.ranking.of_part(self.no.0, part.0, &self.definition)
+    pub(crate) fn order_of_window(&self, window: Window) -> WindowRanking {
+        self.ranking.of_window(self.no.0, window.0, &self.definition)
     }
 
     /// Removes its rankings from Redis.
@@ -228,8 +228,8 @@ impl Board {
     }
 
     /// Whether the archive of a closed period lacks a change that may be acknowledged.
-    pub(crate) fn is_behind(&self, part: Part) -> bool {
-        self.stale.is_behind() && self.periods().closed(part).is_some_and(|row| row.stale)
+    pub(crate) fn is_behind(&self, window: Window) -> bool {
+        self.stale.is_behind() && self.periods().closed(window).is_some_and(|row| row.stale)
     }
 
     /// The definition with its present periods.

@@ -24,7 +24,9 @@ use tally_rules::idempotency::{IdempotencyKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
+use tally_store::{
+    BoardChange, BoardNo, BoardRef, BoardRow, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet,
+};
 
 /// How often prizes are stored before a change: a period may end between the two.
 const TRIES: u32 = 3;
@@ -43,23 +45,21 @@ pub struct Put {
 /// Creates a leaderboard, finds that it is there as requested, or changes its periods. Blocks on the store and the lane.
 pub fn put(
     tally: &Tally,
-    id: &BoardId,
-    spec: &BoardSpec,
+    id: &BoardId, spec: &BoardSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, spec, identity));
-        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
-        purge = purge.of(&*tally.store, parts)?;
+        purge = purge.of(&*tally.store, windows)?;
     }
 }
 
 fn put_once(
     tally: &Tally,
-    id: &BoardId,
-    spec: &BoardSpec,
+    id: &BoardId, spec: &BoardSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
@@ -155,7 +155,7 @@ fn create(
     // One that no request sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
-    plan.alone = true;
+    plan.exclusive = true;
     if let Some(unseen) = &unseen {
         plan.boards.push(unseen.no);
         // Every database is locked: a first score may be on its way to any.
@@ -238,7 +238,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     }
     for board in unlisted.into_values() {
         // One that cannot be read is not listed, and stays.
-        if tally.store.board(Name::No(board.no), None)?.is_none() && tally.boards.has(&board) {
+        if tally.store.board(BoardRef::No(board.no), None)?.is_none() && tally.boards.has(&board) {
             set(tally, &board.id, None);
         }
     }
@@ -301,13 +301,13 @@ fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
-fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> Plan {
-    Plan {
+fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> ReadSet {
+    ReadSet {
         board_names: vec![id.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
         // Of no player.
         shards: ShardSet::of(0),
-        ..Plan::default()
+        ..ReadSet::default()
     }
 }
 
@@ -315,15 +315,15 @@ fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> Plan {
 /// was done before, and then changes nothing. Where it meets the change of another server it is not tried again.
 pub(crate) fn run_once(
     (store, in_doubt): (&dyn Store, &InDoubtCommits),
-    plan: &Plan,
+    plan: &ReadSet,
     identity: Option<&IdempotencyKey>,
     (now, keep_micros): (Micros, i64),
-    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
+    mut change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
     let mut decide =
         |loaded: &Loaded| {
-            let mut changes = Changes::default();
+            let mut changes = WriteSet::default();
             let stored = loaded.requests.first().and_then(Option::as_ref);
             let done = match outcomes::replay(identity, stored, (now, keep_micros)) {
                 Ok(Some(_)) => {
@@ -343,7 +343,7 @@ pub(crate) fn run_once(
                 }
                 Err(rejection) => {
                     result = Err(rejection);
-                    Changes::default()
+                    WriteSet::default()
                 }
             }
         };

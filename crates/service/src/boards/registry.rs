@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_rules::{BoardId, Rejection};
-use tally_store::{BoardNo, DamagedRow};
+use tally_store::{BoardNo, CorruptRow};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
@@ -66,14 +66,14 @@ impl Boards {
     }
 
     /// Boards that are stored and cannot be read, in order of names.
-    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
+    pub fn damaged_rows(&self) -> Vec<CorruptRow> {
         let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        let row = |key: &String| DamagedRow {
+        let row = |key: &String| CorruptRow {
             table: "boards",
             key: key.clone(),
             what: "the leaderboard is unavailable".into(),
         };
-        let mut rows: Vec<DamagedRow> = damaged.iter().map(row).collect();
+        let mut rows: Vec<CorruptRow> = damaged.iter().map(row).collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
     }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::scores::command::{Done, Request};
 use crate::tally::Tally;
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, Changes, Loaded, Plan, ShardSet};
+use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
 
 /// The database of what belongs to no player.
 const FIRST: usize = 0;
@@ -30,7 +30,7 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
         && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
     let shown = !board.is_implicit() || board.hides_anybody();
     known && !shown && {
-        let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
+        let found = tally.store.scan_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
         matches!(found, Ok(0))
     }
 }
@@ -68,13 +68,13 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
 fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
     // Every database is locked: a first score may be on its way to any.
     let shards = ShardSet::first(tally.store.shards());
-    let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
+    let plan = ReadSet { boards: vec![board.no], exclusive: true, shards, ..ReadSet::default() };
     let mut gone = false;
     // Once: a caller that waits for room waits for the lock as well.
     tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
-        Changes { boards, ..Changes::default() }
+        WriteSet { boards, ..WriteSet::default() }
     })?;
     Ok(gone)
 }

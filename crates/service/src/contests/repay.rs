@@ -16,7 +16,7 @@ use crate::tally::Tally;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
-use tally_store::PartKey;
+use tally_store::WindowKey;
 
 /// The name under which the store remembers that there are no such rows.
 const CHECKED_META: &str = "unpaid_checked";
@@ -111,7 +111,7 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
 }
 
 /// Pays what is wrong of a period.
-pub(crate) fn all_of_period(tally: &Tally, key: PartKey) -> Result<usize, Failure> {
+pub(crate) fn all_of_period(tally: &Tally, key: WindowKey) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let found = each(tally, payment.no, |from| of_period(tally, key, from))?;
     found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
@@ -119,7 +119,7 @@ pub(crate) fn all_of_period(tally: &Tally, key: PartKey) -> Result<usize, Failur
 }
 
 /// The same from that place on, in one read.
-fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
+fn of_period(tally: &Tally, key: WindowKey, from: u32) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let rows = wrong(tally, payment.no, from)?.rows;
     let count = rows.len();

@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::ledger::{Currency, MemberId, Uuid};
-use tally_store::{LedgerChanges, Topic};
+use tally_store::{LedgerWriteSet, Topic};
 use tokio::sync::watch;
 
 /// What a stream can be about.
@@ -91,7 +91,7 @@ impl Hub {
     }
 
     /// The subjects that changes touch, if there is a stream.
-    pub(crate) fn touched(&self, changes: &LedgerChanges) -> Touched {
+    pub(crate) fn touched(&self, changes: &LedgerWriteSet) -> Touched {
         if !self.is_heard() {
             return Touched::new();
         }

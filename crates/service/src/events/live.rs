@@ -7,14 +7,14 @@
 
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::periods::{ALL_TIME_NAME, LivePart};
+use crate::periods::{ALL_TIME_NAME, LiveWindow};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use tally_ranking::{RankedEntry, Watched, WindowRanking};
 use tally_rules::{Micros, PlayerId};
-use tally_store::Part;
+use tally_store::Window;
 use tally_store::plan::ALL_TIME;
 use tokio::sync::{broadcast, watch};
 
@@ -55,7 +55,7 @@ pub(crate) struct Live {
     changed: Mutex<Noted>,
     batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
     /// The last looks at rankings that other servers publish to.
-    looks: Mutex<BTreeMap<Part, Watched>>,
+    looks: Mutex<BTreeMap<Window, Watched>>,
     /// Wakes streams that wait for a period to be closed.
     closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
@@ -66,7 +66,7 @@ pub(crate) struct Live {
 
 #[derive(Debug, Default)]
 struct Noted {
-    players: BTreeMap<Part, HashSet<PlayerId>>,
+    players: BTreeMap<Window, HashSet<PlayerId>>,
     waiting: usize,
     left_out: bool,
 }
@@ -129,12 +129,12 @@ impl Live {
     }
 
     /// Notes the players that have changed in a ranking.
-    pub(crate) fn note<'a>(&self, part: Part, players: impl Iterator<Item = &'a PlayerId>) {
+    pub(crate) fn note<'a>(&self, window: Window, players: impl Iterator<Item = &'a PlayerId>) {
         let mut noted = self.changed();
         let noted = &mut *noted;
-        let of_part = noted.players.entry(part).or_default();
+        let of_window = noted.players.entry(window).or_default();
         for player in players {
-            if of_part.contains(player) {
+            if of_window.contains(player) {
                 continue;
             }
             if noted.waiting == WAITING_MAX {
@@ -142,7 +142,7 @@ impl Live {
                 return;
             }
             noted.waiting += 1;
-            of_part.insert(player.clone());
+            of_window.insert(player.clone());
         }
     }
 
@@ -170,12 +170,12 @@ impl Live {
     }
 
     /// Takes names for one batch.
-    fn take(&self) -> Option<(Part, Vec<PlayerId>, bool)> {
+    fn take(&self) -> Option<(Window, Vec<PlayerId>, bool)> {
         let mut noted = self.changed();
         let noted = &mut *noted;
         noted.players.retain(|_, players| !players.is_empty());
         let mut first = noted.players.first_entry()?;
-        let part = *first.key();
+        let window = *first.key();
         let most = (SENT_AT_ONCE / self.watchers().max(1)).clamp(BATCH_PLAYERS_MIN, BATCH_PLAYERS);
         let players: Vec<PlayerId> = if first.get().len() <= most {
             first.remove().into_iter().collect()
@@ -185,7 +185,7 @@ impl Live {
             some.into_iter().collect()
         };
         noted.waiting -= players.len();
-        Some((part, players, std::mem::take(&mut noted.left_out)))
+        Some((window, players, std::mem::take(&mut noted.left_out)))
     }
 
     /// Forgets the players that have changed, because there is no watcher.
@@ -194,37 +194,37 @@ impl Live {
         self.looks().clear();
     }
 
-    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Part, Watched>> {
+    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Board {
     /// Whether watchers get a window: the one that a request without a period means.
-    pub(crate) fn shows_live(&self, part: Part) -> bool {
+    pub(crate) fn shows_live(&self, window: Window) -> bool {
         if self.definition.all_time {
-            return part == ALL_TIME;
+            return window == ALL_TIME;
         }
         let periods = self.periods();
-        periods.rules.first().is_some_and(|first| first.live(part).is_some())
+        periods.rules.first().is_some_and(|first| first.live(window).is_some())
     }
 
     /// The windows that watchers get, also those that begin with their first score: now and next.
-    fn parts_live(&self, now: Micros) -> Vec<(Part, Option<Arc<LivePart>>)> {
+    fn windows_live(&self, now: Micros) -> Vec<(Window, Option<Arc<LiveWindow>>)> {
         if self.definition.all_time {
             return vec![(ALL_TIME, None)];
         }
         let periods = self.periods();
         let Some(first) = periods.rules.first() else { return Vec::new() };
-        let mut parts: Vec<_> = first.live.iter().map(|live| (live.part, Some(Arc::clone(live)))).collect();
+        let mut windows: Vec<_> = first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
-        for part in current.into_iter().chain(next).map(|span| first.aimed(span).part) {
-            if first.live(part).is_none() {
-                parts.push((part, None));
+        for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
+            if first.live(window).is_none() {
+                windows.push((window, None));
             }
         }
-        parts
+        windows
     }
 
     /// Notes the players that have changed in Redis since the last look, and goes on watching. Blocks.
@@ -232,22 +232,22 @@ impl Board {
         if !self.is_shared() {
             return Ok(());
         }
-        let parts = self.parts_live(now);
+        let windows = self.windows_live(now);
         let mut looks = self.live.looks();
-        looks.retain(|part, _| parts.iter().any(|(known, _)| known == part));
-        for (part, live) in &parts {
+        looks.retain(|window, _| windows.iter().any(|(known, _)| known == window));
+        for (window, live) in &windows {
             let fresh;
             let order = match live {
                 Some(live) => &live.order,
-                None if *part == ALL_TIME => &self.order,
+                None if *window == ALL_TIME => &self.order,
                 None => {
-                    fresh = self.order_of_part(*part);
+                    fresh = self.order_of_window(*window);
                     &fresh
                 }
             };
             let Some(remote) = order.remote() else { continue };
-            let (players, left_out) = remote.changed(looks.entry(*part).or_default()).map_err(Fault::from)?;
-            self.live.note(*part, players.iter());
+            let (players, left_out) = remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+            self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }
         Ok(())
@@ -264,10 +264,10 @@ impl Board {
             return Ok(true);
         }
         self.look_live(now)?;
-        let Some((part, players, left_out)) = live.take() else { return Ok(true) };
-        let sent = self.batch((part, now), &players, left_out);
+        let Some((window, players, left_out)) = live.take() else { return Ok(true) };
+        let sent = self.batch((window, now), &players, left_out);
         if sent.is_err() {
-            live.note(part, players.iter());
+            live.note(window, players.iter());
         }
         if let (Some(batch), Some(batches)) = (sent?, live.batches.get()) {
             let sent = live.watchers() * players.len();
@@ -280,24 +280,24 @@ impl Board {
 
     fn batch(
         &self,
-        (part, now): (Part, Micros),
+        (window, now): (Window, Micros),
         players: &[PlayerId],
         left_out: bool,
     ) -> Result<Option<ScoreBatch>, Failure> {
         let ask = |order: &WindowRanking| order.read(|order| order.among(players)).map_err(Fault::from);
-        let (period, among) = if part == ALL_TIME {
+        let (period, among) = if window == ALL_TIME {
             (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
         } else {
             let found = {
                 let periods = self.periods();
-                let live = periods.live(part).cloned();
+                let live = periods.live(window).cloned();
                 live.and_then(|live| Some((periods.rule_no(live.rule)?.name(live.span.start), live)))
             };
             let Some((period, live)) = found else {
                 // It is closed by now, and its ranks are read from the archive. Or another server began it, and it is known
                 // here soon.
-                if self.parts_live(now).iter().any(|(known, _)| *known == part) {
-                    self.live.note(part, players.iter());
+                if self.windows_live(now).iter().any(|(known, _)| *known == window) {
+                    self.live.note(window, players.iter());
                 }
                 return Ok(None);
             };

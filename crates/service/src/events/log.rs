@@ -187,7 +187,7 @@ impl Of {
                 });
                 let first = match ledger.entries(&missed.collect::<Vec<_>>()) {
                     // A corrupt row counts as forgotten here.
-                    Err(StoreError::Damaged(_)) => return Ok(false),
+                    Err(StoreError::CorruptRow(_)) => return Ok(false),
                     first => first?,
                 };
                 let oldest = Micros(tally.now().0.saturating_sub(KEEP_MICROS));

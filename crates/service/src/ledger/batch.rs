@@ -149,7 +149,7 @@ impl BatchHandler for LedgerWork {
         match done {
             Ok(_) => Ok(decisions),
             Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
+                if let StoreError::InDoubt { batch, .. } = &error {
                     self.open = Some((*batch, decisions));
                 } else {
                     self.pass = None;
@@ -166,7 +166,7 @@ impl BatchHandler for LedgerWork {
     /// The store resolves the batch by its name; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, requests: &[Self::Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
-        let done = self.store.became(batch).inspect_err(|_| {
+        let done = self.store.resolve(batch).inspect_err(|_| {
             self.is_unheard = true;
             self.pass.iter().for_each(BarrierGuard::mark_stuck);
         })?;

@@ -65,7 +65,7 @@ pub(crate) fn check(store: &dyn Store, boards: &Boards, currencies: &Currencies)
 /// What cannot be read does not say what it uses.
 fn pass_damage(error: StoreError) -> Result<(), StoreError> {
     match error {
-        StoreError::Damaged(row) => {
+        StoreError::CorruptRow(row) => {
             tracing::warn!(%row, "the currencies of this row are not checked");
             Ok(())
         }

@@ -20,7 +20,7 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
 use tally_rules::ledger::{Amount, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid};
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
+use tally_store::{BoardNo, ImportKey, ImportRow, LedgerReadSet, ReadSet, WriteSet};
 
 /// Imports of no board: numbers of boards begin at 1.
 const NO_BOARD: BoardNo = BoardNo(0);
@@ -276,11 +276,11 @@ async fn members_of(
     let store = Arc::clone(&tally.store);
     blocking(move || {
         let handles = logins.iter().cloned().map(Handle::Login).collect();
-        let ledger = LedgerPlan { handles, ..LedgerPlan::default() };
+        let ledger = LedgerReadSet { handles, ..LedgerReadSet::default() };
         let mut found = Vec::new();
-        store.run(&Plan { ledger, ..Plan::default() }, &mut |loaded| {
+        store.run(&ReadSet { ledger, ..ReadSet::default() }, &mut |loaded| {
             found.clone_from(&loaded.ledger.handles);
-            Changes::default()
+            WriteSet::default()
         })?;
         Ok(logins.into_iter().zip(found).collect())
     })

@@ -46,7 +46,7 @@ fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
 }
 
 /// Decides a batch on wallets 1, 2 and 3 with 100 each.
-fn decided(batch: &[Box<dyn AnyRequest>]) -> (Changes, Vec<Decision>) {
+fn decided(batch: &[Box<dyn AnyRequest>]) -> (WriteSet, Vec<Decision>) {
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch.iter().map(|one| one.needs().ids).sum())
         .map(|at: usize| Uuid::new(Micros(at as i64), 4))
@@ -109,10 +109,9 @@ fn refunded(
     record: &Record,
     members: &[u8],
     wallets: &BTreeSet<u8>,
-) -> (Changes, Result<ContestDone, Rejection>) {
+) -> (WriteSet, Result<ContestDone, Rejection>) {
     let row = |number: &u8| {
-        let enrolled =
-            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled = ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);
@@ -133,7 +132,7 @@ fn refunded(
 }
 
 /// The places whose fees were paid back.
-fn places(changes: &Changes) -> Vec<u32> {
+fn places(changes: &WriteSet) -> Vec<u32> {
     assert_eq!(changes.ledger.transfers.len(), changes.ledger.contests.payouts.len());
     changes.ledger.contests.payouts.iter().map(|(key, _)| key.no).collect()
 }

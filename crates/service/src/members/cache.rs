@@ -79,7 +79,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
 
 /// Changes so far, and how many are under way.
 #[derive(Debug, Default)]
-struct Changes {
+struct RecentChanges {
     begun: u64,
     running: u64,
 }
@@ -89,7 +89,7 @@ pub struct MemberCache {
     settings: CacheSettings,
     phones: Kept<Phone, Holder>,
     members: Kept<MemberId, Arc<Member>>,
-    changes: Mutex<Changes>,
+    changes: Mutex<RecentChanges>,
 }
 
 /// The member that has a phone number. An unknown number is cached as well: the time of an answer must not tell which numbers

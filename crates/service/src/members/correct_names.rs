@@ -15,7 +15,9 @@ use crate::ledger::HOME_META;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId};
-use tally_store::{Changes, LedgerChanges, LedgerLoaded, LedgerPlan, Plan, ShardSet, Store, StoreError};
+use tally_store::{
+    LedgerLoaded, LedgerReadSet, LedgerWriteSet, ReadSet, ShardSet, Store, StoreError, WriteSet,
+};
 
 /// The name under which the store remembers it.
 const MENDED_META: &str = "names_mended";
@@ -47,12 +49,12 @@ fn release_closed(store: &dyn Store) -> Result<(), Failure> {
         if ids.is_empty() {
             return Ok(());
         }
-        let ledger = LedgerPlan { handles: handles.into_iter().collect(), ..LedgerPlan::default() };
+        let ledger = LedgerReadSet { handles: handles.into_iter().collect(), ..LedgerReadSet::default() };
         let changed = run(store, ledger, &mut |plan, loaded| {
             let found = plan.handles.iter().zip(&loaded.handles);
             let theirs = found.filter(|(_, owner)| owner.is_some_and(|owner| ids.contains(&owner)));
             let handles = theirs.map(|(handle, _)| (handle.clone(), None)).collect();
-            LedgerChanges { handles, ..LedgerChanges::default() }
+            LedgerWriteSet { handles, ..LedgerWriteSet::default() }
         })?;
         released += changed.handles.len();
         Ok(())
@@ -83,7 +85,7 @@ fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> 
 /// The first numbers that no request can name, and the member that each finds.
 fn misread(store: &dyn Store) -> Result<Vec<(Phone, MemberId)>, Failure> {
     let after = Handle::Phone(Phone::before_misread());
-    let page = store.ledger().books()?.handles(Some(&after), PAGE)?;
+    let page = store.ledger().snapshot()?.handles(Some(&after), PAGE)?;
     let phones = page.into_iter().map_while(|(handle, member)| match handle {
         Handle::Phone(phone) if phone.is_misread() => Some((phone, member)),
         _ => None,
@@ -117,9 +119,9 @@ fn each_page(
     store: &dyn Store,
     mut each: impl FnMut(&[(MemberId, Member)]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (mut books, mut after) = (store.ledger().books()?, None);
+    let (mut snapshot, mut after) = (store.ledger().snapshot()?, None);
     loop {
-        let page = books.members(after, PAGE)?;
+        let page = snapshot.members(after, PAGE)?;
         each(&page)?;
         match page.last() {
             Some((last, _)) if page.len() == PAGE => after = Some(*last),
@@ -131,15 +133,15 @@ fn each_page(
 /// Reads and changes in one transaction, and tries again when another comes between. Gives what was changed.
 fn run(
     store: &dyn Store,
-    ledger: LedgerPlan,
-    decide: &mut dyn FnMut(&LedgerPlan, &LedgerLoaded) -> LedgerChanges,
-) -> Result<LedgerChanges, Failure> {
-    let plan = Plan { ledger, shards: ShardSet::of(0), ..Plan::default() };
+    ledger: LedgerReadSet,
+    decide: &mut dyn FnMut(&LedgerReadSet, &LedgerLoaded) -> LedgerWriteSet,
+) -> Result<LedgerWriteSet, Failure> {
+    let plan = ReadSet { ledger, shards: ShardSet::of(0), ..ReadSet::default() };
     for _ in 0..TRIES {
-        let mut changed = LedgerChanges::default();
+        let mut changed = LedgerWriteSet::default();
         let done = store.run(&plan, &mut |loaded| {
             changed = decide(&plan.ledger, &loaded.ledger);
-            Changes { ledger: changed.clone(), ..Changes::default() }
+            WriteSet { ledger: changed.clone(), ..WriteSet::default() }
         });
         match done {
             Ok(_) => return Ok(changed),
@@ -161,7 +163,8 @@ fn mend(
     let mut handles: Vec<Handle> =
         [Some(phone), mended].into_iter().flatten().cloned().map(Handle::Phone).collect();
     handles.sort_unstable();
-    let ledger = LedgerPlan { handles, members: members.iter().copied().collect(), ..LedgerPlan::default() };
+    let ledger =
+        LedgerReadSet { handles, members: members.iter().copied().collect(), ..LedgerReadSet::default() };
     let changed = run(store, ledger, &mut |plan, loaded| settled(plan, loaded, mended, country))?;
     for (id, member) in &changed.members {
         let (stored, now) = (phone.as_str(), member.phone.as_ref().map_or("none", Phone::as_str));
@@ -182,11 +185,11 @@ fn mend(
 
 /// The write of one transaction: the number finds no member any more, and the corrected one the only member that claims it.
 fn settled(
-    plan: &LedgerPlan,
+    plan: &LedgerReadSet,
     loaded: &LedgerLoaded,
     mended: Option<&Phone>,
     country: Option<&str>,
-) -> LedgerChanges {
+) -> LedgerWriteSet {
     let claims = |member: &&Member| {
         let phone = member.phone.as_ref().filter(|_| member.closed_at.is_none());
         phone.is_some_and(|phone| phone.mended(country).as_ref() == mended)
@@ -205,5 +208,5 @@ fn settled(
         let phone = mended.filter(|_| owner == Some(*id)).cloned();
         (phone != before.phone).then(|| (*id, Member { phone, ..(*before).clone() }))
     });
-    LedgerChanges { handles: handles.collect(), members: members.collect(), ..LedgerChanges::default() }
+    LedgerWriteSet { handles: handles.collect(), members: members.collect(), ..LedgerWriteSet::default() }
 }

@@ -88,11 +88,11 @@ impl Throttle {
         }
     }
 
-    fn name(&self, parts: &[&[u8]]) -> u64 {
+    fn name(&self, windows: &[&[u8]]) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        for window in windows {
+            hasher.update(&(window.len() as u64).to_le_bytes());
+            hasher.update(window);
         }
         u64::from_le_bytes(hasher.finalize().as_bytes()[..8].try_into().expect("eight of 32 bytes"))
     }

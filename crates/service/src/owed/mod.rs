@@ -6,7 +6,7 @@
 mod scan;
 
 use crate::contests::repay;
-use crate::damaged::DamagedRow;
+use crate::damaged::CorruptRow;
 use crate::failure::Failure;
 use crate::tally::Tally;
 pub use scan::DebtPosition;
@@ -114,7 +114,7 @@ pub struct Page {
     /// At most as many as were asked for; fewer do not mean the end.
     pub rows: Vec<Debt>,
     /// Corrupt rows that the page met.
-    pub damaged: Vec<DamagedRow>,
+    pub damaged: Vec<CorruptRow>,
     /// Where the next page begins; nothing at the end.
     pub next: Option<DebtPosition>,
 }

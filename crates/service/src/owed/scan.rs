@@ -14,7 +14,7 @@ use tally_rules::PlayerId;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, ContestMember, Record, State};
 use tally_rules::ledger::Uuid;
-use tally_store::{BoardNo, Part, PartKey, StoreError};
+use tally_store::{BoardNo, StoreError, Window, WindowKey};
 
 /// Reads of one page.
 const READS_MAX: usize = 200;
@@ -46,7 +46,7 @@ const STAGES: [Stage; 5] = [
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Contest(ContestId),
-    Period(PartKey),
+    Period(WindowKey),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,18 +71,18 @@ pub struct DebtPosition {
 impl DebtPosition {
     /// Reads its text.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, '/');
-        let stage = parts.next()?.parse().ok()?;
-        let of = match (STAGES.get(stage)?, parts.next()?) {
+        let mut windows = text.splitn(3, '/');
+        let stage = windows.next()?.parse().ok()?;
+        let of = match (STAGES.get(stage)?, windows.next()?) {
             (_, "") => None,
             (Stage::Contests(_), id) => Some(Key::Contest(ContestId::new(id).ok()?)),
             (Stage::Periods { .. }, key) => {
-                let (board, part) = key.split_once('.')?;
-                let (board, part) = (BoardNo(board.parse().ok()?), Part(part.parse().ok()?));
-                Some(Key::Period(PartKey { board, part }))
+                let (board, window) = key.split_once('.')?;
+                let (board, window) = (BoardNo(board.parse().ok()?), Window(window.parse().ok()?));
+                Some(Key::Period(WindowKey { board, window }))
             }
         };
-        let row = match parts.next()?.split_at_checked(1) {
+        let row = match windows.next()?.split_at_checked(1) {
             None => Row::After,
             Some(("p", no)) => Row::Payout(no.parse().ok()?),
             Some(("f", "")) => Row::Fee(None),
@@ -99,7 +99,7 @@ impl fmt::Display for DebtPosition {
         match &self.of {
             None => {}
             Some(Key::Contest(id)) => f.write_str(id.as_str())?,
-            Some(Key::Period(PartKey { board, part })) => write!(f, "{}.{}", board.0, part.0)?,
+            Some(Key::Period(WindowKey { board, window })) => write!(f, "{}.{}", board.0, window.0)?,
         }
         match &self.row {
             Row::After => f.write_str("/"),
@@ -227,7 +227,7 @@ impl<'a> DebtScan<'a> {
     fn found<T>(&mut self, found: Result<Option<T>, StoreError>) -> Result<Option<T>, Failure> {
         self.reads += 1;
         match found {
-            Err(StoreError::Damaged(row)) => {
+            Err(StoreError::CorruptRow(row)) => {
                 self.page.damaged.push(*row);
                 Ok(None)
             }

@@ -3,7 +3,7 @@
 //! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that is
 //! read. A crash in between leaves the old version in force, and rows that are written over or purged.
 
-use super::LivePart;
+use super::LiveWindow;
 use super::catch_up;
 use super::scan::{self, Readers};
 use crate::boards::Board;
@@ -17,7 +17,7 @@ use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
 use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, Revisions,
+    Block, BlockKey, BoardNo, WriteSet, CorruptRow, Garbage, Loaded, Window, WindowKey, WindowRow, ReadSet, Revisions,
     ScoreKey, ShardSet, Store, StoreError, Topic,
 };
 
@@ -28,12 +28,12 @@ const BLOCKS_AT_ONCE: usize = 64;
 pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     order: &MemoryRanking,
     readers: Readers,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    let loading = scan::load((store, board, part), order, readers, |newest, rows| {
+    let loading = scan::load((store, board, window), order, readers, |newest, rows| {
         each(Step::Read { newest, rows });
     })?;
     let of = loading.count();
@@ -57,14 +57,14 @@ pub(crate) enum Step {
 pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     order: &WindowRanking,
     readers: Readers,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     match order {
-        WindowRanking::Memory(order) => load(store, board, part, order, readers, each),
-        WindowRanking::Redis(remote) => catch_up::fill(store, (board.no, part), remote.load_all()?, each),
+        WindowRanking::Memory(order) => load(store, board, window, order, readers, each),
+        WindowRanking::Redis(remote) => catch_up::fill(store, (board.no, window), remote.load_all()?, each),
     }
 }
 
@@ -72,14 +72,14 @@ pub(crate) fn fill(
 pub(crate) fn in_memory<T>(
     store: &dyn Store,
     board: &Board,
-    live: &LivePart,
+    live: &LiveWindow,
     with: impl FnOnce(&MemoryRanking) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     if let Some(order) = live.order.memory() {
         return Ok(with(order)?);
     }
     let order = MemoryRanking::new(&board.definition);
-    load(store, board, live.part, &order, Readers::Few, |_| {})?;
+    load(store, board, live.window, &order, Readers::Few, |_| {})?;
     Ok(with(&order)?)
 }
 
@@ -107,7 +107,7 @@ impl<'a> ArchivePlace<'a> {
 #[derive(Debug)]
 pub(crate) enum Written {
     /// It is stored; nothing is left of a window without records. The lanes wait until what is in memory says so.
-    Closed(Option<PartRow>, Option<BarrierGuard>),
+    Closed(Option<WindowRow>, Option<BarrierGuard>),
     /// The records have changed meanwhile: what was written is not in force.
     Moved,
 }
@@ -121,14 +121,14 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Of a part, while its rule is there.
-    pub(crate) fn of(board: &Board, row: &PartRow, now: Micros) -> Option<Self> {
+    /// Of a window, while its rule is there.
+    pub(crate) fn of(board: &Board, row: &WindowRow, now: Micros) -> Option<Self> {
         let periods = board.periods();
         let state = periods.rule_no(row.rule)?;
         Some(Self { period: state.name(row.span.start), name: state.rule.name.clone(), now })
     }
 
-    fn event(self, row: &PartRow) -> Event {
+    fn event(self, row: &WindowRow) -> Event {
         let Self { period, name, now } = self;
         let closed = PeriodClosed { period, name, span: row.span, total: row.total };
         Event { at: now, what: EventKind::PeriodClosed(closed) }
@@ -146,9 +146,9 @@ pub(crate) struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// Of a part, as it is now.
-    pub(crate) fn of(board: &'a Board, part: Part) -> Self {
-        Self { board, revisions: board.followed(), batches: board.stale.count(part) }
+    /// Of a window, as it is now.
+    pub(crate) fn of(board: &'a Board, window: Window) -> Self {
+        Self { board, revisions: board.followed(), batches: board.stale.count(window) }
     }
 }
 
@@ -158,19 +158,19 @@ impl<'a> Basis<'a> {
 pub(crate) fn write(
     place: ArchivePlace<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
-    (row, naming): (&PartRow, Option<Naming>),
+    (row, naming): (&WindowRow, Option<Naming>),
     order: &MemoryRanking,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
     let (counts, board) = (&board.stale, board.no);
-    let (store, key) = (place.store, PartKey { board, part: row.part });
+    let (store, key) = (place.store, WindowKey { board, window: row.window });
     let (version, changes) = (row.version + 1, order.changes());
-    let run = |changes: Changes| {
+    let run = |changes: WriteSet| {
         // In the end every database is locked: what was read of it is what it has.
-        let alone = !changes.parts.is_empty();
+        let alone = !changes.windows.is_empty();
         let shards =
             if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
-        let plan = Plan { boards: vec![board], alone, shards, ..Plan::default() };
+        let plan = ReadSet { boards: vec![board], exclusive: alone, shards, ..ReadSet::default() };
         let mut moved = false;
         let mut decide = |loaded: &Loaded| {
             moved = revisions.as_ref().is_some_and(|known| {
@@ -179,95 +179,95 @@ pub(crate) fn write(
                     |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| now != known.of(shard));
                 is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
             });
-            if moved || loaded.boards[0].is_none() { Changes::default() } else { changes.clone() }
+            if moved || loaded.boards[0].is_none() { WriteSet::default() } else { changes.clone() }
         };
         servers::run(store, &plan, &mut decide).map(|_| moved)
     };
     let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
     let total = order.blocks(|block, stored| {
         let ArchiveBlock { distinct_better, entries } = stored;
-        blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
+        blocks.push((BlockKey { window: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
         }
-        moved |= run(Changes { blocks: std::mem::take(&mut blocks), ..Changes::default() })?;
+        moved |= run(WriteSet { blocks: std::mem::take(&mut blocks), ..WriteSet::default() })?;
         Ok(())
     })?;
     let held = place.hold(revisions.is_some())?;
     if moved || order.changes() != changes {
         return Ok(Written::Moved);
     }
-    let stale = counts.count(row.part) != batches;
-    let closed = PartRow { closed: true, version, stale, total, ..*row };
-    let mut last = Changes { blocks, ..Changes::default() };
+    let stale = counts.count(row.window) != batches;
+    let closed = WindowRow { closed: true, version, stale, total, ..*row };
+    let mut last = WriteSet { blocks, ..WriteSet::default() };
     // Banned players have records and no rank: they may be restored.
     let empty = total == 0
         && !keep_empty
-        && store.walk_scores(board, row.part, None, 1, &mut |_, _| {})? == 0
-        && !damaged::has_records(store, board, row.part);
-    last.parts.push((key, (!empty).then_some(closed)));
+        && store.scan_scores(board, row.window, None, 1, &mut |_, _| {})? == 0
+        && !damaged::has_records(store, board, row.window);
+    last.windows.push((key, (!empty).then_some(closed)));
     // Lists leave out those that have no players.
     if row.total == 0 && total > 0 {
         let event = naming.map(|naming| (Topic::Board(board), naming.event(&closed)));
         last.ledger.events.extend(event);
     }
     if row.version > 0 {
-        last.gone.push(Gone::Blocks(key, row.version));
+        last.garbage.push(Garbage::Blocks(key, row.version));
     }
     if run(last)? {
         return Ok(Written::Moved);
     }
     if !stale {
-        counts.forget(row.part);
+        counts.forget(row.window);
     }
     Ok(Written::Closed((!empty).then_some(closed), held))
 }
 
 /// Forgets closed periods.
-pub(crate) fn forget(store: &dyn Store, board: BoardNo, parts: &[Part]) -> Result<(), StoreError> {
-    let changes = removal(board, parts);
+pub(crate) fn forget(store: &dyn Store, board: BoardNo, windows: &[Window]) -> Result<(), StoreError> {
+    let changes = removal(board, windows);
     if changes.is_empty() {
         return Ok(());
     }
-    servers::run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
+    servers::run(store, &ReadSet::default(), &mut |_| changes.clone()).map(drop)
 }
 
-/// The changes that remove parts.
-pub(crate) fn removal(board: BoardNo, parts: &[Part]) -> Changes {
-    let mut keys: Vec<PartKey> = parts.iter().map(|part| PartKey { board, part: *part }).collect();
+/// The changes that remove windows.
+pub(crate) fn removal(board: BoardNo, windows: &[Window]) -> WriteSet {
+    let mut keys: Vec<WindowKey> = windows.iter().map(|window| WindowKey { board, window: *window }).collect();
     keys.sort_unstable();
-    Changes {
-        parts: keys.iter().map(|key| (*key, None)).collect(),
-        gone: keys.into_iter().map(Gone::Part).collect(),
-        ..Changes::default()
+    WriteSet {
+        windows: keys.iter().map(|key| (*key, None)).collect(),
+        garbage: keys.into_iter().map(Garbage::Window).collect(),
+        ..WriteSet::default()
     }
 }
 
-/// The blocks and records of a closed part.
-pub(crate) struct StoredPart<'a> {
+/// The blocks and records of a closed window.
+pub(crate) struct StoredWindow<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) board: BoardNo,
-    pub(crate) row: PartRow,
+    pub(crate) row: WindowRow,
 }
 
-impl ArchiveSource for StoredPart<'_> {
+impl ArchiveSource for StoredWindow<'_> {
     type Error = StoreError;
 
     fn block(&self, block: u64) -> Result<ArchiveBlock, StoreError> {
-        let part = PartKey { board: self.board, part: self.row.part };
-        let found = self.store.block(&BlockKey { part, version: self.row.version, block })?;
+        let window = WindowKey { board: self.board, window: self.row.window };
+        let found = self.store.block(&BlockKey { window, version: self.row.version, block })?;
         let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
         Ok(ArchiveBlock { distinct_better, entries })
     }
 
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, StoreError> {
-        let key = ScoreKey { board: self.board, part: self.row.part, player: player.clone() };
+        let key = ScoreKey { board: self.board, window: self.row.window, player: player.clone() };
         Ok(self.store.records(std::slice::from_ref(&key))?.pop().flatten())
     }
 
     fn corrupt(&self, block: u64) -> StoreError {
-        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.part.0, self.row.version);
-        StoreError::Damaged(Box::new(DamagedRow {
+        let key = format!("{}/{}/{}/{block}", self.board.0, self.row.window.0, self.row.version);
+        StoreError::CorruptRow(Box::new(CorruptRow {
             table: "blocks",
             key,
             what: "it is missing or does not decode".into(),
@@ -297,8 +297,8 @@ mod tests {
         if let Some(no) = board {
             let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
             let row = BoardRow { no, id, definition, created_at: Micros(0) };
-            let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
-            store.run(&Plan::default(), &mut |_| create.clone()).unwrap();
+            let create = WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() };
+            store.run(&ReadSet::default(), &mut |_| create.clone()).unwrap();
         }
         store
     }
@@ -314,9 +314,9 @@ mod tests {
         ArchivePlace { store, lanes: None }
     }
 
-    fn row() -> PartRow {
-        let (part, span) = (Part(1 << 40), Span { start: Micros(0), end: Micros(9) });
-        PartRow { part, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
+    fn row() -> WindowRow {
+        let (window, span) = (Window(1 << 40), Span { start: Micros(0), end: Micros(9) });
+        WindowRow { window, rule: 0, span, closed: true, version: 0, stale: false, total: 0 }
     }
 
     #[test]
@@ -336,18 +336,18 @@ mod tests {
             // Whether the two meet is up to the machine.
             let moved = (0..500).any(|_| {
                 matches!(
-                    write(place(&store), Basis::of(&board, row().part), (&row(), None), &order, false),
+                    write(place(&store), Basis::of(&board, row().window), (&row(), None), &order, false),
                     Ok(Written::Moved)
                 )
             });
             stop.store(true, Ordering::SeqCst);
             assert!(moved);
         });
-        let basis = Basis::of(&board, row().part);
+        let basis = Basis::of(&board, row().window);
         let written = write(place(&store), basis, (&row(), None), &order, false).unwrap();
         let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
-        assert_eq!(store.parts(BoardNo(1)).unwrap(), [closed]);
+        assert_eq!(store.windows(BoardNo(1)).unwrap(), [closed]);
     }
 
     #[test]
@@ -357,10 +357,10 @@ mod tests {
         let order = MemoryRanking::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
         let board = board();
-        let basis = Basis::of(&board, row().part);
+        let basis = Basis::of(&board, row().window);
         write(place(&store), basis, (&row(), None), &order, false).unwrap();
-        let part = PartKey { board: BoardNo(1), part: row().part };
-        assert_eq!(store.block(&BlockKey { part, version: 1, block: 0 }).unwrap(), None);
-        assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
+        let window = WindowKey { board: BoardNo(1), window: row().window };
+        assert_eq!(store.block(&BlockKey { window, version: 1, block: 0 }).unwrap(), None);
+        assert_eq!(store.windows(BoardNo(1)).unwrap(), []);
     }
 }

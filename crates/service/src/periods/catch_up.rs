@@ -18,7 +18,7 @@ use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, Versio
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part, Store, Task};
+use tally_store::{BoardNo, Window, Store, Task};
 
 /// How long tombstones are kept, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
@@ -44,14 +44,14 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
     let mut lease = LoadLease::new(store);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        for (part, order) in orders(&board) {
-            mend(&mut lease, &board, (part, &order), everywhere)?;
+        for (window, order) in orders(&board) {
+            mend(&mut lease, &board, (window, &order), everywhere)?;
         }
     }
     let waits = |board: &Arc<Board>| unpublished::has_some(board);
     let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
     tally.lane.shared().unpublished.settle(store, is_published);
-    if everywhere && store.take_turn(Task::Marks, LEASE)? {
+    if everywhere && store.lease_task(Task::Outbox, LEASE)? {
         let found = outbox::republish(store, &tally.boards, outbox::AGE)?;
         if found > 0 {
             tracing::info!(batches = found, "published what a server had committed and not published");
@@ -87,7 +87,7 @@ impl<'a> Start<'a> {
     /// Loads a board's orders where they have to be, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.lease.store;
-        for (part, order) in orders(board) {
+        for (window, order) in orders(board) {
             let Some(remote) = order.get().remote() else { continue };
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != LoadState::Ready {
@@ -102,9 +102,9 @@ impl<'a> Start<'a> {
                     }
                 };
                 if must {
-                    archive::fill(store, board, part, order.get(), Readers::Few, read)?;
+                    archive::fill(store, board, window, order.get(), Readers::Few, read)?;
                 } else {
-                    fill_lost(store, (board.no, part), remote, read)?;
+                    fill_lost(store, (board.no, window), remote, read)?;
                 }
                 must = false;
             }
@@ -159,7 +159,7 @@ pub(super) fn purge(tally: &Tally) {
 /// The ranking of a window, held while it is mended.
 enum Order {
     AllTime(Arc<Board>),
-    Live(Arc<super::LivePart>),
+    Live(Arc<super::LiveWindow>),
 }
 
 impl Order {
@@ -171,15 +171,15 @@ impl Order {
     }
 }
 
-fn orders(board: &Arc<Board>) -> Vec<(Part, Order)> {
+fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
     let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
-    all_time.into_iter().chain(board.live().into_iter().map(|live| (live.part, Order::Live(live)))).collect()
+    all_time.into_iter().chain(board.live().into_iter().map(|live| (live.window, Order::Live(live)))).collect()
 }
 
 fn mend(
     lease: &mut LoadLease<'_>,
     board: &Arc<Board>,
-    (part, order): (Part, &Order),
+    (window, order): (Window, &Order),
     everywhere: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = order.get().remote() else { return Ok(()) };
@@ -192,33 +192,33 @@ fn mend(
     // It may be lost because it was deleted or closed, which may not be known here yet.
     let store = lease.store;
     let is_there = servers::renew(store, board)?;
-    if !is_there || part != ALL_TIME && board.periods().live(part).is_none() {
+    if !is_there || window != ALL_TIME && board.periods().live(window).is_none() {
         return Ok(());
     }
-    tracing::info!(board = board.id.as_str(), part = part.0, "load an order that was lost");
-    fill_lost(store, (board.no, part), remote, |_| lease.go_on())
+    tracing::info!(board = board.id.as_str(), window = window.0, "load an order that was lost");
+    fill_lost(store, (board.no, window), remote, |_| lease.go_on())
 }
 
 /// Makes a ranking exact where partitions of it are lost: the others stay.
 fn fill_lost(
     store: &dyn Store,
-    part: (BoardNo, Part),
+    window: (BoardNo, Window),
     remote: &RemoteRanking,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    fill(store, part, remote.load()?, each)
+    fill(store, window, remote.load()?, each)
 }
 
 /// Loads rows into partitions that are to be loaded.
 pub(super) fn fill(
     store: &dyn Store,
-    (board, part): (BoardNo, Part),
+    (board, window): (BoardNo, Window),
     mut loading: RemoteLoad<'_>,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     if !loading.is_idle() {
         let read = |newest, rows| each(Step::Read { newest, rows });
-        walk_with_versions(store, board, part, read, |row| Ok(loading.push(row)?))?;
+        walk_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
     }
     loading.finish()?;
     damaged::log_all(store);
@@ -229,7 +229,7 @@ pub(super) fn fill(
 fn walk_with_versions(
     store: &dyn Store,
     board: BoardNo,
-    part: Part,
+    window: Window,
     mut each: impl FnMut(Micros, u64),
     mut push: impl FnMut(VersionedRow<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -237,7 +237,7 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let walked = store.scan_states(board, window, after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
         let hidden = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
@@ -266,7 +266,7 @@ impl<'a> LoadLease<'a> {
     }
 
     fn take(&mut self) -> Result<bool, Failure> {
-        let ours = self.store.take_turn(Task::Load, LEASE)?;
+        let ours = self.store.lease_task(Task::Load, LEASE)?;
         self.said = ours.then(Instant::now);
         Ok(ours)
     }
@@ -282,7 +282,7 @@ impl<'a> LoadLease<'a> {
 impl Drop for LoadLease<'_> {
     fn drop(&mut self) {
         if self.said.is_some() {
-            drop(self.store.take_turn(Task::Load, Duration::ZERO));
+            drop(self.store.lease_task(Task::Load, Duration::ZERO));
         }
     }
 }

@@ -21,20 +21,20 @@ use crate::calendar::Calendar;
 use std::sync::Arc;
 use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{PeriodRule, Span, part_number};
+use tally_rules::period::{PeriodRule, Span, window_number};
 use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow};
+use tally_store::{Window, WindowRow};
 
 /// The public name of the window over all time.
 pub const ALL_TIME_NAME: &str = "all_time";
 
 /// A period that is in memory: open, or closing.
 #[derive(Debug)]
-pub struct LivePart {
+pub struct LiveWindow {
     /// Its number, unique on its leaderboard.
-    pub part: Part,
+    pub window: Window,
     /// The number of its rule.
     pub rule: u32,
     /// From when to when.
@@ -51,9 +51,9 @@ pub struct RuleState {
     /// The schedule of the rule.
     pub calendar: Calendar,
     /// Those in memory, oldest first.
-    pub live: Vec<Arc<LivePart>>,
+    pub live: Vec<Arc<LiveWindow>>,
     /// Closed ones, oldest first. One that has no archive yet has version 0.
-    pub closed: Vec<PartRow>,
+    pub closed: Vec<WindowRow>,
 }
 
 /// All rules of a board.
@@ -69,13 +69,13 @@ pub struct Periods {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aimed {
     /// Its number, unique on its leaderboard.
-    pub part: Part,
+    pub window: Window,
     /// Its rule and span; none for all time.
     pub period: Option<(u32, Span)>,
 }
 
-/// The part over all time.
-pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { part: ALL_TIME, period: None };
+/// The window over all time.
+pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { window: ALL_TIME, period: None };
 
 impl RuleState {
     /// A rule without periods.
@@ -112,14 +112,14 @@ impl RuleState {
         format!("{}:{}", self.rule.name, self.calendar.name(start))
     }
 
-    /// The part of a span.
+    /// The window of a span.
     pub fn aimed(&self, span: Span) -> Aimed {
-        Aimed { part: Part(part_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
+        Aimed { window: Window(window_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
     }
 
     /// The period in memory of that number.
-    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
-        self.live.iter().find(|live| live.part == part)
+    pub fn live(&self, window: Window) -> Option<&Arc<LiveWindow>> {
+        self.live.iter().find(|live| live.window == window)
     }
 
     /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock says.
@@ -133,14 +133,14 @@ impl RuleState {
     }
 
     /// Puts a row in the place of a closed period, or leaves that empty.
-    pub(crate) fn replace_closed(&mut self, part: Part, row: Option<PartRow>) {
-        self.closed.retain(|old| old.part != part);
+    pub(crate) fn replace_closed(&mut self, window: Window, row: Option<WindowRow>) {
+        self.closed.retain(|old| old.window != window);
         self.closed.extend(row);
         self.closed.sort_by_key(|row| row.span.start);
     }
 
     /// The closed period of that span; its ranking may still be in memory.
-    pub fn closed(&self, span: Span) -> Option<&PartRow> {
+    pub fn closed(&self, span: Span) -> Option<&WindowRow> {
         let at = self.closed.binary_search_by_key(&span.start, |row| row.span.start).ok()?;
         Some(&self.closed[at])
     }
@@ -182,12 +182,12 @@ impl Periods {
     }
 
     /// The period in memory of that number.
-    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
-        self.rules.iter().find_map(|state| state.live(part))
+    pub fn live(&self, window: Window) -> Option<&Arc<LiveWindow>> {
+        self.rules.iter().find_map(|state| state.live(window))
     }
 
     /// Those in memory.
-    pub fn live_parts(&self) -> impl Iterator<Item = &Arc<LivePart>> {
+    pub fn live_windows(&self) -> impl Iterator<Item = &Arc<LiveWindow>> {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
@@ -195,16 +195,16 @@ impl Periods {
     /// one. A closed one without an archive is read from memory; but where lines of an import have made it, no memory has it.
     pub(crate) fn place(
         &mut self,
-        rows: &[PartRow],
-        known: impl Fn(Part) -> Option<Arc<LivePart>>,
-        order: impl Fn(&PartRow) -> WindowRanking,
+        rows: &[WindowRow],
+        known: impl Fn(Window) -> Option<Arc<LiveWindow>>,
+        order: impl Fn(&WindowRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };
-            let known = known(row.part).filter(|known| known.span == row.span);
+            let known = known(row.window).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
-                let PartRow { part, rule, span, .. } = *row;
-                let fresh = || Arc::new(LivePart { part, rule, span, order: order(row) });
+                let WindowRow { window, rule, span, .. } = *row;
+                let fresh = || Arc::new(LiveWindow { window, rule, span, order: order(row) });
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {
@@ -254,32 +254,32 @@ impl Periods {
     }
 
     /// The closed period of that number.
-    pub fn closed(&self, part: Part) -> Option<&PartRow> {
-        self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
+    pub fn closed(&self, window: Window) -> Option<&WindowRow> {
+        self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.window == window))
     }
 
     /// Closed periods whose archive is older than their records, or missing. One that is still in memory is closed from there.
-    pub fn stale(&self) -> Vec<Part> {
+    pub fn stale(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
-            let marked = state.closed.iter().filter(|row| row.stale && state.live(row.part).is_none());
-            marked.map(|row| row.part)
+            let marked = state.closed.iter().filter(|row| row.stale && state.live(row.window).is_none());
+            marked.map(|row| row.window)
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
 
     /// Closed periods that have an archive.
-    pub fn packed(&self) -> Vec<PartRow> {
+    pub fn packed(&self) -> Vec<WindowRow> {
         self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
     }
 
-    /// Every part there is, open or closed.
-    pub fn parts(&self) -> Vec<Part> {
+    /// Every window there is, open or closed.
+    pub fn windows(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
             // One that is being closed is in both.
-            let closed = state.closed.iter().filter(|row| state.live(row.part).is_none());
-            state.live.iter().map(|live| live.part).chain(closed.map(|row| row.part))
+            let closed = state.closed.iter().filter(|row| state.live(row.window).is_none());
+            state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window))
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
@@ -314,8 +314,8 @@ mod tests {
         for (now, open) in
             [(hours(10), true), (hours(10).plus(60 * SECOND - 1), true), (hours(10).plus(60 * SECOND), false)]
         {
-            let (parts, closed) = periods.aim(at, now);
-            assert_eq!((parts.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
+            let (windows, closed) = periods.aim(at, now);
+            assert_eq!((windows.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
         }
         assert_eq!(periods.aim(at, hours(11)).1, ["hourly:1970-01-01T09:00"]);
     }
@@ -324,7 +324,8 @@ mod tests {
     fn a_stored_end_holds_and_the_next_period_begins_there() {
         let mut state = rule("0 * * * *", 0);
         let span = Span { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
-        let row = PartRow { part: Part(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
+        let row =
+            WindowRow { window: Window(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
         state.closed.push(row);
         assert_eq!(state.span_at(hours(9)), Some(span));
         assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));

@@ -9,32 +9,32 @@ use crate::boards::Board;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tally_store::{BoardNo, Changes, Part, PartRow};
+use tally_store::{BoardNo, Window, WindowRow, WriteSet};
 
 /// The outdated archives of one board, on this server.
 #[derive(Debug, Default)]
 pub(crate) struct OutdatedArchives {
     /// How many batches have changed records of a period that is marked.
-    batches: Mutex<BTreeMap<Part, u64>>,
+    batches: Mutex<BTreeMap<Window, u64>>,
     /// Whether an archive lacks a change that may be acknowledged.
     is_behind: AtomicBool,
 }
 
 impl OutdatedArchives {
     /// The marks among some changes.
-    pub(crate) fn of(changes: &Changes) -> Vec<(BoardNo, PartRow)> {
-        let marked = changes.parts.iter().filter_map(|(key, row)| Some((key.board, (*row)?)));
+    pub(crate) fn of(changes: &WriteSet) -> Vec<(BoardNo, WindowRow)> {
+        let marked = changes.windows.iter().filter_map(|(key, row)| Some((key.board, (*row)?)));
         marked.filter(|(_, row)| row.stale).collect()
     }
 
     /// Notes the marks of a board that were committed. Other fields of a period stay: its archive may have been written
     /// meanwhile.
-    pub(crate) fn mark(board: &Board, rows: &[(BoardNo, PartRow)]) {
+    pub(crate) fn mark(board: &Board, rows: &[(BoardNo, WindowRow)]) {
         for (_, row) in rows.iter().filter(|(no, _)| *no == board.no) {
             let mut periods = board.periods_mut();
             let Some(state) = periods.rule_mut(row.rule) else { continue };
-            *board.stale.batches().entry(row.part).or_default() += 1;
-            match state.closed.iter_mut().find(|known| known.part == row.part) {
+            *board.stale.batches().entry(row.window).or_default() += 1;
+            match state.closed.iter_mut().find(|known| known.window == row.window) {
                 Some(known) => known.stale = true,
                 None => {
                     state.closed.push(*row);
@@ -45,13 +45,13 @@ impl OutdatedArchives {
     }
 
     /// How many batches have changed records of a period.
-    pub(crate) fn count(&self, part: Part) -> u64 {
-        self.batches().get(&part).copied().unwrap_or_default()
+    pub(crate) fn count(&self, window: Window) -> u64 {
+        self.batches().get(&window).copied().unwrap_or_default()
     }
 
     /// The archive of a period is exact, or the period is forgotten.
-    pub(crate) fn forget(&self, part: Part) {
-        self.batches().remove(&part);
+    pub(crate) fn forget(&self, window: Window) {
+        self.batches().remove(&window);
     }
 
     /// Whether an archive lacks a change that may be acknowledged: then none that is marked is read.
@@ -64,7 +64,7 @@ impl OutdatedArchives {
         self.is_behind.swap(is_behind, Ordering::SeqCst) != is_behind
     }
 
-    fn batches(&self) -> MutexGuard<'_, BTreeMap<Part, u64>> {
+    fn batches(&self) -> MutexGuard<'_, BTreeMap<Window, u64>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

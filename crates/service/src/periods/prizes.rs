@@ -8,7 +8,7 @@
 
 use super::payments::{Over, PaymentAct, PaymentOrder};
 use super::view::View;
-use super::{LivePart, Periods, RuleState, scheduler};
+use super::{LiveWindow, Periods, RuleState, scheduler};
 use crate::boards::Board;
 use crate::contests::pieces::{PIECE, payouts};
 use crate::contests::settle::{PAGE, page, ranked};
@@ -23,7 +23,7 @@ use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
 use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
-use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
+use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
 /// Open payments of one look.
 const LOOK: usize = 100;
@@ -31,24 +31,24 @@ const LOOK: usize = 100;
 /// Closed periods of each board that are paid, cached so that the store is not asked for them again.
 #[derive(Debug, Default)]
 pub(crate) struct PaidPeriods {
-    known: Mutex<HashMap<BoardNo, HashSet<Part>>>,
+    known: Mutex<HashMap<BoardNo, HashSet<Window>>>,
 }
 
 impl PaidPeriods {
     /// Those of a board; the caller sets them again.
-    fn take(&self, board: BoardNo) -> HashSet<Part> {
+    fn take(&self, board: BoardNo) -> HashSet<Window> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.remove(&board).unwrap_or_default()
     }
 
-    fn set(&self, board: BoardNo, paid: HashSet<Part>) {
+    fn set(&self, board: BoardNo, paid: HashSet<Window>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(board, paid);
     }
 }
 
 /// Whether a period has prizes, which have perhaps been paid. One in which all players are banned has none to pay, which is
 /// stored too: a restored player gets none afterwards.
-pub(super) fn has_prizes(state: &RuleState, row: &PartRow) -> bool {
+pub(super) fn has_prizes(state: &RuleState, row: &WindowRow) -> bool {
     row.version > 0 && state.rule.prizes.are_for(state.due(row.span))
 }
 
@@ -57,12 +57,12 @@ pub(super) fn is_unpaid(
     store: &dyn Store,
     board: &Board,
     state: &RuleState,
-    row: &PartRow,
+    row: &WindowRow,
 ) -> Result<bool, Failure> {
     if !has_prizes(state, row) {
         return Ok(false);
     }
-    let payment = store.ledger().payment(PartKey { board: board.no, part: row.part })?;
+    let payment = store.ledger().payment(WindowKey { board: board.no, window: row.window })?;
     Ok(payment.is_none_or(|payment| payment.is_open()))
 }
 
@@ -90,15 +90,15 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
 }
 
 /// A closed period of a board with its prizes.
-type Closed = (PartRow, Over, PeriodPrizes);
+type Closed = (WindowRow, Over, PeriodPrizes);
 
 /// Those of a board that have prizes: which are among the known ones, and the others.
-fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) {
+fn closed(board: &Board, known: &HashSet<Window>) -> (HashSet<Window>, Vec<Closed>) {
     let (mut among, mut others) = (HashSet::new(), Vec::new());
     for state in &board.periods().rules {
         for row in state.closed.iter().filter(|row| has_prizes(state, row)) {
-            if known.contains(&row.part) {
-                among.insert(row.part);
+            if known.contains(&row.window) {
+                among.insert(row.window);
             } else {
                 let (period, since) = (state.name(row.span.start), state.due(row.span));
                 let over = Over { board: board.id.clone(), period, since };
@@ -110,7 +110,7 @@ fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) 
 }
 
 /// Closes what is over of a board and stores its prizes, before its rules change; which periods those are. Blocks.
-pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Part>, Failure> {
+pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Window>, Failure> {
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
     }
@@ -118,16 +118,16 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Pa
     scheduler::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
-    Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
+    Ok(closed.into_iter().map(|(row, ..)| row.window).collect())
 }
 
 /// Whether a period is over that has prizes and is none of those that are stored.
-pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Part>) -> bool {
+pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Window>) -> bool {
     periods.rules.iter().any(|state| {
         let promised = |span| state.rule.prizes.are_for(state.due(span));
         // One that is sealed is in memory until it is packed.
-        let late = |live: &Arc<LivePart>| !state.takes(live.span, now) && promised(live.span);
-        let owed = |row: &PartRow| has_prizes(state, row) && !written.contains(&row.part);
+        let late = |live: &Arc<LiveWindow>| !state.takes(live.span, now) && promised(live.span);
+        let owed = |row: &WindowRow| has_prizes(state, row) && !written.contains(&row.window);
         state.live.iter().any(late) || state.closed.iter().any(owed)
     })
 }
@@ -137,9 +137,9 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let (mut paid, owed) = closed(board, &tally.contests.paid.take(board.no));
     let mut done = Ok(());
     for one in &owed {
-        let key = PartKey { board: board.no, part: one.0.part };
+        let key = WindowKey { board: board.no, window: one.0.window };
         match begin(tally, board, one).and_then(|()| go_on(tally, key)) {
-            Ok(()) => drop(paid.insert(key.part)),
+            Ok(()) => drop(paid.insert(key.window)),
             Err(failure) => done = Err(failure),
         }
     }
@@ -151,7 +151,7 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
 
 /// Stores what is to be paid, unless that was done.
 fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Result<(), Failure> {
-    let key = PartKey { board: board.no, part: row.part };
+    let key = WindowKey { board: board.no, window: row.window };
     if tally.store.ledger().payment(key)?.is_some() {
         return Ok(());
     }
@@ -188,7 +188,7 @@ fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<Play
 }
 
 /// Pays until nothing is left.
-fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
+fn go_on(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
     loop {
         let ledger = tally.store.ledger();
         let Some(payment) = ledger.payment(key)?.filter(|payment| payment.is_open()) else { return Ok(()) };
@@ -210,8 +210,8 @@ pub fn prizes(
     limit: usize,
 ) -> Result<(Vec<(u32, Payout)>, bool), Failure> {
     let ledger = tally.store.ledger();
-    let payment = match view.part() {
-        Some(part) => ledger.payment(PartKey { board: view.board.no, part })?,
+    let payment = match view.window() {
+        Some(window) => ledger.payment(WindowKey { board: view.board.no, window })?,
         None => None,
     };
     match payment {
@@ -243,12 +243,13 @@ mod tests {
 
     #[test]
     fn what_is_over_is_owed_until_it_is_written_down() {
-        let (none, part, rule) = (HashSet::new(), Part(7), 0);
+        let (none, window, rule) = (HashSet::new(), Window(7), 0);
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
         let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
-        let live = || Arc::new(LivePart { part, rule, span, order: order() });
-        let row = |version, total| PartRow { part, rule, span, closed: true, version, stale: false, total };
+        let live = || Arc::new(LiveWindow { window, rule, span, order: order() });
+        let row =
+            |version, total| WindowRow { window, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);
         assert!(!owes(&periods, due, &none));
         // Over, and not closed yet; sealed, and not packed yet; closed, with players or without.
@@ -260,7 +261,7 @@ mod tests {
         periods.rules[0].live.clear();
         periods.rules[0].closed = vec![row(1, 3)];
         assert!(owes(&periods, due, &none));
-        assert!(!owes(&periods, due, &HashSet::from([part])));
+        assert!(!owes(&periods, due, &HashSet::from([window])));
         periods.rules[0].closed = vec![row(1, 0)];
         assert!(owes(&periods, due, &none), "all are banned");
         // It was over before there were prizes.

@@ -4,7 +4,7 @@
 //! else in the background ([`maintenance`](crate::maintenance)).
 
 use crate::failure::{Failure, Fault};
-use tally_store::{PartKey, Store};
+use tally_store::{Store, WindowKey};
 
 /// Rows in one step: no other write waits for more of them.
 const STEP_ROWS: usize = 500;
@@ -24,12 +24,12 @@ impl Default for Purge {
 
 impl Purge {
     /// Purges these before the request is tried again. Blocks.
-    pub(crate) fn of(mut self, store: &dyn Store, parts: Vec<PartKey>) -> Result<Self, Failure> {
+    pub(crate) fn of(mut self, store: &dyn Store, windows: Vec<WindowKey>) -> Result<Self, Failure> {
         // One for trying again: others may forget a period once more.
-        let Some(left) = self.steps.checked_sub(1) else { return Err(Fault::Purging(parts).into()) };
+        let Some(left) = self.steps.checked_sub(1) else { return Err(Fault::Purging(windows).into()) };
         self.steps = left;
-        for part in parts {
-            while self.steps > 0 && !store.purge_part(part, STEP_ROWS)? {
+        for window in windows {
+            while self.steps > 0 && !store.purge_window(window, STEP_ROWS)? {
                 self.steps -= 1;
             }
         }

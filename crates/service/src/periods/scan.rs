@@ -10,7 +10,7 @@ use crate::failure::{Failure, Fault};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use tally_ranking::{Loading, MemoryRanking};
 use tally_rules::{Micros, PlayerId, Record};
-use tally_store::{BoardNo, Part, Store};
+use tally_store::{BoardNo, Store, Window};
 
 /// Rows read in one go: large enough to hide the statement, small enough to stay in a cache of the processor.
 const SCAN_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
@@ -29,7 +29,7 @@ pub(crate) enum Readers {
 /// Loads every record of a window but those of banned players. `each` is told the newest instant of some rows, and how many
 /// they were.
 pub(super) fn load(
-    (store, board, part): (&dyn Store, &Board, Part),
+    (store, board, window): (&dyn Store, &Board, Window),
     order: &MemoryRanking,
     readers: Readers,
     each: impl FnMut(Micros, u64),
@@ -38,17 +38,17 @@ pub(super) fn load(
         Readers::All => std::thread::available_parallelism().map_or(1, usize::from),
         Readers::Few => 1,
     };
-    load_by(threads, (store, board, part), order, each)
+    load_by(threads, (store, board, window), order, each)
 }
 
 /// The same by at least so many threads, where the window is large.
 fn load_by(
     threads: usize,
-    (store, board, part): (&dyn Store, &Board, Part),
+    (store, board, window): (&dyn Store, &Board, Window),
     order: &MemoryRanking,
     mut each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
-    let (of, shards) = ((board.no, part), store.shards());
+    let (of, shards) = ((board.no, window), store.shards());
     let mut loading = order.loading();
     let mut ranges = Vec::new();
     if shards == 1 {
@@ -98,11 +98,11 @@ type Page = Vec<(PlayerId, Record)>;
 fn read(
     store: &dyn Store,
     shard: usize,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     after: Option<&PlayerId>,
 ) -> Result<Page, Failure> {
     let mut page = Vec::with_capacity(SCAN_ROWS);
-    store.walk_shard(shard, of, after, SCAN_ROWS, &mut |player, record, _| page.push((player, record)))?;
+    store.scan_shard(shard, of, after, SCAN_ROWS, &mut |player, record, _| page.push((player, record)))?;
     Ok(page)
 }
 
@@ -131,7 +131,7 @@ struct State {
 
 struct Scan<'a> {
     store: &'a dyn Store,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     state: Mutex<State>,
 }
 
@@ -191,7 +191,7 @@ impl Scan<'_> {
         let first = |after: Option<&PlayerId>| -> Result<Option<PlayerId>, Failure> {
             let mut found = None;
             self.store
-                .walk_shard(range.shard, self.of, after, 1, &mut |player, _, _| found = Some(player))?;
+                .scan_shard(range.shard, self.of, after, 1, &mut |player, _, _| found = Some(player))?;
             Ok(found.filter(|player| range.until.as_ref().is_none_or(|until| player <= until)))
         };
         let Some(least) = first(range.after.as_ref())? else { return Ok(None) };
@@ -226,9 +226,10 @@ mod tests {
     use std::collections::BTreeSet;
     use tally_ranking::RankingBackend;
     use tally_rules::{BoardId, Definition};
+    use tally_store::Transactions;
     use tally_store::plan::ALL_TIME;
     use tally_store::sqlite::{Options, SqliteStore};
-    use tally_store::{BoardChange, BoardRow, Changes, Plan, ScoreKey};
+    use tally_store::{BoardChange, BoardRow, ReadSet, ScoreKey, WriteSet};
 
     /// Names that share much, little and nothing, and lie in heaps.
     fn names() -> BTreeSet<String> {
@@ -246,15 +247,15 @@ mod tests {
         let board = Board::new(row.clone(), Vec::new(), &RankingBackend::Memory).unwrap();
         let keys = names.iter().map(|name| PlayerId::new(name).unwrap());
         let scores = (0..).zip(keys).map(|(score, player)| {
-            let key = ScoreKey { board: no, part: ALL_TIME, player };
+            let key = ScoreKey { board: no, window: ALL_TIME, player };
             (key, Some(Record { score, subscore: 0, at: Micros(score) }))
         });
-        let changes = Changes {
+        let changes = WriteSet {
             boards: vec![BoardChange::Create(row)],
             scores: scores.collect(),
-            ..Changes::default()
+            ..WriteSet::default()
         };
-        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+        store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         (store, board)
     }
 

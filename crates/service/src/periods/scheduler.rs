@@ -6,7 +6,7 @@
 
 use super::archive::{self, ArchivePlace, Basis, Naming, Written};
 use super::scan::Readers;
-use super::{LivePart, RuleState, catch_up, prizes, shared_close};
+use super::{LiveWindow, RuleState, catch_up, prizes, shared_close};
 use crate::background::{Job, Next};
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tally_ranking::MemoryRanking;
 use tally_rules::Micros;
-use tally_store::{Part, PartRow, Store, StoreError, Task};
+use tally_store::{Store, StoreError, Task, Window, WindowRow};
 
 /// Between two looks at the clock.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
@@ -64,7 +64,7 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
     if board.is_shared() {
         return shared_close::close_due(tally, board, now);
     }
-    let parts = if late(board, now).is_empty() {
+    let windows = if late(board, now).is_empty() {
         Vec::new()
     } else {
         // Every batch is decided and published before it, or comes after it.
@@ -72,33 +72,33 @@ pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> 
         // Waiting takes time, in which the clock may jump.
         tally.believed_now().map_or_else(Vec::new, |now| seal(board, now))
     };
-    if parts.is_empty() && surplus(board).is_empty() {
+    if windows.is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    close(ArchivePlace::of(tally), board, &parts, now)
+    close(ArchivePlace::of(tally), board, &windows, now)
 }
 
 /// Periods in memory that take no more scores, oldest first.
-pub(super) fn late(board: &Board, now: Micros) -> Vec<Arc<LivePart>> {
+pub(super) fn late(board: &Board, now: Micros) -> Vec<Arc<LiveWindow>> {
     let periods = board.periods();
     let of_rule = |state: &RuleState| {
         state.live.iter().filter(|live| !state.takes(live.span, now)).cloned().collect::<Vec<_>>()
     };
     let mut late: Vec<_> = periods.rules.iter().flat_map(of_rule).collect();
-    late.sort_unstable_by_key(|live| (live.span.end, live.part));
+    late.sort_unstable_by_key(|live| (live.span.end, live.window));
     late
 }
 
 /// Closes what is due on one board that is not served yet.
 pub(crate) fn close_board(store: &dyn Store, board: &Board, now: Micros) -> Result<(), Failure> {
-    let parts = seal(board, now);
-    close(ArchivePlace { store, lanes: None }, board, &parts, now)
+    let windows = seal(board, now);
+    close(ArchivePlace { store, lanes: None }, board, &windows, now)
 }
 
 /// Periods in memory that take no more scores, oldest first. From now on nothing opens them again: neither a clock that
 /// is set back nor a longer grace.
-fn seal(board: &Board, now: Micros) -> Vec<Part> {
+fn seal(board: &Board, now: Micros) -> Vec<Window> {
     let late = late(board, now);
     if late.is_empty() {
         return Vec::new();
@@ -111,26 +111,25 @@ fn seal(board: &Board, now: Micros) -> Vec<Part> {
             state.closed.sort_by_key(|row| row.span.start);
         }
     }
-    late.into_iter().map(|live| live.part).collect()
+    late.into_iter().map(|live| live.window).collect()
 }
 
 /// The row of a period before it has an archive.
-pub(super) fn row(live: &LivePart) -> PartRow {
-    let LivePart { part, rule, span, .. } = *live;
-    PartRow { part, rule, span, closed: true, version: 0, stale: false, total: 0 }
+pub(super) fn row(live: &LiveWindow) -> WindowRow {
+    let LiveWindow { window, rule, span, .. } = *live;
+    WindowRow { window, rule, span, closed: true, version: 0, stale: false, total: 0 }
 }
 
 /// Archives sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
 pub(super) fn close(
     place: ArchivePlace<'_>,
-    board: &Board,
-    parts: &[Part],
+    board: &Board, windows: &[Window],
     now: Micros,
 ) -> Result<(), Failure> {
     let store = place.store;
-    for part in parts {
-        let basis = Basis::of(board, *part);
-        let Some(live) = board.periods().live(*part).cloned() else { continue };
+    for window in windows {
+        let basis = Basis::of(board, *window);
+        let Some(live) = board.periods().live(*window).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = archive::in_memory(store, board, &live, |order| {
@@ -150,22 +149,22 @@ pub(super) fn close(
         }
         let mut gone = true;
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
-            state.live.retain(|live| live.part != *part);
-            state.replace_closed(*part, closed);
+            state.live.retain(|live| live.window != *window);
+            state.replace_closed(*window, closed);
             gone = false;
         }
         drop(held);
         leave(live);
         if gone {
             // Its rule was removed while this was written.
-            archive::forget(store, board.no, &[*part])?;
+            archive::forget(store, board.no, &[*window])?;
         }
     }
     forget_oldest(place, board)
 }
 
 /// Frees the ranking of a period that is archived by now, here and not on the thread of a request: a large one takes a while.
-fn leave(live: Arc<LivePart>) {
+fn leave(live: Arc<LiveWindow>) {
     for _ in 0..LEAVE_TRIES {
         if Arc::strong_count(&live) == 1 {
             break;
@@ -178,7 +177,7 @@ fn leave(live: Arc<LivePart>) {
 
 /// Closed periods beyond those that are kept. Ones without players are counted apart: lists leave them out, and they are there
 /// because a player may be restored or because they say where the next one begins.
-pub(super) fn surplus(board: &Board) -> Vec<Part> {
+pub(super) fn surplus(board: &Board) -> Vec<Window> {
     let mut gone = Vec::new();
     for state in &board.periods().rules {
         let keep = state.rule.keep;
@@ -187,7 +186,7 @@ pub(super) fn surplus(board: &Board) -> Vec<Part> {
             let left = if row.total > 0 { &mut filled } else { &mut empty };
             match left.checked_sub(1) {
                 Some(fewer) => *left = fewer,
-                None => gone.push(row.part),
+                None => gone.push(row.window),
             }
         }
     }
@@ -198,10 +197,10 @@ pub(super) fn surplus(board: &Board) -> Vec<Part> {
 fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> {
     let store = place.store;
     let mut gone = surplus(board);
-    let owed: Vec<(RuleState, PartRow)> = {
+    let owed: Vec<(RuleState, WindowRow)> = {
         let periods = board.periods();
-        let of = |part: &Part| {
-            let row = *periods.closed(*part)?;
+        let of = |window: &Window| {
+            let row = *periods.closed(*window)?;
             Some((periods.rule_no(row.rule)?.clone(), row))
         };
         gone.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
@@ -209,7 +208,7 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
     for (state, row) in owed {
         // Its prizes come first.
         if prizes::is_unpaid(store, board, &state, &row)? {
-            gone.retain(|part| *part != row.part);
+            gone.retain(|window| *window != row.window);
         }
     }
     if gone.is_empty() {
@@ -222,9 +221,9 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
         return servers::renew(store, board).map(drop);
     }
     for state in &mut board.periods_mut().rules {
-        state.closed.retain(|row| !gone.contains(&row.part));
+        state.closed.retain(|row| !gone.contains(&row.window));
     }
-    gone.into_iter().for_each(|part| board.stale.forget(part));
+    gone.into_iter().for_each(|window| board.stale.forget(window));
     Ok(())
 }
 
@@ -239,7 +238,7 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
     if board.periods().stale().is_empty() {
         return Ok(());
     }
-    if board.is_shared() && !tally.store.take_turn(Task::Periods, shared_close::LEASE)? {
+    if board.is_shared() && !tally.store.lease_task(Task::Periods, shared_close::LEASE)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -284,10 +283,10 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
 /// Writes the archive of every closed period anew that is older than its records. Where other servers change the board
 /// meanwhile, it is done again on what they left.
 pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
-    let parts = board.periods().stale();
-    for part in parts {
+    let windows = board.periods().stale();
+    for window in windows {
         let mut tries = 1;
-        while !refresh_part(place, board, part, now)? {
+        while !refresh_window(place, board, window, now)? {
             if tries == servers::TRIES {
                 let why = "a board is changed all the time while the order of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
@@ -302,17 +301,17 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
 }
 
 /// Writes one of them; whether no other server changed the board meanwhile.
-fn refresh_part(place: ArchivePlace<'_>, board: &Board, part: Part, now: Micros) -> Result<bool, Failure> {
-    let (store, basis) = (place.store, Basis::of(board, part));
+fn refresh_window(place: ArchivePlace<'_>, board: &Board, window: Window, now: Micros) -> Result<bool, Failure> {
+    let (store, basis) = (place.store, Basis::of(board, window));
     let found = {
         let periods = board.periods();
-        let row = periods.closed(part).copied();
+        let row = periods.closed(window).copied();
         let state = row.and_then(|row| periods.rule_no(row.rule));
         row.zip(state).map(|(row, state)| (row, !state.calendar_follows(row.span)))
     };
     let Some((row, keep_empty)) = found else { return Ok(true) };
     let fresh = MemoryRanking::new(&board.definition);
-    archive::load(store, board, part, &fresh, Readers::Few, |_| {})?;
+    archive::load(store, board, window, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
     let written = archive::write(place, basis, (&row, naming), &fresh, keep_empty)?;
     board.live.wake();
@@ -323,7 +322,7 @@ fn refresh_part(place: ArchivePlace<'_>, board: &Board, part: Part, now: Micros)
     if !board.is_shared()
         && let Some(state) = board.periods_mut().rule_mut(row.rule)
     {
-        state.replace_closed(part, written);
+        state.replace_closed(window, written);
     }
     Ok(true)
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: what is due, and writing archives (`scheduler`).
 
-use super::LivePart;
+use super::LiveWindow;
 use super::archive::ArchivePlace;
 use super::scheduler::{close, late, row, surplus};
 use crate::boards::Board;
@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tally_rules::Micros;
-use tally_store::{Changes, Part, PartKey, Plan, Store, Task};
+use tally_store::{ReadSet, Store, Task, Window, WindowKey, WriteSet};
 
 /// How long the server that closes periods keeps the task lease without a sign of it.
 pub(super) const LEASE: Duration = Duration::from_secs(5);
@@ -24,39 +24,39 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
     if late(board, now).is_empty() && surplus(board).is_empty() {
         return Ok(());
     }
-    if !store.take_turn(Task::Periods, LEASE)? {
+    if !store.lease_task(Task::Periods, LEASE)? {
         return Ok(());
     }
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
-    let parts = seal_stored(store, board, now)?;
-    close(ArchivePlace::of(tally), board, &parts, now)
+    let windows = seal_stored(store, board, now)?;
+    close(ArchivePlace::of(tally), board, &windows, now)
 }
 
 /// Marks periods in the store as closed that are due, and gives them, oldest first.
-fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part>, Failure> {
+fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Window>, Failure> {
     for _ in 0..servers::TRIES {
         let revisions = board.followed();
         let due = late(board, now);
         // Where there are several databases it is stored again: not all may have it.
         let is_several = store.shards() > 1;
-        let open = |live: &&Arc<LivePart>| is_several || board.periods().closed(live.part).is_none();
-        let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };
+        let open = |live: &&Arc<LiveWindow>| is_several || board.periods().closed(live.window).is_none();
+        let key = |live: &Arc<LiveWindow>| WindowKey { board: board.no, window: live.window };
         let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         if rows.is_empty() {
-            return Ok(due.iter().map(|live| live.part).collect());
+            return Ok(due.iter().map(|live| live.window).collect());
         }
-        let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
+        let plan = ReadSet { boards: vec![board.no], exclusive: true, ..ReadSet::default() };
         let revision = revisions.map(|revisions| revisions.of(0));
         let mut as_planned = false;
         servers::run(store, &plan, &mut |loaded| {
             as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
-            let parts = if as_planned { rows.clone() } else { Vec::new() };
-            Changes { parts, ..Changes::default() }
+            let windows = if as_planned { rows.clone() } else { Vec::new() };
+            WriteSet { windows, ..WriteSet::default() }
         })?;
         servers::renew(store, board)?;
         if as_planned && is_several {
-            return Ok(due.iter().map(|live| live.part).collect());
+            return Ok(due.iter().map(|live| live.window).collect());
         }
     }
     // Others change it all the time: the next look tries again.

@@ -1,17 +1,17 @@
 //! Reading a window of a leaderboard: all time, a period in memory, or a closed one from its archive.
 
-use super::archive::StoredPart;
-use super::{ALL_TIME_NAME, LivePart};
+use super::archive::StoredWindow;
+use super::{ALL_TIME_NAME, LiveWindow};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::scores::aim::PartInMemory;
+use crate::scores::aim::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{ArchivedRanking, MemoryRanking, Reads};
 use tally_rules::period::Span;
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow, Store};
+use tally_store::{Store, Window, WindowRow};
 
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
@@ -29,10 +29,10 @@ pub struct View {
 #[derive(Clone, Debug)]
 enum Of {
     AllTime,
-    Live(Arc<LivePart>),
+    Live(Arc<LiveWindow>),
     /// Open, and without scores, as far as this server knows.
-    Empty(Part),
-    ArchivedRanking(PartRow),
+    Empty(Window),
+    ArchivedRanking(WindowRow),
 }
 
 /// One line of the list of periods.
@@ -87,13 +87,13 @@ impl View {
                 .ok_or(Rejection::PeriodNotFound)?,
         };
         let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
-        let part = state.aimed(span).part;
-        let of = if let Some(live) = state.live(part) {
+        let window = state.aimed(span).window;
+        let of = if let Some(live) = state.live(window) {
             Of::Live(Arc::clone(live))
-        } else if let Some(row) = state.closed.iter().find(|row| row.part == part && row.version > 0) {
+        } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
             Of::ArchivedRanking(*row)
         } else if span == current {
-            Of::Empty(part)
+            Of::Empty(window)
         } else {
             return Err(Rejection::PeriodNotFound);
         };
@@ -101,7 +101,7 @@ impl View {
     }
 
     /// A closed window that is archived, under its name.
-    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
+    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: WindowRow) -> Self {
         Self { board: Arc::clone(board), name: name.to_owned(), of: Of::ArchivedRanking(row) }
     }
 
@@ -116,10 +116,10 @@ impl View {
     }
 
     /// Its ranking, where that is one that changes.
-    pub(crate) fn in_memory(&self) -> Option<PartInMemory> {
+    pub(crate) fn in_memory(&self) -> Option<WindowInMemory> {
         match &self.of {
-            Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
-            Of::Live(live) => Some(PartInMemory::Live(Arc::clone(live))),
+            Of::AllTime => Some(WindowInMemory::AllTime(Arc::clone(&self.board))),
+            Of::Live(live) => Some(WindowInMemory::Live(Arc::clone(live))),
             Of::Empty(_) | Of::ArchivedRanking(_) => None,
         }
     }
@@ -135,11 +135,11 @@ impl View {
     }
 
     /// Its number; none where it has no scores yet.
-    pub fn part(&self) -> Option<Part> {
+    pub fn window(&self) -> Option<Window> {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
-            Of::Live(live) => Some(live.part),
-            Of::ArchivedRanking(row) => Some(row.part),
+            Of::Live(live) => Some(live.window),
+            Of::ArchivedRanking(row) => Some(row.window),
             Of::Empty(_) => None,
         }
     }
@@ -182,21 +182,21 @@ impl View {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
             Of::Live(live) => Ok(live.order.read(with)?),
-            Of::Empty(part) => {
+            Of::Empty(window) => {
                 // Another server may have opened it a moment ago.
                 servers::renew(store, &self.board)?;
-                let live = self.board.periods().live(*part).cloned();
+                let live = self.board.periods().live(*window).cloned();
                 match live.filter(|live| live.order.waits()) {
                     Some(live) => Ok(live.order.read(with)?),
                     None => Ok(MemoryRanking::new(&self.board.definition).read(with)),
                 }
             }
             Of::ArchivedRanking(row) => {
-                if self.board.is_behind(row.part) {
+                if self.board.is_behind(row.window) {
                     let why = "a closed period has changed, and its order is not written anew yet";
                     return Err(Fault::RanksAway(why.into()).into());
                 }
-                let source = StoredPart { store, board: self.board.no, row: *row };
+                let source = StoredWindow { store, board: self.board.no, row: *row };
                 Ok(ArchivedRanking::new(&self.board.definition, row.total, &source).read(with)?)
             }
         }
@@ -209,17 +209,17 @@ impl View {
 
     /// The newer archive of a window that is closed by now, if there is one; refused where the window is forgotten. Another
     /// server may have written it.
-    fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
-        let (part, version) = match &self.of {
-            Of::ArchivedRanking(row) => (row.part, row.version),
-            Of::Live(live) if live.order.waits() => (live.part, 0),
+    fn renewed(&self, store: &dyn Store) -> Result<Option<WindowRow>, Failure> {
+        let (window, version) = match &self.of {
+            Of::ArchivedRanking(row) => (row.window, row.version),
+            Of::Live(live) if live.order.waits() => (live.window, 0),
             Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
         };
         servers::renew(store, &self.board)?;
         let periods = self.board.periods();
-        match periods.closed(part) {
+        match periods.closed(window) {
             Some(present) if present.version > version => Ok(Some(*present)),
-            None if periods.live(part).is_none() => Err(Rejection::PeriodNotFound.into()),
+            None if periods.live(window).is_none() => Err(Rejection::PeriodNotFound.into()),
             _ => Ok(None),
         }
     }
@@ -231,7 +231,7 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
 }
 
 /// The same for a caller that holds some of the rankings and knows how many players they have.
-pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -> Vec<Listed> {
+pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
@@ -252,7 +252,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -
         all.extend(closed.map(|row| listed(row.span, row.total)));
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
         let known =
-            |span: &Span| state.live(state.aimed(*span).part).is_some() || state.closed(*span).is_some();
+            |span: &Span| state.live(state.aimed(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)));
     }

@@ -58,7 +58,7 @@ pub async fn erase(
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
     let done = change_closed(tally, boards, Request::Erase(erase), running).await;
-    if had_applied { done.map_err(Failure::after_a_part) } else { done }
+    if had_applied { done.map_err(Failure::after_a_window) } else { done }
 }
 
 /// Withdraws the applications of the player, unless this repeats a request that was done: the player may have applied again

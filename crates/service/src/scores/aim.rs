@@ -1,6 +1,6 @@
-//! Which parts each row of a batch counts for, and at which instant: settled before the batch is decided.
+//! Which windows each row of a batch counts for, and at which instant: settled before the batch is decided.
 //!
-//! Instants are given in order of arrival. A part that nobody has scored in yet is made here and becomes visible with
+//! Instants are given in order of arrival. A window that nobody has scored in yet is made here and becomes visible with
 //! the batch that writes it.
 
 use super::command::Request;
@@ -8,30 +8,30 @@ use super::redefine;
 use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
-use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
+use crate::periods::{AIMED_ALL_TIME, Aimed, LiveWindow};
 use crate::plants::{Plant, is_planted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_ranking::WindowRanking;
 use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
+use tally_store::{BoardNo, Store, StoreError, Window, WindowKey, WindowRow};
 
-/// Every part of a board that is in memory, due or not: hiding and showing concern them all.
+/// Every window of a board that is in memory, due or not: hiding and showing concern them all.
 fn in_memory(board: &Board, now: Micros) -> RowAim {
-    let mut parts = Vec::new();
-    board.each_order(|part, _| parts.push(part));
-    RowAim { at: Ok(now), parts, closed: Vec::new() }
+    let mut windows = Vec::new();
+    board.each_order(|window, _| windows.push(window));
+    RowAim { at: Ok(now), windows, closed: Vec::new() }
 }
 
-/// A part whose order is in memory.
+/// A window whose order is in memory.
 #[derive(Clone, Debug)]
-pub(crate) enum PartInMemory {
+pub(crate) enum WindowInMemory {
     AllTime(Arc<Board>),
-    Live(Arc<LivePart>),
+    Live(Arc<LiveWindow>),
 }
 
-impl PartInMemory {
+impl WindowInMemory {
     /// Its order.
     pub(crate) fn order(&self) -> &WindowRanking {
         match self {
@@ -46,20 +46,20 @@ impl PartInMemory {
 pub(super) struct RowAim {
     /// When it happens.
     pub(super) at: Result<Micros, Rejection>,
-    /// The parts it counts for; the first one is named in answers.
-    pub(super) parts: Vec<Part>,
+    /// The windows it counts for; the first one is named in answers.
+    pub(super) windows: Vec<Window>,
     /// Names of periods it comes too late for.
     pub(super) closed: Vec<String>,
 }
 
-/// What a batch aims at: the rows of each request, and for an erasure every part of every board.
+/// What a batch aims at: the rows of each request, and for an erasure every window of every board.
 pub(super) struct Aims {
     /// Rows by request.
     pub(super) rows: Vec<Vec<RowAim>>,
     /// Parts that are new in memory.
-    pub(super) opened: BTreeMap<PartKey, (Arc<Board>, Arc<LivePart>)>,
-    /// Closed parts whose records change.
-    pub(super) stale: BTreeMap<PartKey, (Arc<Board>, PartRow)>,
+    pub(super) opened: BTreeMap<WindowKey, (Arc<Board>, Arc<LiveWindow>)>,
+    /// Closed windows whose records change.
+    pub(super) stale: BTreeMap<WindowKey, (Arc<Board>, WindowRow)>,
 }
 
 impl Aims {
@@ -110,7 +110,11 @@ impl Aims {
         for (request, rows) in batch.iter().zip(&self.rows) {
             for (at, row) in rows.iter().enumerate() {
                 let board = request.board_of(at).map(|board| board.no);
-                used.extend(row.parts.iter().filter_map(|part| Some(PartKey { board: board?, part: *part })));
+                used.extend(
+                    row.windows
+                        .iter()
+                        .filter_map(|window| Some(WindowKey { board: board?, window: *window })),
+                );
             }
         }
         self.opened.retain(|key, _| used.contains(key));
@@ -187,7 +191,7 @@ impl Aims {
                 self.submit(&submit.board, at, now)
             }
             Step::Remove { board, .. } | Step::Take { board, .. } => self.open(board, now),
-            Step::Read(_) => RowAim { at: Ok(now), parts: Vec::new(), closed: Vec::new() },
+            Step::Read(_) => RowAim { at: Ok(now), windows: Vec::new(), closed: Vec::new() },
         }
     }
 
@@ -195,69 +199,76 @@ impl Aims {
     fn submit(&mut self, board: &Arc<Board>, time: Result<RowTime, Rejection>, now: Micros) -> RowAim {
         let RowTime { at, aimed } = match time {
             Ok(time) => time,
-            Err(rejection) => return RowAim { at: Err(rejection), parts: Vec::new(), closed: Vec::new() },
+            Err(rejection) => return RowAim { at: Err(rejection), windows: Vec::new(), closed: Vec::new() },
         };
         let (aimed, now) = if is_planted(Plant::AimedByInstant) { (at, at.max(now)) } else { (aimed, now) };
         let (open, closed) = board.periods().aim(aimed, now);
-        let parts = self.parts(board, open);
-        RowAim { at: Ok(at), parts, closed }
+        let windows = self.windows(board, open);
+        RowAim { at: Ok(at), windows, closed }
     }
 
     /// A line of a file that says when: closed periods too.
     fn import(&mut self, board: &Arc<Board>, time: Result<RowTime, Rejection>, now: Micros) -> RowAim {
         let RowTime { at, aimed } = match time {
             Ok(time) => time,
-            Err(rejection) => return RowAim { at: Err(rejection), parts: Vec::new(), closed: Vec::new() },
+            Err(rejection) => return RowAim { at: Err(rejection), windows: Vec::new(), closed: Vec::new() },
         };
         let (open, late) = board.periods().aim(aimed, now);
-        let mut parts = self.parts(board, open);
+        let mut windows = self.windows(board, open);
         if !late.is_empty() {
             let any = board.periods().aim_any(aimed);
             for aimed in any {
-                if !parts.contains(&aimed.part) {
+                if !windows.contains(&aimed.window) {
                     self.touch(board, aimed);
-                    parts.push(aimed.part);
+                    windows.push(aimed.window);
                 }
             }
         }
-        RowAim { at: Ok(at), parts, closed: Vec::new() }
+        RowAim { at: Ok(at), windows, closed: Vec::new() }
     }
 
     /// Everything of a player that is still open.
     fn open(&mut self, board: &Arc<Board>, now: Micros) -> RowAim {
         let open = board.periods().open(now);
-        RowAim { at: Ok(now), parts: self.parts(board, open), closed: Vec::new() }
+        RowAim { at: Ok(now), windows: self.windows(board, open), closed: Vec::new() }
     }
 
-    fn parts(&mut self, board: &Arc<Board>, open: Vec<Aimed>) -> Vec<Part> {
+    fn windows(&mut self, board: &Arc<Board>, open: Vec<Aimed>) -> Vec<Window> {
         let all_time = board.definition.all_time.then_some(AIMED_ALL_TIME);
         let all: Vec<Aimed> = all_time.into_iter().chain(open).collect();
         for aimed in &all {
             self.ensure_live(board, *aimed);
         }
-        all.into_iter().map(|aimed| aimed.part).collect()
+        all.into_iter().map(|aimed| aimed.window).collect()
     }
 
     fn ensure_live(&mut self, board: &Arc<Board>, aimed: Aimed) {
         let Some((rule, span)) = aimed.period else { return };
-        if board.periods().live(aimed.part).is_some() {
+        if board.periods().live(aimed.window).is_some() {
             return;
         }
-        self.opened.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
-            let order = board.order_of_part(aimed.part);
-            (Arc::clone(board), Arc::new(LivePart { part: aimed.part, rule, span, order }))
+        self.opened.entry(WindowKey { board: board.no, window: aimed.window }).or_insert_with(|| {
+            let order = board.order_of_window(aimed.window);
+            (Arc::clone(board), Arc::new(LiveWindow { window: aimed.window, rule, span, order }))
         });
     }
 
     fn touch(&mut self, board: &Arc<Board>, aimed: Aimed) {
         let Some((rule, span)) = aimed.period else { return };
-        self.stale.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
+        self.stale.entry(WindowKey { board: board.no, window: aimed.window }).or_insert_with(|| {
             let periods = board.periods();
             let known =
-                periods.rules.iter().flat_map(|state| &state.closed).find(|row| row.part == aimed.part);
-            let fresh =
-                PartRow { part: aimed.part, rule, span, closed: true, version: 0, stale: true, total: 0 };
-            (Arc::clone(board), PartRow { stale: true, ..known.copied().unwrap_or(fresh) })
+                periods.rules.iter().flat_map(|state| &state.closed).find(|row| row.window == aimed.window);
+            let fresh = WindowRow {
+                window: aimed.window,
+                rule,
+                span,
+                closed: true,
+                version: 0,
+                stale: true,
+                total: 0,
+            };
+            (Arc::clone(board), WindowRow { stale: true, ..known.copied().unwrap_or(fresh) })
         });
     }
 
@@ -269,15 +280,15 @@ impl Aims {
         batch: &[Request],
         store: &dyn Store,
         now: Micros,
-    ) -> Result<Vec<PartKey>, StoreError> {
+    ) -> Result<Vec<WindowKey>, StoreError> {
         let begun = |request: &Request| match request {
             Request::Redefine(redefine) => redefine::begun(redefine, now),
             _ => Vec::new(),
         };
-        let begun: Vec<PartKey> = batch.iter().flat_map(begun).collect();
-        let fresh = |(_, row): &(Arc<Board>, PartRow)| row.version == 0;
+        let begun: Vec<WindowKey> = batch.iter().flat_map(begun).collect();
+        let fresh = |(_, row): &(Arc<Board>, WindowRow)| row.version == 0;
         let stale = self.stale.iter().filter(|(_, one)| fresh(one)).map(|(key, _)| *key);
-        let keys: Vec<PartKey> =
+        let keys: Vec<WindowKey> =
             stale.chain(self.opened.keys().copied()).chain(begun.iter().copied()).collect();
         if keys.is_empty() || is_planted(Plant::NumberReused) {
             return Ok(Vec::new());
@@ -286,63 +297,66 @@ impl Aims {
         if waiting.is_empty() {
             return Ok(waiting);
         }
-        let imported = |key: &PartKey| {
+        let imported = |key: &WindowKey| {
             let of = batch.iter().zip(&self.rows).filter(
                 |(request, _)| matches!(request, Request::Import(chunk) if chunk.board.no == key.board),
             );
-            of.flat_map(|(_, rows)| rows).any(|row| row.parts.contains(&key.part))
+            of.flat_map(|(_, rows)| rows).any(|row| row.windows.contains(&key.window))
         };
-        let needed = |key: &PartKey| imported(key) || begun.contains(key);
-        let needed: Vec<PartKey> = waiting.iter().copied().filter(needed).collect();
+        let needed = |key: &WindowKey| imported(key) || begun.contains(key);
+        let needed: Vec<WindowKey> = waiting.iter().copied().filter(needed).collect();
         if needed.is_empty() {
             waiting.iter().for_each(|key| self.leave(batch, *key));
         }
         Ok(needed)
     }
 
-    /// New scores do not count for a part, as if it were closed.
-    fn leave(&mut self, batch: &[Request], key: PartKey) {
+    /// New scores do not count for a window, as if it were closed.
+    fn leave(&mut self, batch: &[Request], key: WindowKey) {
         let Some((board, live)) = self.opened.remove(&key) else { return };
         let periods = board.periods();
         let name = periods.rule_no(live.rule).map(|state| state.name(live.span.start)).unwrap_or_default();
         for (request, rows) in batch.iter().zip(&mut self.rows) {
             for (at, row) in rows.iter_mut().enumerate() {
-                if request.board_of(at).is_some_and(|of| of.no == key.board) && row.parts.contains(&key.part)
+                if request.board_of(at).is_some_and(|of| of.no == key.board)
+                    && row.windows.contains(&key.window)
                 {
-                    row.parts.retain(|part| *part != key.part);
+                    row.windows.retain(|window| *window != key.window);
                     row.closed.push(name.clone());
                 }
             }
         }
     }
 
-    /// The order of a part, in memory already or opened by this batch.
-    pub(super) fn order_of(&self, board: &Arc<Board>, part: Part) -> Option<PartInMemory> {
-        if part == tally_store::plan::ALL_TIME {
-            return Some(PartInMemory::AllTime(Arc::clone(board)));
+    /// The order of a window, in memory already or opened by this batch.
+    pub(super) fn order_of(&self, board: &Arc<Board>, window: Window) -> Option<WindowInMemory> {
+        if window == tally_store::plan::ALL_TIME {
+            return Some(WindowInMemory::AllTime(Arc::clone(board)));
         }
-        let opened = self.opened.get(&PartKey { board: board.no, part }).map(|(_, live)| Arc::clone(live));
-        opened.or_else(|| board.periods().live(part).cloned()).map(PartInMemory::Live)
+        let opened =
+            self.opened.get(&WindowKey { board: board.no, window }).map(|(_, live)| Arc::clone(live));
+        opened.or_else(|| board.periods().live(window).cloned()).map(WindowInMemory::Live)
     }
 
-    /// The name of a part.
-    pub(super) fn name(&self, board: &Arc<Board>, part: Part) -> String {
-        if part == tally_store::plan::ALL_TIME {
+    /// The name of a window.
+    pub(super) fn name(&self, board: &Arc<Board>, window: Window) -> String {
+        if window == tally_store::plan::ALL_TIME {
             return crate::periods::ALL_TIME_NAME.into();
         }
-        let opened = self.opened.get(&PartKey { board: board.no, part }).map(|(_, live)| Arc::clone(live));
+        let opened =
+            self.opened.get(&WindowKey { board: board.no, window }).map(|(_, live)| Arc::clone(live));
         let periods = board.periods();
-        let live = opened.or_else(|| periods.live(part).cloned());
+        let live = opened.or_else(|| periods.live(window).cloned());
         let state =
             live.as_ref().and_then(|live| periods.rules.iter().find(|state| state.rule.no == live.rule));
         state.zip(live.as_ref()).map_or_else(String::new, |(state, live)| state.name(live.span.start))
     }
 
-    /// Rows of parts to store with the batch, by key.
-    pub(super) fn part_rows(&self) -> Vec<(PartKey, Option<PartRow>)> {
+    /// Rows of windows to store with the batch, by key.
+    pub(super) fn window_rows(&self) -> Vec<(WindowKey, Option<WindowRow>)> {
         let opened = self.opened.iter().map(|(key, (_, live))| {
-            let (part, rule, span) = (live.part, live.rule, live.span);
-            (*key, Some(PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 }))
+            let (window, rule, span) = (live.window, live.rule, live.span);
+            (*key, Some(WindowRow { window, rule, span, closed: false, version: 0, stale: false, total: 0 }))
         });
         let stale = self.stale.iter().map(|(key, (_, row))| (*key, Some(*row)));
         let mut all: Vec<_> = opened.chain(stale).collect();
@@ -350,23 +364,23 @@ impl Aims {
         all
     }
 
-    /// Makes the parts that were stored with the batch visible.
+    /// Makes the windows that were stored with the batch visible.
     pub(super) fn install(&self) {
         for (board, live) in self.opened.values() {
             if let Some(state) = board.periods_mut().rule_mut(live.rule) {
-                state.live.retain(|known| known.part != live.part);
+                state.live.retain(|known| known.window != live.window);
                 state.live.push(Arc::clone(live));
                 state.live.sort_by_key(|live| live.span.start);
             }
         }
     }
 
-    /// Every part of a board, for erasing: open or closed, and those that this batch begins.
-    pub(super) fn every_part(&self, board: &Board) -> Vec<(BoardNo, Part)> {
+    /// Every window of a board, for erasing: open or closed, and those that this batch begins.
+    pub(super) fn every_window(&self, board: &Board) -> Vec<(BoardNo, Window)> {
         let begun = self.opened.keys().chain(self.stale.keys()).filter(|key| key.board == board.no);
-        let mut parts: BTreeSet<Part> = begun.map(|key| key.part).collect();
-        parts.insert(tally_store::plan::ALL_TIME);
-        parts.extend(board.periods().parts());
-        parts.into_iter().map(|part| (board.no, part)).collect()
+        let mut windows: BTreeSet<Window> = begun.map(|key| key.window).collect();
+        windows.insert(tally_store::plan::ALL_TIME);
+        windows.extend(board.periods().windows());
+        windows.into_iter().map(|window| (board.no, window)).collect()
     }
 }

@@ -36,9 +36,9 @@ pub(super) fn answer(
         (_, Decision::Import { progress, refused, replayed, .. }) => {
             Ok(Done::Imported(Imported { progress, refused, replayed }))
         }
-        (Request::Submit(submit), Decision::Submit { record, previous, changed, parts, .. }) => {
-            let part = parts.first().map(|(part, _)| *part);
-            let period = part.map_or_else(String::new, |part| aims.name(&submit.board, part));
+        (Request::Submit(submit), Decision::Submit { record, previous, changed, windows, .. }) => {
+            let window = windows.first().map(|(window, _)| *window);
+            let period = window.map_or_else(String::new, |window| aims.name(&submit.board, window));
             let closed_periods = aim.map_or_else(Vec::new, |aim| aim.closed.clone());
             let previous = before(previous, ranks.before);
             let (rank, replayed) = (ranks.after, false);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, PlayerId, Record, Rejection};
-use tally_store::{ImportKey, ImportRow, Part};
+use tally_store::{ImportKey, ImportRow, Window};
 
 /// One score for one player, checked against its board's kind of score.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Submit {
     pub identity: Option<IdempotencyKey>,
 }
 
-/// The removal of a player from the open parts of a board.
+/// The removal of a player from the open windows of a board.
 #[derive(Clone, Debug)]
 pub struct Remove {
     /// Where.
@@ -81,7 +81,7 @@ pub struct Redefine {
     /// For retries.
     pub identity: Option<IdempotencyKey>,
     /// Closed periods whose prizes are written down: what a change of prizes may not touch any more.
-    pub written: HashSet<Part>,
+    pub written: HashSet<Window>,
 }
 
 /// Consecutive lines of one file.
@@ -189,7 +189,7 @@ pub struct Previous {
 /// What came of a submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// What users call the part that record and ranks are of.
+    /// What users call the window that record and ranks are of.
     pub period: String,
     /// Names of the periods that the score came too late for.
     pub closed_periods: Vec<String>,

@@ -19,32 +19,32 @@ use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record, Rejection, record};
 use tally_store::{
-    BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow,
-    ScoreKey,
+    BanKey, BoardChange, BoardNo, Garbage, ImportKey, ImportRow, Loaded, ScoreKey, Window, WindowKey,
+    WindowRow, WriteSet,
 };
 
 /// What was decided about one request.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// A submit's outcome in the part that is named first, and the records it left in every part.
+    /// A submit's outcome in the window that is named first, and the records it left in every window.
     Submit {
         record: Record,
         previous: Option<Record>,
         changed: bool,
         /// When it was decided, if that was in an earlier batch.
         replayed: Option<Micros>,
-        parts: Vec<(Part, Record)>,
+        windows: Vec<(Window, Record)>,
     },
-    /// A removal from these parts.
+    /// A removal from these windows.
     Remove { replayed: bool },
     /// Hiding or showing, and the records that are hidden or shown.
-    Ban { records: Vec<(Part, Record)>, replayed: bool },
+    Ban { records: Vec<(Window, Record)>, replayed: bool },
     /// Erasing, and where there was a record.
     Erase { replayed: bool },
     /// A chunk: the records it left behind, in order.
     Import {
         progress: ImportRow,
-        records: Vec<(PlayerId, Vec<(Part, Record)>)>,
+        records: Vec<(PlayerId, Vec<(Window, Record)>)>,
         refused: Vec<(u64, Rejection)>,
         replayed: bool,
     },
@@ -67,7 +67,7 @@ pub(super) fn decide(
     reading: &Reading,
     loaded: &Loaded,
     (now, keep_micros): (Micros, i64),
-) -> Result<(Changes, Vec<Decision>), Unready> {
+) -> Result<(WriteSet, Vec<Decision>), Unready> {
     let mut state = State::new(reading, loaded, now, keep_micros);
     let decisions = batch
         .iter()
@@ -95,20 +95,20 @@ pub(super) fn decide(
     if !state.behind.is_empty() {
         return Err(Unready::Behind(state.behind));
     }
-    // A board that is gone by now gets no part: its rows may have been purged already.
-    let rows = aims.part_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
-    let mut parts: BTreeMap<_, _> = rows.collect();
+    // A board that is gone by now gets no window: its rows may have been purged already.
+    let rows = aims.window_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
+    let mut windows: BTreeMap<_, _> = rows.collect();
     let mut changes = state.into_changes();
-    // A part may have been removed by this very batch: what is removed stays removed.
-    parts.extend(std::mem::take(&mut changes.parts));
-    changes.parts = parts.into_iter().collect();
+    // A window may have been removed by this very batch: what is removed stays removed.
+    windows.extend(std::mem::take(&mut changes.windows));
+    changes.windows = windows.into_iter().collect();
     Ok((changes, decisions))
 }
 
-/// What a score did: in the part named first, and the records it left in each.
+/// What a score did: in the window named first, and the records it left in each.
 struct Applied {
     first: (Option<Record>, record::Updated),
-    records: Vec<(Part, Record)>,
+    records: Vec<(Window, Record)>,
 }
 
 /// What a batch knows and has done so far.
@@ -124,8 +124,8 @@ pub(super) struct State {
     /// Present definitions of the boards that are redefined.
     definitions: BTreeMap<BoardNo, Definition>,
     redefined: BTreeMap<BoardNo, Definition>,
-    pub(super) parts: BTreeMap<PartKey, Option<PartRow>>,
-    gone: Vec<Gone>,
+    pub(super) windows: BTreeMap<WindowKey, Option<WindowRow>>,
+    gone: Vec<Garbage>,
     vanished: Vec<BoardNo>,
     /// Why an order could not be asked: then nothing of the batch is done.
     pub(super) fault: Option<RankingError>,
@@ -149,7 +149,7 @@ impl State {
             bans: BTreeMap::new(),
             definitions: BTreeMap::new(),
             redefined: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            windows: BTreeMap::new(),
             gone: Vec::new(),
             vanished: Vec::new(),
             fault: None,
@@ -183,19 +183,19 @@ impl State {
         {
             let stored = submit.identity.as_ref().and_then(|one| self.requests.get(&one.key));
             let replayed = stored.map(|stored| stored.at);
-            return Ok(Decision::Submit { record, previous, changed, replayed, parts: Vec::new() });
+            return Ok(Decision::Submit { record, previous, changed, replayed, windows: Vec::new() });
         }
         self.check_live(submit.board.no)?;
         let definition = &submit.board.definition;
         let at = aim.at.clone()?;
-        let applied = self.apply(submit.board.no, definition, &submit.write, at, &aim.parts)?;
+        let applied = self.apply(submit.board.no, definition, &submit.write, at, &aim.windows)?;
         let (previous, record::Updated { record, changed }) = applied.first;
         let (score, subscore) = (definition.score, definition.has_subscore());
         self.remember(
             submit.identity.as_ref(),
             Outcome::Submitted { record, previous, changed, score, subscore },
         );
-        Ok(Decision::Submit { record, previous, changed, replayed: None, parts: applied.records })
+        Ok(Decision::Submit { record, previous, changed, replayed: None, windows: applied.records })
     }
 
     fn remove(&mut self, remove: &Remove, aim: &RowAim) -> Result<Decision, Rejection> {
@@ -205,8 +205,8 @@ impl State {
         self.check_live(remove.board.no)?;
         aim.at.clone()?;
         let mut ranked = false;
-        for part in &aim.parts {
-            let key = score_key(remove.board.no, *part, &remove.player);
+        for window in &aim.windows {
+            let key = score_key(remove.board.no, *window, &remove.player);
             ranked |= self.scores.get(&key).is_some();
             self.scores.set(&key, None);
         }
@@ -243,7 +243,7 @@ impl State {
             let applied = aim
                 .at
                 .clone()
-                .and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at, &aim.parts));
+                .and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at, &aim.windows));
             match applied {
                 Ok(applied) => records.push((write.player.clone(), applied.records)),
                 Err(rejection) => refused.push((*line, rejection)),
@@ -272,10 +272,10 @@ impl State {
         }
         self.remember(redefine.identity.as_ref(), Outcome::BoardPut { created: false });
         if let Change::To(Redefinition { definition, ends, gone }) = &change {
-            let key = |part: &Part| PartKey { board: no, part: *part };
-            self.parts.extend(ends.iter().map(|row| (key(&row.part), Some(*row))));
-            self.parts.extend(gone.iter().map(|part| (key(part), None)));
-            self.gone.extend(gone.iter().map(|part| Gone::Part(key(part))));
+            let key = |window: &Window| WindowKey { board: no, window: *window };
+            self.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));
+            self.windows.extend(gone.iter().map(|window| (key(window), None)));
+            self.gone.extend(gone.iter().map(|window| Garbage::Window(key(window))));
             self.definitions.insert(no, definition.clone());
             self.redefined.insert(no, definition.clone());
         }
@@ -291,20 +291,20 @@ impl State {
         goes
     }
 
-    /// The one place where records change: all parts that a score counts for, or none.
+    /// The one place where records change: all windows that a score counts for, or none.
     fn apply(
         &mut self,
         board: BoardNo,
         definition: &Definition,
         write: &ScoreWrite,
         at: Micros,
-        parts: &[Part],
+        windows: &[Window],
     ) -> Result<Applied, Rejection> {
         let submit = Record { score: write.score, subscore: write.subscore, at };
         let mut first = None;
-        let mut updates = Vec::with_capacity(parts.len());
-        for part in parts {
-            let key = score_key(board, *part, &write.player);
+        let mut updates = Vec::with_capacity(windows.len());
+        for window in windows {
+            let key = score_key(board, *window, &write.player);
             let previous = self.scores.get(&key).copied();
             let updated = record::apply(definition, previous, submit)?;
             first = first.or(Some((previous, updated)));
@@ -313,7 +313,7 @@ impl State {
         let first = first.ok_or(Rejection::PeriodClosed)?;
         let mut records = Vec::with_capacity(updates.len());
         for (key, updated) in updates {
-            records.push((key.part, updated.record));
+            records.push((key.window, updated.record));
             if updated.changed {
                 self.scores.set(&key, Some(updated.record));
             }
@@ -341,10 +341,10 @@ impl State {
         }
     }
 
-    fn into_changes(self) -> Changes {
+    fn into_changes(self) -> WriteSet {
         let kept = |stored: Option<Stored>| stored.expect("requests are never forgotten here");
         let done = |row: Option<ImportRow>| row.expect("imports are never forgotten here");
-        Changes {
+        WriteSet {
             scores: self.scores.into_writes(),
             requests: self.requests.into_writes().into_iter().map(|(key, one)| (key, kept(one))).collect(),
             imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
@@ -355,9 +355,9 @@ impl State {
                 let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
                 changed.chain(gone).collect()
             },
-            parts: self.parts.into_iter().collect(),
-            gone: self.gone,
-            ..Changes::default()
+            windows: self.windows.into_iter().collect(),
+            garbage: self.gone,
+            ..WriteSet::default()
         }
     }
 }

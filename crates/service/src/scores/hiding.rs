@@ -11,7 +11,7 @@ use crate::contests::play;
 use std::sync::Arc;
 use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Rejection};
-use tally_store::{BanKey, PartKey, PartRow, ScoreKey};
+use tally_store::{BanKey, ScoreKey, WindowKey, WindowRow};
 
 impl State {
     pub(super) fn ban(&mut self, ban: &Ban, aim: &RowAim) -> Result<Decision, Rejection> {
@@ -24,14 +24,14 @@ impl State {
             self.remember(ban.identity.as_ref(), Outcome::Removed);
         }
         let mut records = Vec::new();
-        for part in &aim.parts {
-            let key = score_key(ban.board.no, *part, &ban.player);
+        for window in &aim.windows {
+            let key = score_key(ban.board.no, *window, &ban.player);
             let Some(record) = self.scores.get(&key).copied() else { continue };
             if ban.board.is_shared() && !replayed {
                 // The row is written anew, so that its version says that whatever was published of it before is old.
                 self.scores.touch(&key);
             }
-            records.push((*part, record));
+            records.push((*window, record));
         }
         Ok(Decision::Ban { records, replayed })
     }
@@ -44,8 +44,8 @@ impl State {
         let keys: Vec<ScoreKey> = erase
             .boards
             .iter()
-            .flat_map(|board| aims.every_part(board))
-            .map(|(no, part)| score_key(no, part, &erase.player))
+            .flat_map(|board| aims.every_window(board))
+            .map(|(no, window)| score_key(no, window, &erase.player))
             .collect();
         // A ban of this very batch is not published yet. In a contest a ban stays: erasing is no way round it.
         let hidden = |board: &Arc<Board>| {
@@ -73,10 +73,10 @@ impl State {
     /// asked writes them anew before the answer, and if that is cut short, the next start does.
     fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
         for row in board.periods().packed() {
-            let key = score_key(board.no, row.part, player);
+            let key = score_key(board.no, row.window, player);
             if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
-                let part = PartKey { board: board.no, part: row.part };
-                self.parts.insert(part, Some(PartRow { stale: true, ..row }));
+                let window = WindowKey { board: board.no, window: row.window };
+                self.windows.insert(window, Some(WindowRow { stale: true, ..row }));
             }
         }
     }

@@ -102,8 +102,8 @@ async fn purged(tally: &Arc<Tally>, chunk: ImportChunk) -> Result<Done, Failure>
     let mut purge = Purge::default();
     loop {
         let done = tally.lane.ask(Request::Import(chunk.clone()), None).await;
-        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         let tally = Arc::clone(tally);
-        purge = blocking(move || purge.of(&*tally.store, parts)).await?;
+        purge = blocking(move || purge.of(&*tally.store, windows)).await?;
     }
 }

@@ -1,6 +1,6 @@
 //! Scores: submitting, removing and importing them through the lane; reading them from the order.
 //!
-//! [`command`] is what doors hand in and get back, `aim` which parts each row counts for,
+//! [`command`] is what doors hand in and get back, `aim` which windows each row counts for,
 //! `decide` the batch in memory, `transact` its transaction, `work` the batch between lane, store and order, `slices` and `several`
 //! a batch of several databases, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases; [`fill`] is for a
 //! store that nobody serves.

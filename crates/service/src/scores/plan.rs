@@ -13,13 +13,13 @@ use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, Part, Plan, ScoreKey, Store};
+use tally_store::{BoardNo, ReadSet, ScoreKey, Store, Window};
 
 /// What a batch reads, and what of it is known already.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// What the store is asked for.
-    pub(super) plan: Plan,
+    pub(super) plan: ReadSet,
     /// Records that the orders in memory have, or have not; a key that is asked for twice is here twice.
     pub(super) known: Vec<(ScoreKey, Option<Record>)>,
 }
@@ -31,25 +31,25 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
         let identity = match request {
             Request::Submit(Submit { board, write: ScoreWrite { player, .. }, identity })
             | Request::Remove(Remove { board, player, identity }) => {
-                reading.board(board, &rows[0].parts, [player]);
+                reading.board(board, &rows[0].windows, [player]);
                 identity.as_ref()
             }
             Request::Ban(Ban { board, player, identity, .. }) => {
-                reading.board(board, &rows[0].parts, [player]);
+                reading.board(board, &rows[0].windows, [player]);
                 let packed = board.periods().packed();
-                reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.part, player)));
+                reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.window, player)));
                 identity.as_ref()
             }
             Request::Erase(Erase { player, boards, identity, .. }) => {
                 reading.plan.boards.extend(boards.iter().map(|board| board.no));
-                let parts = boards.iter().flat_map(|board| aims.every_part(board));
-                reading.plan.scores.extend(parts.map(|(board, part)| score_key(board, part, player)));
+                let windows = boards.iter().flat_map(|board| aims.every_window(board));
+                reading.plan.scores.extend(windows.map(|(board, window)| score_key(board, window, player)));
                 reading.plan.profiles.push(player.clone());
                 identity.as_ref()
             }
             Request::Import(chunk) => {
                 for ((_, write), row) in chunk.rows.iter().zip(rows) {
-                    reading.board(&chunk.board, &row.parts, [&write.player]);
+                    reading.board(&chunk.board, &row.windows, [&write.player]);
                 }
                 reading.plan.boards.push(chunk.board.no);
                 reading.plan.imports.push(chunk.key.clone());
@@ -57,7 +57,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
             }
             Request::Commands(commands) => {
                 for (step, row) in commands.steps.iter().zip(rows) {
-                    let identity = reading.step(step, &row.parts);
+                    let identity = reading.step(step, &row.windows);
                     reading.plan.requests.extend(identity.map(|one| one.key.clone()));
                 }
                 None
@@ -80,26 +80,26 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
 /// What a batch reads, as long as the orders in memory have not been asked.
 #[derive(Default)]
 struct Gathering<'a> {
-    plan: Plan,
+    plan: ReadSet,
     /// Records of live boards.
-    records: Vec<(&'a Arc<Board>, Part, &'a PlayerId)>,
+    records: Vec<(&'a Arc<Board>, Window, &'a PlayerId)>,
 }
 
 /// The key of a record.
-pub(super) fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreKey {
-    ScoreKey { board, part, player: player.clone() }
+pub(super) fn score_key(board: BoardNo, window: Window, player: &PlayerId) -> ScoreKey {
+    ScoreKey { board, window, player: player.clone() }
 }
 
 impl<'a> Gathering<'a> {
-    fn step(&mut self, step: &'a Step, parts: &[Part]) -> Option<&'a IdempotencyKey> {
+    fn step(&mut self, step: &'a Step, windows: &[Window]) -> Option<&'a IdempotencyKey> {
         match step {
             Step::Add { board, items, .. } => {
-                self.board(board, parts, items.iter().map(|(player, _)| player));
+                self.board(board, windows, items.iter().map(|(player, _)| player));
             }
-            Step::Remove { board, players } => self.board(board, parts, players),
+            Step::Remove { board, players } => self.board(board, windows, players),
             Step::Take { board, .. } => self.plan.boards.push(board.no),
             Step::Submit(Submit { board, write, identity }) => {
-                self.board(board, parts, [&write.player]);
+                self.board(board, windows, [&write.player]);
                 return identity.as_ref();
             }
             Step::Read(_) => {}
@@ -107,31 +107,31 @@ impl<'a> Gathering<'a> {
         None
     }
 
-    /// The records of some players in some parts of a live board.
+    /// The records of some players in some windows of a live board.
     fn board(
         &mut self,
         board: &'a Arc<Board>,
-        parts: &[Part],
+        windows: &[Window],
         players: impl IntoIterator<Item = &'a PlayerId> + Clone,
     ) {
         self.plan.boards.push(board.no);
-        for part in parts {
-            self.records.extend(players.clone().into_iter().map(|player| (board, *part, player)));
+        for window in windows {
+            self.records.extend(players.clone().into_iter().map(|player| (board, *window, player)));
         }
     }
 
     /// Asks the orders in memory, each once for all its players.
     fn look(self, aims: &Aims, store: &dyn Store) -> Reading {
         let Self { plan, mut records } = self;
-        let has_damaged = store.damaged_count() > 0;
+        let has_damaged = store.corrupt_row_count() > 0;
         let mut reading = Reading { plan, known: Vec::with_capacity(records.len()) };
-        let order = |(board, part, _): &(&Arc<Board>, Part, &PlayerId)| (board.no, *part);
+        let order = |(board, window, _): &(&Arc<Board>, Window, &PlayerId)| (board.no, *window);
         records.sort_by_key(order);
         for of_one in records.chunk_by(|left, right| order(left) == order(right)) {
-            let (board, part, _) = of_one[0];
+            let (board, window, _) = of_one[0];
             let players = of_one.iter().map(|(.., player)| *player);
-            let key = |player| score_key(board.no, part, player);
-            let found = aims.order_of(board, part);
+            let key = |player| score_key(board.no, window, player);
+            let found = aims.order_of(board, window);
             let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
                 reading.plan.scores.extend(players.map(key));
                 continue;
@@ -139,8 +139,8 @@ impl<'a> Gathering<'a> {
             let (hidden, shown): (Vec<_>, Vec<_>) = {
                 let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
                 // The order has no record of those either. One that is damaged must not be taken for none.
-                let is_damaged = |player| has_damaged && store.is_damaged(&key(player));
-                players.partition(|player| hidden.contains(*player) || is_damaged(player))
+                let is_corrupt = |player| has_damaged && store.is_corrupt(&key(player));
+                players.partition(|player| hidden.contains(*player) || is_corrupt(player))
             };
             reading.plan.scores.extend(hidden.into_iter().map(key));
             let mut keys = shown.iter().copied().map(key);

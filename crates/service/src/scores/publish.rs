@@ -1,6 +1,6 @@
-//! Publishing a batch: what was decided, in order, board by board and part by part.
+//! Publishing a batch: what was decided, in order, board by board and window by window.
 
-use super::aim::{Aims, PartInMemory};
+use super::aim::{Aims, WindowInMemory};
 use super::command::Request;
 use super::decide::Decision;
 use super::orders::Orders;
@@ -9,14 +9,14 @@ use super::standing::OnDatabase;
 use super::steps::{Commands, Move, Step, StepDone, StepReply};
 use crate::boards::Board;
 use crate::contests::play;
-use crate::periods::{LivePart, Periods, RuleState};
+use crate::periods::{LiveWindow, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use tally_ranking::{LockedRanking, Movement, Published, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part, Store};
+use tally_store::{BoardNo, Store, Window};
 
 /// The versions of what a batch has committed: one, or that of each database.
 pub(super) struct Versions<'a> {
@@ -45,7 +45,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// Publishes movements of a part, each in its version.
+    /// Publishes movements of a window, each in its version.
     fn publish(
         &self,
         order: &WindowRanking,
@@ -68,23 +68,23 @@ impl<'a> Versions<'a> {
 
 /// What a decision does to the orders of one board.
 enum Effect<'a> {
-    /// Several players' records in some parts are these now.
+    /// Several players' records in some windows are these now.
     Moves(&'a [Move]),
-    /// The player's records in these parts are these now.
-    Move(PlayerId, Vec<(Part, Option<Record>)>),
+    /// The player's records in these windows are these now.
+    Move(PlayerId, Vec<(Window, Option<Record>)>),
     /// The player is hidden everywhere.
     Hide(PlayerId),
     /// The player is shown again, with these records.
-    Show(PlayerId, Vec<(Part, Record)>),
+    Show(PlayerId, Vec<(Window, Record)>),
 }
 
 /// The effects on one board, in order, each with the request that hears the ranks around it.
 type Effects<'a> = (&'a Arc<Board>, Vec<(Option<usize>, Effect<'a>)>);
 
-/// Movements of one part, and who hears of each.
-type PartMoves = (Vec<Movement>, Vec<Option<usize>>);
+/// Movements of one window, and who hears of each.
+type WindowMoves = (Vec<Movement>, Vec<Option<usize>>);
 
-/// Publishes a batch; gives the ranks of every submit in the part that it names. Commands that ask something are
+/// Publishes a batch; gives the ranks of every submit in the window that it names. Commands that ask something are
 /// published one by one, at their place.
 pub(super) fn publish(
     batch: &mut [Request],
@@ -109,7 +109,7 @@ pub(super) fn publish(
     ranks
 }
 
-/// Publishes neighbours whose answers need no more than the ranks around them: board by board, part by part.
+/// Publishes neighbours whose answers need no more than the ranks around them: board by board, window by window.
 fn publish_together(
     batch: &[Request],
     decisions: &[Decision],
@@ -118,16 +118,16 @@ fn publish_together(
     ranks: &mut [Published],
 ) {
     for (board, effects) in effects_by_board(batch, decisions, aims, which.clone()).into_values() {
-        for (part, (movements, owners)) in movements(board, effects) {
-            // A part that is closed by now has no order in memory: its blocks are written anew by whoever asked.
-            let Some(memory) = aims.order_of(board, part) else { continue };
+        for (window, (movements, owners)) in movements(board, effects) {
+            // A window that is closed by now has no order in memory: its blocks are written anew by whoever asked.
+            let Some(memory) = aims.order_of(board, window) else { continue };
             versions.publish(memory.order(), &movements, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
             });
-            if board.live.is_watched() && !memory.order().waits() && board.shows_live(part) {
-                board.live.note(part, movements.iter().map(|moved| &moved.player));
+            if board.live.is_watched() && !memory.order().waits() && board.shows_live(window) {
+                board.live.note(window, movements.iter().map(|moved| &moved.player));
             }
         }
     }
@@ -142,19 +142,19 @@ fn publish_together(
 
 /// Publishes the steps one after the other, the orders they change held until the last one.
 fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims, versions: &Versions<'_>) {
-    let mut parts: Vec<(BoardNo, Part, PartInMemory)> = Vec::new();
+    let mut windows: Vec<(BoardNo, Window, WindowInMemory)> = Vec::new();
     for (step, done) in commands.steps.iter().zip(dones.iter()) {
         let Some(board) = step.board() else { continue };
-        for (part, _, _) in &done.moves {
-            if !parts.iter().any(|known| known.0 == board.no && known.1 == *part) {
-                parts.extend(aims.order_of(board, *part).map(|order| (board.no, *part, order)));
+        for (window, _, _) in &done.moves {
+            if !windows.iter().any(|known| known.0 == board.no && known.1 == *window) {
+                windows.extend(aims.order_of(board, *window).map(|order| (board.no, *window, order)));
             }
         }
     }
     // Everybody who holds several takes them in one order.
-    parts.sort_by_key(|one| (one.0, one.1));
+    windows.sort_by_key(|one| (one.0, one.1));
     let mut held: Vec<_> =
-        parts.iter().map(|(board, part, order)| (*board, *part, order.order().hold())).collect();
+        windows.iter().map(|(board, window, order)| (*board, *window, order.order().hold())).collect();
     for (step, done) in commands.steps.iter_mut().zip(dones.iter_mut()) {
         let ranked = matches!(step, Step::Submit(_));
         let ranks = step.board().map(|board| move_held(board, &done.moves, ranked, (&mut held, versions)));
@@ -175,8 +175,8 @@ fn publish_in_turn(commands: &mut Commands, dones: &mut [StepDone], aims: &Aims,
     for (step, done) in commands.steps.iter().zip(dones.iter()) {
         let watched = |board: &&Arc<Board>| board.live.is_watched() && !board.is_shared();
         let Some(board) = step.board().filter(watched) else { continue };
-        for (part, player, _) in done.moves.iter().filter(|(part, ..)| board.shows_live(*part)) {
-            board.live.note(*part, std::iter::once(player));
+        for (window, player, _) in done.moves.iter().filter(|(window, ..)| board.shows_live(*window)) {
+            board.live.note(*window, std::iter::once(player));
         }
     }
 }
@@ -186,12 +186,12 @@ fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    (held, versions): (&mut [(BoardNo, Part, LockedRanking<'_>)], &Versions<'_>),
+    (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
     let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
-    for (nth, (part, player, record)) in moves.iter().enumerate() {
-        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *part);
+    for (nth, (window, player, record)) in moves.iter().enumerate() {
+        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
         let Some((_, _, order)) = order.filter(|_| !hidden.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
         let moved = Movement { player: player.clone(), record: *record, ranked };
@@ -211,16 +211,18 @@ fn effects_by_board<'a>(
     let mut add = |board: &'a Arc<Board>, owner: Option<usize>, effect: Effect<'a>| {
         all.entry(board.no).or_insert_with(|| (board, Vec::new())).1.push((owner, effect));
     };
-    let some = |parts: &[(Part, Record)]| parts.iter().map(|(part, record)| (*part, Some(*record))).collect();
+    let some = |windows: &[(Window, Record)]| {
+        windows.iter().map(|(window, record)| (*window, Some(*record))).collect()
+    };
     for at in which {
         match (&batch[at], &decisions[at]) {
-            (Request::Submit(submit), Decision::Submit { parts, replayed: None, .. }) => {
-                add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), some(parts)));
+            (Request::Submit(submit), Decision::Submit { windows, replayed: None, .. }) => {
+                add(&submit.board, Some(at), Effect::Move(submit.write.player.clone(), some(windows)));
             }
             (Request::Remove(remove), Decision::Remove { replayed: false }) => {
                 // Only what was open: a period that is due keeps the player.
-                let parts = aims.rows[at][0].parts.iter().map(|part| (*part, None)).collect();
-                add(&remove.board, None, Effect::Move(remove.player.clone(), parts));
+                let windows = aims.rows[at][0].windows.iter().map(|window| (*window, None)).collect();
+                add(&remove.board, None, Effect::Move(remove.player.clone(), windows));
             }
             (Request::Ban(ban), Decision::Ban { replayed: false, records }) => {
                 let player = ban.player.clone();
@@ -230,7 +232,7 @@ fn effects_by_board<'a>(
             }
             (Request::Erase(erase), Decision::Erase { replayed: false }) => {
                 for board in &erase.boards {
-                    add(board, None, Effect::Move(erase.player.clone(), every_part(board)));
+                    add(board, None, Effect::Move(erase.player.clone(), every_window(board)));
                     // In a contest a ban stays.
                     if !play::of(board) {
                         add(board, None, Effect::Show(erase.player.clone(), Vec::new()));
@@ -238,8 +240,8 @@ fn effects_by_board<'a>(
                 }
             }
             (Request::Import(chunk), Decision::Import { records, .. }) => {
-                for (player, parts) in records {
-                    add(&chunk.board, None, Effect::Move(player.clone(), some(parts)));
+                for (player, windows) in records {
+                    add(&chunk.board, None, Effect::Move(player.clone(), some(windows)));
                 }
             }
             (Request::Commands(commands), Decision::Commands(dones)) => {
@@ -256,42 +258,43 @@ fn effects_by_board<'a>(
     all
 }
 
-/// Every part of a board in memory, with nobody in it.
-fn every_part(board: &Board) -> Vec<(Part, Option<Record>)> {
+/// Every window of a board in memory, with nobody in it.
+fn every_window(board: &Board) -> Vec<(Window, Option<Record>)> {
     std::iter::once(ALL_TIME)
-        .chain(board.live().iter().map(|live| live.part))
-        .map(|part| (part, None))
+        .chain(board.live().iter().map(|live| live.window))
+        .map(|window| (window, None))
         .collect()
 }
 
-/// Effects as movements of each part's order, where a hidden player does not move. The first part of a request tells
+/// Effects as movements of each window's order, where a hidden player does not move. The first window of a request tells
 /// its ranks.
-fn movements(board: &Board, effects: Vec<(Option<usize>, Effect<'_>)>) -> BTreeMap<Part, PartMoves> {
+fn movements(board: &Board, effects: Vec<(Option<usize>, Effect<'_>)>) -> BTreeMap<Window, WindowMoves> {
     let mut hidden = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
-    let mut moves: BTreeMap<Part, PartMoves> = BTreeMap::new();
+    let mut moves: BTreeMap<Window, WindowMoves> = BTreeMap::new();
     for (owner, effect) in effects {
-        let (player, parts) = match effect {
+        let (player, windows) = match effect {
             Effect::Moves(some) => {
-                for (part, player, record) in some.iter().filter(|(_, player, _)| !hidden.contains(player)) {
-                    let (movements, owners) = moves.entry(*part).or_default();
+                for (window, player, record) in some.iter().filter(|(_, player, _)| !hidden.contains(player))
+                {
+                    let (movements, owners) = moves.entry(*window).or_default();
                     movements.push(Movement { player: player.clone(), record: *record, ranked: false });
                     owners.push(None);
                 }
                 continue;
             }
             Effect::Move(player, _) if hidden.contains(&player) => continue,
-            Effect::Move(player, parts) => (player, parts),
+            Effect::Move(player, windows) => (player, windows),
             Effect::Hide(player) => {
                 hidden.insert(player.clone());
-                (player, every_part(board))
+                (player, every_window(board))
             }
             Effect::Show(player, records) => {
                 hidden.remove(&player);
-                (player, records.into_iter().map(|(part, record)| (part, Some(record))).collect())
+                (player, records.into_iter().map(|(window, record)| (window, Some(record))).collect())
             }
         };
-        for (nth, (part, record)) in parts.into_iter().enumerate() {
-            let (movements, owners) = moves.entry(part).or_default();
+        for (nth, (window, record)) in windows.into_iter().enumerate() {
+            let (movements, owners) = moves.entry(window).or_default();
             let owner = owner.filter(|_| nth == 0);
             movements.push(Movement { player: player.clone(), record, ranked: owner.is_some() });
             owners.push(owner);
@@ -317,16 +320,16 @@ fn redefine_board(board: &Board, change: &Redefinition) {
             state.live = before.live;
             state.closed = before.closed;
         }
-        let forgotten = state.live.iter().filter(|live| gone.contains(&live.part));
+        let forgotten = state.live.iter().filter(|live| gone.contains(&live.window));
         forgotten.for_each(|live| live.order.forget());
-        state.live.retain(|live| !gone.contains(&live.part));
-        state.closed.retain(|row| !gone.contains(&row.part));
+        state.live.retain(|live| !gone.contains(&live.window));
+        state.closed.retain(|row| !gone.contains(&row.window));
         // A present period in which nobody has scored yet has a stored end now too.
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
-            if state.live(row.part).is_none() {
-                let (part, rule, span) = (row.part, row.rule, row.span);
-                let order = board.order_of_part(part);
-                state.live.push(Arc::new(LivePart { part, rule, span, order }));
+            if state.live(row.window).is_none() {
+                let (window, rule, span) = (row.window, row.rule, row.span);
+                let order = board.order_of_window(window);
+                state.live.push(Arc::new(LiveWindow { window, rule, span, order }));
             }
         }
         state.live.sort_by_key(|live| live.span.start);

@@ -1,4 +1,4 @@
-//! What a spec makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
+//! What a spec makes of a board's periods: rules that are new, changed or gone, and what happens to their windows.
 //!
 //! A period that is over is paid what was promised while it ran. So its prizes are written down before its rules change: whoever
 //! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
@@ -7,7 +7,7 @@ use super::command::Redefine;
 use crate::periods::{Aimed, Periods, RuleState, prizes};
 use tally_rules::period::PeriodRule;
 use tally_rules::{Definition, Micros, Rejection};
-use tally_store::{Part, PartKey, PartRow};
+use tally_store::{Window, WindowKey, WindowRow};
 
 /// What becomes of a spec.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ pub(super) struct Redefinition {
     /// As it is now.
     pub(super) definition: Definition,
     /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
-    pub(super) ends: Vec<PartRow>,
+    pub(super) ends: Vec<WindowRow>,
     /// Parts of rules that were removed.
-    pub(super) gone: Vec<Part>,
+    pub(super) gone: Vec<Window>,
 }
 
 /// What a spec changes.
@@ -49,16 +49,24 @@ pub(super) fn redefine(
     for state in &board.periods().rules {
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
         match new {
-            None => gone.extend(parts(state)),
+            None => gone.extend(windows(state)),
             Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
                     // What is closed stays so: its end is stored.
                     continue;
                 }
-                let Aimed { part, .. } = state.aimed(span);
+                let Aimed { window, .. } = state.aimed(span);
                 let rule = old.no;
-                ends.push(PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 });
+                ends.push(WindowRow {
+                    window,
+                    rule,
+                    span,
+                    closed: false,
+                    version: 0,
+                    stale: false,
+                    total: 0,
+                });
             }
             Some(_) => {}
         }
@@ -67,12 +75,12 @@ pub(super) fn redefine(
 }
 
 /// Present periods that nothing is stored of, and whose schedules change: that stores them.
-pub(super) fn begun(Redefine { board, spec, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
+pub(super) fn begun(Redefine { board, spec, .. }: &Redefine, now: Micros) -> Vec<WindowKey> {
     let Ok(definition) = spec.change(&board.present_definition()) else { return Vec::new() };
     let of_rule = |state: &RuleState| {
         definition.periods.iter().find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
-        let Aimed { part, .. } = state.aimed(state.span_at(now)?);
-        state.live(part).is_none().then_some(PartKey { board: board.no, part })
+        let Aimed { window, .. } = state.aimed(state.span_at(now)?);
+        state.live(window).is_none().then_some(WindowKey { board: board.no, window })
     };
     board.periods().rules.iter().filter_map(of_rule).collect()
 }
@@ -82,6 +90,6 @@ fn is_moved(old: &PeriodRule, new: &PeriodRule) -> bool {
     (&new.schedule, &new.time_zone) != (&old.schedule, &old.time_zone)
 }
 
-fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {
-    state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part))
+fn windows(state: &RuleState) -> impl Iterator<Item = Window> + '_ {
+    state.live.iter().map(|live| live.window).chain(state.closed.iter().map(|row| row.window))
 }

@@ -1,4 +1,4 @@
-//! Removing a player from the open parts of a board.
+//! Removing a player from the open windows of a board.
 
 use super::command::{Done, Remove, Removed, Request};
 use crate::failure::Failure;

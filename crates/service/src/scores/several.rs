@@ -10,14 +10,14 @@ use super::select::select;
 use super::slices::{Slice, Whole, cut};
 use super::standing::{OnDatabase, Standing, Stood, Unready};
 use super::steps::{Commands, Step};
-use super::transact::Part;
+use super::transact::Transacted;
 use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
 use crate::clock::Judged;
 use crate::failure::Fault;
 use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, PartRow, ShardSet};
+use tally_store::{BoardNo, WindowRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";
@@ -28,7 +28,7 @@ struct Progress {
     aims: Aims,
     stood: Stood,
     pass: BarrierGuard,
-    stale: Vec<(BoardNo, PartRow)>,
+    stale: Vec<(BoardNo, WindowRow)>,
     done: Vec<OnDatabase>,
 }
 
@@ -91,7 +91,7 @@ impl ScoreWork {
                 (None, None) => self.slice_done(&slice, (&standing, &progress.stood), time, shard),
             };
             match done {
-                Ok(part) => progress.join(shard, &slice, part),
+                Ok(transacted) => progress.join(shard, &slice, transacted),
                 Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
                 // A guilty row is found by halving, as long as nothing is done.
                 Err(failure @ Failure::Row(_))
@@ -122,11 +122,11 @@ impl ScoreWork {
         standing: (&Standing, &Stood),
         time: Judged,
         shard: usize,
-    ) -> Result<Part, Failure<Fault>> {
+    ) -> Result<Transacted, Failure<Fault>> {
         let (mut more, mut failed) = (Vec::new(), Fault::Contention(CHANGED.into()));
         for attempt in 1..=TRIES {
             match self.transact((&slice.batch, &slice.aims), standing, (time, &more), shard) {
-                Ok(Ok(part)) => return Ok(part),
+                Ok(Ok(transacted)) => return Ok(transacted),
                 // The whole batch stands on its boards: they cannot be read again in between.
                 Ok(Err(Unready::Moved(_))) => break,
                 Ok(Err(unready)) => self.prepare(&slice.batch, unready, &mut more).map_err(Failure::Away)?,
@@ -146,7 +146,7 @@ impl ScoreWork {
 fn taken(batch: &[Request], aims: &Aims) -> Result<Vec<(PlayerId, Record)>, RankingError> {
     let [Request::Commands(Commands { steps, .. })] = batch else { return Ok(Vec::new()) };
     let [Step::Take { board, which, .. }] = &steps[..] else { return Ok(Vec::new()) };
-    let shown = aims.rows[0][0].parts.first().and_then(|part| aims.order_of(board, *part));
+    let shown = aims.rows[0][0].windows.first().and_then(|window| aims.order_of(board, *window));
     let Some(shown) = shown else { return Ok(Vec::new()) };
     shown.order().read(|order| select(&board.definition, order, &[], which))
 }
@@ -168,10 +168,10 @@ impl Doubt {
     }
 
     /// What the batch came to, now that this is known of its last transaction; nothing where no database has done anything.
-    pub(super) fn end(self, done: Result<Part, Fault>) -> Option<Decided> {
+    pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<Decided> {
         let Self { mut progress, slice, shard } = self;
         match done {
-            Ok(part) => progress.join(shard, &slice, part),
+            Ok(transacted) => progress.join(shard, &slice, transacted),
             Err(fault) => progress.whole.fail(&slice, &fault),
         }
         (!progress.done.is_empty()).then(|| progress.end())
@@ -179,8 +179,8 @@ impl Doubt {
 }
 
 impl Progress {
-    fn join(&mut self, shard: usize, slice: &Slice, part: Part) {
-        let Part { decisions, stale, changed, committed } = part;
+    fn join(&mut self, shard: usize, slice: &Slice, transacted: Transacted) {
+        let Transacted { decisions, stale, changed, committed } = transacted;
         self.whole.join(slice, decisions);
         self.stale.extend(stale);
         self.done.push(OnDatabase { shard, committed, changed });

@@ -76,7 +76,7 @@ impl Shared {
             let shards = self.store.shards();
             let fault = match stuck.lowest() {
                 Some(shard) if shards > 1 => {
-                    Fault::ShardAway { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
+                    Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
                 }
                 _ => Fault::StoreAway(why.into()),
             };

@@ -208,7 +208,7 @@ impl Whole {
         }
         for (at, fault) in &mut failed {
             if begun[*at] {
-                *fault = after_a_part(fault.clone());
+                *fault = after_a_window(fault.clone());
             }
         }
         for decision in &mut decisions {
@@ -235,8 +235,8 @@ fn nothing(step: &Step) -> StepDone {
     })
 }
 
-fn after_a_part(fault: Fault) -> Fault {
-    match Failure::Fault(fault).after_a_part() {
+fn after_a_window(fault: Fault) -> Fault {
+    match Failure::Fault(fault).after_a_window() {
         Failure::Fault(fault) => fault,
         Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
     }
@@ -250,7 +250,7 @@ impl StepDone {
         let known = std::mem::replace(&mut self.reply, Pending);
         self.reply = match (known, other.reply) {
             (Pending, reply) => reply,
-            (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_part(fault)),
+            (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_window(fault)),
             (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
             (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
                 Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))

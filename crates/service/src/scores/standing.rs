@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 use tally_ranking::{PUBLISHED_WITHIN, RankingError, RemoteRanking};
-use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, Revisions, ScoreKey};
+use tally_store::{BoardChange, BoardNo, Committed, Loaded, ReadSet, Revisions, ScoreKey, WriteSet};
 
 /// Why a batch has to be planned again, or cannot be decided now.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) struct OnDatabase {
 #[derive(Debug)]
 pub(super) struct Stood {
     /// Whether what it writes is published outside.
-    pub(super) marks: bool,
+    pub(super) outbox: bool,
     /// Whether it may change what its boards are.
     pub(super) alone: bool,
     /// When it was planned.
@@ -76,12 +76,12 @@ impl Standing {
     /// What it takes to share boards, which stay as they are where the batch may change them. Nothing where one is not as it
     /// was any more.
     pub(super) fn plan(&self, batch: &[Request], aims: &Aims) -> Option<Stood> {
-        let marks = !self.boards.is_empty();
+        let outbox = !self.boards.is_empty();
         let changes = |request: &Request| {
             matches!(request, Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_))
         };
         let alone = !aims.opened.is_empty() || !aims.stale.is_empty() || batch.iter().any(changes);
-        let mut stood = Stood { marks, alone, began: Instant::now(), changing: Vec::new() };
+        let mut stood = Stood { outbox, alone, began: Instant::now(), changing: Vec::new() };
         if alone {
             for (board, revisions) in self.boards.values() {
                 stood.changing.push(board.change(revisions)?);
@@ -91,7 +91,7 @@ impl Standing {
     }
 
     /// Boards that are not what the batch was planned on, for its transaction on one database.
-    pub(super) fn moved(&self, plan: &Plan, loaded: &Loaded, shard: usize) -> Result<(), Unready> {
+    pub(super) fn moved(&self, plan: &ReadSet, loaded: &Loaded, shard: usize) -> Result<(), Unready> {
         let moved_on = |shard: usize, boards: &[Option<u64>]| {
             let moved = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, stood) = self.boards.get(no)?;
@@ -105,9 +105,9 @@ impl Standing {
     }
 
     /// The boards that changes change, as a transaction gives them a revision.
-    pub(super) fn changed(&self, changes: &Changes) -> Vec<Arc<Board>> {
+    pub(super) fn changed(&self, changes: &WriteSet) -> Vec<Arc<Board>> {
         let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
-        touched.extend(changes.parts.iter().map(|(key, _)| key.board));
+        touched.extend(changes.windows.iter().map(|(key, _)| key.board));
         touched.extend(changes.boards.iter().map(BoardChange::no));
         touched.iter().filter_map(|no| self.boards.get(no)).map(|(board, _)| Arc::clone(board)).collect()
     }

@@ -15,7 +15,7 @@ use crate::failure::Fault;
 use std::sync::Arc;
 use tally_rules::sorted_set::Add;
 use tally_rules::{Micros, PlayerId, Record, Rejection, record};
-use tally_store::{BoardNo, Part, ScoreKey};
+use tally_store::{BoardNo, ScoreKey, Window};
 
 /// Players that one step takes out at most where there may be several: a bound of the transaction.
 pub const TAKE_MAX: usize = 10_000;
@@ -48,18 +48,18 @@ pub enum Step {
         /// Conditions.
         options: Add,
     },
-    /// These players go from the open parts.
+    /// These players go from the open windows.
     Remove {
         /// Where.
         board: Arc<Board>,
         /// Who.
         players: Vec<PlayerId>,
     },
-    /// Players at certain places go from the open parts.
+    /// Players at certain places go from the open windows.
     Take {
         /// Where.
         board: Arc<Board>,
-        /// Which, in the part that is shown.
+        /// Which, in the window that is shown.
         which: Taken,
         /// Whether it is refused where more than one step may take are meant.
         all: bool,
@@ -122,8 +122,8 @@ pub enum StepReply {
     Pending,
 }
 
-/// What a player's record in one part is now.
-pub(super) type Move = (Part, PlayerId, Option<Record>);
+/// What a player's record in one window is now.
+pub(super) type Move = (Window, PlayerId, Option<Record>);
 
 /// A step that was decided: its answer, and the records it leaves.
 #[derive(Debug)]
@@ -145,17 +145,19 @@ impl StepDone {
     }
 
     fn of_submit(submit: &Submit, decision: Decision, aim: &RowAim, aims: &Aims) -> Self {
-        let Decision::Submit { record, previous, changed, replayed, parts } = decision else {
+        let Decision::Submit { record, previous, changed, replayed, windows } = decision else {
             unreachable!("a submit is decided as one")
         };
-        let period = parts.first().map_or_else(String::new, |(part, _)| aims.name(&submit.board, *part));
+        let period =
+            windows.first().map_or_else(String::new, |(window, _)| aims.name(&submit.board, *window));
         let previous = previous.map(|record| Previous { record, rank: None });
         let closed_periods = aim.closed.clone();
         let repeats = replayed.is_some();
         let reply =
             Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: repeats };
         let player = &submit.write.player;
-        let moves = parts.into_iter().map(|(part, record)| (part, player.clone(), Some(record))).collect();
+        let moves =
+            windows.into_iter().map(|(window, record)| (window, player.clone(), Some(record))).collect();
         Self { reply: StepReply::Submitted(reply), moves, replayed }
     }
 }
@@ -237,7 +239,7 @@ impl State {
             Step::Add { board, items, options } => self.add(board, items, options, aim),
             Step::Remove { .. } | Step::Take { .. } if aim.at.is_err() => Err(Rejection::BoardInUse),
             Step::Remove { board, players } => {
-                let mut moves = Vec::with_capacity(players.len() * aim.parts.len());
+                let mut moves = Vec::with_capacity(players.len() * aim.windows.len());
                 let mut removed = 0;
                 for player in players {
                     removed += u64::from(self.drop_player(board.no, player, aim, &mut moves));
@@ -245,10 +247,10 @@ impl State {
                 Ok(StepDone::new(StepReply::Removed(removed), moves))
             }
             Step::Take { board, which, all } => {
-                let Some(shown) = aim.parts.first().and_then(|part| aims.order_of(board, *part)) else {
+                let Some(shown) = aim.windows.first().and_then(|window| aims.order_of(board, *window)) else {
                     return Ok(StepDone::new(StepReply::Took(Vec::new()), Vec::new()));
                 };
-                let changed = self.changed_in(board, aim.parts[0]);
+                let changed = self.changed_in(board, aim.windows[0]);
                 let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
                 let took = match took {
                     Ok(took) => took,
@@ -260,10 +262,10 @@ impl State {
                 if *all && took.len() > TAKE_ALL_MAX {
                     return Err(Rejection::TooManyAtOnce);
                 }
-                let mut moves = Vec::with_capacity(took.len() * aim.parts.len());
+                let mut moves = Vec::with_capacity(took.len() * aim.windows.len());
                 for (player, record) in &took {
-                    self.know(board, player, &aim.parts, aims);
-                    self.agree(board.no, aim.parts[0], player, record);
+                    self.know(board, player, &aim.windows, aims);
+                    self.agree(board.no, aim.windows[0], player, record);
                     self.drop_player(board.no, player, aim, &mut moves);
                 }
                 let reply = took.into_iter().map(|(player, record)| (player, record.score)).collect();
@@ -285,32 +287,32 @@ impl State {
         aim: &RowAim,
     ) -> Result<StepDone, Rejection> {
         let at = aim.at.clone()?;
-        let Some((shown, others)) = aim.parts.split_first() else { return Err(Rejection::PeriodClosed) };
-        let mut moves = Vec::with_capacity(items.len() * aim.parts.len());
+        let Some((shown, others)) = aim.windows.split_first() else { return Err(Rejection::PeriodClosed) };
+        let mut moves = Vec::with_capacity(items.len() * aim.windows.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {
-            let key = |part: &Part| ScoreKey { board: board.no, part: *part, player: player.clone() };
+            let key = |window: &Window| ScoreKey { board: board.no, window: *window, player: player.clone() };
             let present = self.scores.get(&key(shown)).copied();
             let done = options.apply(&board.definition, present, *given, at)?;
             last = done.map(|done| done.record.score);
             let Some(done) = done else { continue };
             let mut changes = vec![(*shown, done)];
-            for part in others {
-                let present = self.scores.get(&key(part)).copied();
+            for window in others {
+                let present = self.scores.get(&key(window)).copied();
                 let given = options.elsewhere(&board.definition, *given, &done.record);
-                changes.push((*part, record::apply(&board.definition, present, given)?));
+                changes.push((*window, record::apply(&board.definition, present, given)?));
             }
             added += u64::from(done.changed && present.is_none());
             updated += u64::from(done.changed && present.is_some());
-            for (part, done) in changes.into_iter().filter(|(_, done)| done.changed) {
-                self.scores.set(&key(&part), Some(done.record));
-                moves.push((part, player.clone(), Some(done.record)));
+            for (window, done) in changes.into_iter().filter(|(_, done)| done.changed) {
+                self.scores.set(&key(&window), Some(done.record));
+                moves.push((window, player.clone(), Some(done.record)));
             }
         }
         Ok(StepDone::new(StepReply::Added { added, updated, score: last }, moves))
     }
 
-    /// Takes a player out of the open parts; whether the part that is shown had it.
+    /// Takes a player out of the open windows; whether the window that is shown had it.
     fn drop_player(
         &mut self,
         board: BoardNo,
@@ -319,20 +321,20 @@ impl State {
         moves: &mut Vec<Move>,
     ) -> bool {
         let mut shown = false;
-        for (nth, part) in aim.parts.iter().enumerate() {
-            let key = ScoreKey { board, part: *part, player: player.clone() };
+        for (nth, window) in aim.windows.iter().enumerate() {
+            let key = ScoreKey { board, window: *window, player: player.clone() };
             if self.scores.get(&key).is_some() {
                 shown |= nth == 0;
                 self.scores.set(&key, None);
-                moves.push((*part, player.clone(), None));
+                moves.push((*window, player.clone(), None));
             }
         }
         shown
     }
 
     /// Notes where an order elsewhere has found a player whom another server has changed meanwhile.
-    fn agree(&mut self, board: BoardNo, part: Part, player: &PlayerId, found: &Record) {
-        let key = ScoreKey { board, part, player: player.clone() };
+    fn agree(&mut self, board: BoardNo, window: Window, player: &PlayerId, found: &Record) {
+        let key = ScoreKey { board, window, player: player.clone() };
         let stored = self.scores.get(&key).map(|record| (record.score, record.subscore));
         if stored != Some((found.score, found.subscore)) {
             self.behind.push(key);
@@ -341,22 +343,22 @@ impl State {
 
     /// Notes what the orders in memory hold of a player that was found there. What others may write is read by the
     /// transaction instead, or by the next one.
-    fn know(&mut self, board: &Arc<Board>, player: &PlayerId, parts: &[Part], aims: &Aims) {
-        for part in parts {
-            let key = ScoreKey { board: board.no, part: *part, player: player.clone() };
+    fn know(&mut self, board: &Arc<Board>, player: &PlayerId, windows: &[Window], aims: &Aims) {
+        for window in windows {
+            let key = ScoreKey { board: board.no, window: *window, player: player.clone() };
             if board.is_shared() && !self.scores.is_loaded(&key) {
                 self.missing.push(key.clone());
             }
             self.scores.load_known(key, || {
-                let found = aims.order_of(board, *part)?;
+                let found = aims.order_of(board, *window)?;
                 found.order().read(|order| order.record(player.as_bytes())).ok()?
             });
         }
     }
 
-    /// What this batch has changed of a part so far, but for hidden players: they have no place.
-    fn changed_in(&self, board: &Board, part: Part) -> Vec<(PlayerId, Option<Record>)> {
-        let within = |key: &ScoreKey| key.board == board.no && key.part == part;
+    /// What this batch has changed of a window so far, but for hidden players: they have no place.
+    fn changed_in(&self, board: &Board, window: Window) -> Vec<(PlayerId, Option<Record>)> {
+        let within = |key: &ScoreKey| key.board == board.no && key.window == window;
         let changed = self.scores.all_set().filter(|(key, _)| within(key));
         changed
             .filter(|(key, _)| !board.hides(&key.player))

@@ -17,13 +17,15 @@ use crate::servers::{self, outbox};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_lanes::Failure;
-use tally_store::{BoardNo, Changes, Committed, Durability, Loaded, PartRow, ScoreKey, ShardSet, StoreError};
+use tally_store::{
+    BoardNo, Committed, Durability, Loaded, ScoreKey, ShardSet, StoreError, WindowRow, WriteSet,
+};
 
 /// What one transaction decided.
-pub(super) struct Part {
+pub(super) struct Transacted {
     pub(super) decisions: Vec<Decision>,
     /// Closed periods whose records it has changed.
-    pub(super) stale: Vec<(BoardNo, PartRow)>,
+    pub(super) stale: Vec<(BoardNo, WindowRow)>,
     /// Boards that it has changed.
     pub(super) changed: Vec<Arc<Board>>,
     pub(super) committed: Committed,
@@ -50,20 +52,20 @@ impl ScoreWork {
         (standing, stood): (&Standing, &Stood),
         (time, more): (Judged, &[ScoreKey]),
         shard: usize,
-    ) -> Result<Result<Part, Unready>, Failure<Fault>> {
+    ) -> Result<Result<Transacted, Unready>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let (now, keep_micros) = (time.now, time.keep(*keep_micros));
         let mut reading = plan::read(batch, aims, &**store);
         reading.add(more);
         reading.plan.shards = ShardSet::of(shard);
-        (reading.plan.marks, reading.plan.alone) = (stood.marks, stood.alone);
+        (reading.plan.outbox, reading.plan.exclusive) = (stood.outbox, stood.alone);
         // One request that waits for its commit makes the whole batch durable.
         let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
         if batch.iter().all(relaxed) {
             reading.plan.durability = Durability::Relaxed;
         }
         for (board, live) in aims.opened.values() {
-            servers::open_order(&**store, board, live.part, &live.order);
+            servers::open_order(&**store, board, live.window, &live.order);
         }
         let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
         let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
@@ -79,7 +81,7 @@ impl ScoreWork {
                     let (changed, stale) = (standing.changed(&changes), OutdatedArchives::of(&changes));
                     (changes, Ok((decisions, changed, stale)))
                 }
-                Err(unready) => (Changes::default(), Err(unready)),
+                Err(unready) => (WriteSet::default(), Err(unready)),
             };
             decided = done;
             since = Instant::now();
@@ -92,12 +94,12 @@ impl ScoreWork {
             Err(unready) => return Ok(Err(unready)),
             Ok(decided) => decided,
         };
-        let part = Part { decisions, stale, changed, committed: Committed::default() };
+        let window = Transacted { decisions, stale, changed, committed: Committed::default() };
         match done {
-            Ok(committed) => Ok(Ok(Part { committed, ..part })),
+            Ok(committed) => Ok(Ok(Transacted { committed, ..window })),
             Err(error) => {
-                if let StoreError::LostAtCommit { batch, .. } = &error {
-                    self.lost = Some((*batch, part));
+                if let StoreError::InDoubt { batch, .. } = &error {
+                    self.lost = Some((*batch, window));
                 }
                 Err(in_lane(error))
             }
@@ -126,9 +128,9 @@ impl ScoreWork {
             Unready::Missing(keys) => more.extend(keys),
             Unready::Behind(keys) => {
                 let standing = Standing::of(batch);
-                for ScoreKey { board, part, player } in keys {
+                for ScoreKey { board, window, player } in keys {
                     let Some(board) = standing.board(board) else { continue };
-                    outbox::publish_one(&*self.shared.store, board, part, &player).map_err(fault)?;
+                    outbox::publish_one(&*self.shared.store, board, window, &player).map_err(fault)?;
                 }
             }
             Unready::Ranking(error) => return Err(error.into()),

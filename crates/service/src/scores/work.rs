@@ -12,7 +12,7 @@ use super::several::Doubt;
 use super::shared::Shared;
 use super::standing::{OnDatabase, Standing, Stood, Unready};
 use super::steps::{Step, StepDone, StepReply};
-use super::transact::Part;
+use super::transact::Transacted;
 use super::{publish, spread};
 use crate::clock::Judged;
 use crate::failure::Fault;
@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
 use tally_rules::{Micros, Rejection};
-use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
+use tally_store::{BatchId, BoardNo, ScoreKey, ShardSet, WindowRow};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
@@ -44,7 +44,7 @@ pub(super) struct ScoreWork {
     /// When the last attempt had read what it needs.
     pub(super) read_at: Option<Instant>,
     /// The transaction that may have been committed, and what it decided.
-    pub(super) lost: Option<(BatchId, Part)>,
+    pub(super) lost: Option<(BatchId, Transacted)>,
     /// The batch that it belongs to.
     pub(super) open: Option<Open>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Decided {
     pub(super) failed: BTreeMap<usize, Fault>,
     pub(super) aims: Aims,
     /// Closed periods whose records it has changed.
-    pub(super) stale: Vec<(BoardNo, PartRow)>,
+    pub(super) stale: Vec<(BoardNo, WindowRow)>,
     /// Its transaction, and what it stands on.
     pub(super) stood: Stood,
     /// What each database has committed.
@@ -114,7 +114,7 @@ impl ScoreWork {
         if let Some((aims, time)) = aim(alone && places == all) {
             return Ok((aims, time, pass));
         }
-        // Two lanes must not open one part twice.
+        // Two lanes must not open one window twice.
         drop(pass);
         let pass = self.shared.pass_alone()?;
         let (aims, time) = aim(true).expect("alone");
@@ -187,20 +187,20 @@ impl BatchHandler for ScoreWork {
     /// The store knows by the name of the transaction; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (lost, _) = self.lost.as_ref().expect("a commit was lost");
-        let done = self.shared.store.became(lost).inspect_err(|_| match &self.open {
+        let done = self.shared.store.resolve(lost).inspect_err(|_| match &self.open {
             Some(Open::Whole(.., pass)) => pass.mark_stuck(),
             Some(Open::Doubt(doubt)) => doubt.mark_stuck(),
             None => {}
         })?;
-        let (_, part) = self.lost.take().expect("a commit was lost");
+        let (_, transacted) = self.lost.take().expect("a commit was lost");
         let not_done = Fault::StoreAway("the connection was lost before the commit".into());
         let decided = match (self.open.take().expect("a commit was lost"), done) {
             (Open::Whole(aims, stood, shard, pass), Some(committed)) => {
-                let part = Part { committed, changed: Vec::new(), ..part };
-                Some(decided(part, aims, stood, (shard, pass)))
+                let transacted = Transacted { committed, changed: Vec::new(), ..transacted };
+                Some(decided(transacted, aims, stood, (shard, pass)))
             }
             (Open::Whole(..), None) => None,
-            (Open::Doubt(doubt), Some(committed)) => doubt.end(Ok(Part { committed, ..part })),
+            (Open::Doubt(doubt), Some(committed)) => doubt.end(Ok(Transacted { committed, ..transacted })),
             (Open::Doubt(doubt), None) => doubt.end(Err(not_done.clone())),
         };
         Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
@@ -218,7 +218,7 @@ impl BatchHandler for ScoreWork {
         let versions = Versions::of(&done, &*self.shared.store);
         let ranks = publish::publish(&mut batch, &mut decisions, &aims, &versions);
         stood.end(&done);
-        for marked in done.iter().filter_map(|one| one.committed.marked) {
+        for marked in done.iter().filter_map(|one| one.committed.outbox) {
             if Standing::is_published(&batch) {
                 self.shared.store.published(marked);
             } else {
@@ -265,7 +265,7 @@ impl ScoreWork {
             return Ok(Err(Unready::Moved(Vec::new())));
         };
         match self.transact((batch, &aims), (&standing, &stood), (time, more), shard) {
-            Ok(Ok(part)) => Ok(Ok(decided(part, aims, stood, (shard, pass)))),
+            Ok(Ok(transacted)) => Ok(Ok(decided(transacted, aims, stood, (shard, pass)))),
             Ok(Err(unready)) => Ok(Err(unready)),
             Err(failure) => {
                 if let Failure::Unknown(_) = &failure {
@@ -315,8 +315,8 @@ impl ScoreWork {
 }
 
 /// A batch that is one transaction.
-fn decided(part: Part, aims: Aims, stood: Stood, (shard, pass): (usize, BarrierGuard)) -> Decided {
-    let Part { decisions, stale, changed, committed } = part;
+fn decided(transacted: Transacted, aims: Aims, stood: Stood, (shard, pass): (usize, BarrierGuard)) -> Decided {
+    let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnDatabase { shard, committed, changed }];
     Decided { decisions, failed: BTreeMap::new(), aims, stale, stood, done, pass }
 }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tally_store::{BatchId, Changes, Committed, Loaded, Plan, Store, StoreError};
+use tally_store::{BatchId, Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
 
 /// The in-doubt commits of this server.
 #[derive(Debug, Default)]
@@ -21,16 +21,16 @@ impl InDoubtCommits {
     pub(crate) fn run(
         &self,
         store: &dyn Store,
-        plan: &Plan,
-        decide: &mut dyn FnMut(&Loaded) -> Changes,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
         match store.run(plan, decide) {
-            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+            Err(StoreError::InDoubt { batch, why }) => match store.resolve(&batch) {
                 Ok(Some(committed)) => Ok(committed),
-                Ok(None) => Err(StoreError::Away(why)),
+                Ok(None) => Err(StoreError::Unavailable(why)),
                 Err(_) => {
                     self.all().push(batch);
-                    Err(StoreError::LostAtCommit { batch, why })
+                    Err(StoreError::InDoubt { batch, why })
                 }
             },
             done => done,
@@ -51,7 +51,7 @@ pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let open = in_doubt.all().clone();
     // A commit that was not done is not done any more after this.
-    open.iter().try_for_each(|batch| tally.store.became(batch).map(drop))?;
+    open.iter().try_for_each(|batch| tally.store.resolve(batch).map(drop))?;
     tally.keys.reload()?;
     // Before the leaderboards are read: a start that comes meanwhile has them read once more.
     let was_unheard = unheard.swap(false, Ordering::SeqCst);

@@ -25,7 +25,9 @@ use std::time::{Duration, Instant};
 use tally_ranking::WindowRanking;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
+use tally_store::{
+    BoardNo, BoardRef, Committed, FeedPosition, Loaded, ReadSet, Store, StoreError, Window, WriteSet,
+};
 use tokio::sync::watch;
 
 /// Between two looks.
@@ -78,7 +80,7 @@ impl Followed {
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
         let mut position = Vec::new();
         loop {
-            let changed = store.changed(&position)?;
+            let changed = store.change_feed(&position)?;
             position = changed.next;
             if !changed.more {
                 return Ok(Self { position, left: BTreeSet::new(), at });
@@ -94,7 +96,7 @@ impl Followed {
             self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
-            let changed = tally.store.changed(&self.position)?;
+            let changed = tally.store.change_feed(&self.position)?;
             self.left.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
@@ -225,7 +227,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |rejection: tally_rules::Rejection| Fault::Broken(rejection.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
-    match (tally.store.board(Name::No(no), at.as_ref())?, known) {
+    match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             Ok(board.renew(&state).map_err(broken)?)
@@ -251,7 +253,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
-    let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
+    let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision: what is in memory as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
@@ -261,18 +263,18 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
 /// Runs a transaction, and again where it met another one, or where its answer was lost and it was not done.
 pub(crate) fn run(
     store: &dyn Store,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<Committed, StoreError> {
     let mut tries = 1;
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) if tries < TRIES => std::thread::sleep(tally_lanes::backoff(tries)),
-            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+            Err(StoreError::InDoubt { batch, why }) => match store.resolve(&batch) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) if tries < TRIES => {}
-                Ok(None) => return Err(StoreError::Away(why)),
-                Err(_) => return Err(StoreError::LostAtCommit { batch, why }),
+                Ok(None) => return Err(StoreError::Unavailable(why)),
+                Err(_) => return Err(StoreError::InDoubt { batch, why }),
             },
             done => return done,
         }
@@ -297,8 +299,8 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// Makes the ranking of a new window one that can be read. In memory it is empty, because no other server writes. In Redis
 /// there may be one of a deleted store under its number; or another server opens the same window now, whose rows are read with
 /// the others. Where that fails the next look at lagging rankings does it.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &WindowRanking) {
+pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &WindowRanking) {
     if order.remote().is_some() {
-        drop(archive::fill(store, board, part, order, Readers::Few, |_| {}));
+        drop(archive::fill(store, board, window, order, Readers::Few, |_| {}));
     }
 }

@@ -15,11 +15,13 @@ use std::time::Duration;
 use tally_ranking::{RemoteRanking, VersionedRow, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, Revisions, ScoreKey, Store, StoreError};
+use tally_store::{
+    BoardNo, BoardRef, OutboxContent, OutboxEntry, Revisions, ScoreKey, Store, StoreError, Window, WindowKey,
+};
 
 /// An entry so old is not that of a server that is about to publish.
 pub(crate) const AGE: Duration = Duration::from_secs(3);
-/// Rows of a part that are published at once.
+/// Rows of a window that are published at once.
 const ROWS: usize = 5_000;
 
 /// A player, what the store has of it, and the version of that.
@@ -30,46 +32,46 @@ type Found = (PlayerId, Option<Record>, u64);
 pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Result<usize, Failure> {
     let (mut count, mut after) = (0, None);
     loop {
-        let marks = store.marks(age, after)?;
-        let Some(last) = marks.last() else { return Ok(count) };
+        let outbox = store.outbox(age, after)?;
+        let Some(last) = outbox.last() else { return Ok(count) };
         after = Some(last.batch);
-        let mut keys: BTreeMap<PartKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
-        let mut parts = HashSet::new();
-        for Mark { version, what, .. } in &marks {
+        let mut keys: BTreeMap<WindowKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
+        let mut windows = HashSet::new();
+        for OutboxEntry { version, what, .. } in &outbox {
             match what {
-                Marked::Parts(some) => parts.extend(some.iter().copied()),
-                Marked::Records(some) => {
-                    for ScoreKey { board, part, player } in some {
-                        let of_part = keys.entry(PartKey { board: *board, part: *part }).or_default();
-                        let newest = of_part.entry(player.clone()).or_default();
+                OutboxContent::Windows(some) => windows.extend(some.iter().copied()),
+                OutboxContent::Records(some) => {
+                    for ScoreKey { board, window, player } in some {
+                        let of_window = keys.entry(WindowKey { board: *board, window: *window }).or_default();
+                        let newest = of_window.entry(player.clone()).or_default();
                         *newest = (*newest).max(*version);
                     }
                 }
             }
         }
         let mut unknown = HashSet::new();
-        for part in parts {
-            keys.remove(&part);
-            let publish = |board: &Board, remote: &RemoteRanking| whole(store, board, part.part, remote);
-            if !with_order((store, boards), part, publish)? {
-                unknown.insert(part);
+        for window in windows {
+            keys.remove(&window);
+            let publish = |board: &Board, remote: &RemoteRanking| whole(store, board, window.window, remote);
+            if !with_order((store, boards), window, publish)? {
+                unknown.insert(window);
             }
         }
-        for (part, players) in keys {
+        for (window, players) in keys {
             let publish =
-                |board: &Board, remote: &RemoteRanking| some(store, board, part.part, (players, remote));
-            if !with_order((store, boards), part, publish)? {
-                unknown.insert(part);
+                |board: &Board, remote: &RemoteRanking| some(store, board, window.window, (players, remote));
+            if !with_order((store, boards), window, publish)? {
+                unknown.insert(window);
             }
         }
-        let names = |what: &Marked| match what {
-            Marked::Parts(some) => some.iter().any(|part| unknown.contains(part)),
-            Marked::Records(some) => {
-                some.iter().any(|key| unknown.contains(&PartKey { board: key.board, part: key.part }))
+        let names = |what: &OutboxContent| match what {
+            OutboxContent::Windows(some) => some.iter().any(|window| unknown.contains(window)),
+            OutboxContent::Records(some) => {
+                some.iter().any(|key| unknown.contains(&WindowKey { board: key.board, window: key.window }))
             }
         };
-        let done: Vec<_> = marks.iter().filter(|mark| !names(&mark.what)).map(|mark| mark.batch).collect();
-        store.take_marks_off(&done)?;
+        let done: Vec<_> = outbox.iter().filter(|mark| !names(&mark.what)).map(|mark| mark.batch).collect();
+        store.clear_outbox(&done)?;
         count += done.len();
     }
 }
@@ -84,31 +86,31 @@ pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failur
 pub(crate) fn publish_one(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     player: &PlayerId,
 ) -> Result<(), Failure> {
-    let live = board.periods().live(part).cloned();
-    let order = if part == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
+    let live = board.periods().live(window).cloned();
+    let order = if window == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
     let remote = order.and_then(WindowRanking::remote);
     let players = BTreeMap::from([(player.clone(), 0)]);
-    remote.map_or(Ok(()), |remote| some(store, board, part, (players, remote)))
+    remote.map_or(Ok(()), |remote| some(store, board, window, (players, remote)))
 }
 
 /// Publishes what is stored of some players, whose changes had these versions at least.
 fn some(
     store: &dyn Store,
     board: &Board,
-    part: Part,
+    window: Window,
     (players, remote): (BTreeMap<PlayerId, u64>, &RemoteRanking),
 ) -> Result<(), Failure> {
-    let key = |player: &PlayerId| ScoreKey { board: board.no, part, player: player.clone() };
+    let key = |player: &PlayerId| ScoreKey { board: board.no, window, player: player.clone() };
     let keys: Vec<ScoreKey> = players.keys().map(key).collect();
     let states: Vec<_> = match store.states(&keys) {
         // Those that can be read, each alone.
-        Err(StoreError::Damaged(_)) => keys
+        Err(StoreError::CorruptRow(_)) => keys
             .iter()
             .map(|key| match store.states(std::slice::from_ref(key)) {
-                Err(StoreError::Damaged(row)) => {
+                Err(StoreError::CorruptRow(row)) => {
                     damaged::log(&row);
                     Ok(None)
                 }
@@ -124,13 +126,13 @@ fn some(
     publish(store, board.no, remote, rows.collect())
 }
 
-/// Publishes whatever is stored of a part.
-fn whole(store: &dyn Store, board: &Board, part: Part, remote: &RemoteRanking) -> Result<(), Failure> {
+/// Publishes whatever is stored of a window.
+fn whole(store: &dyn Store, board: &Board, window: Window, remote: &RemoteRanking) -> Result<(), Failure> {
     let mut after = None;
     loop {
         let mut rows: Vec<Found> = Vec::new();
         let mut each = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board.no, part, after.as_ref(), ROWS, &mut each)?;
+        let walked = store.scan_states(board.no, window, after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
         publish(store, board.no, remote, rows)?;
         if walked < ROWS {
@@ -167,23 +169,23 @@ fn publish(
 /// this server does not know the board yet.
 fn with_order(
     (store, boards): (&dyn Store, &Boards),
-    part: PartKey,
+    window: WindowKey,
     with: impl FnOnce(&Board, &RemoteRanking) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
-    let Some(board) = boards.by_no(part.board) else {
+    let Some(board) = boards.by_no(window.board) else {
         return Ok(store
-            .board(Name::No(part.board), Some(&Revisions::new(vec![u64::MAX; store.shards()])))?
+            .board(BoardRef::No(window.board), Some(&Revisions::new(vec![u64::MAX; store.shards()])))?
             .is_none());
     };
-    if part.part == ALL_TIME {
+    if window.window == ALL_TIME {
         board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;
         return Ok(true);
     }
-    if board.periods().live(part.part).is_none() {
+    if board.periods().live(window.window).is_none() {
         // It may have been opened a moment ago.
         renew(store, &board)?;
     }
-    let live = board.periods().live(part.part).cloned();
+    let live = board.periods().live(window.window).cloned();
     live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
     Ok(true)
 }
@@ -196,18 +198,19 @@ mod tests {
     use tally_ranking::RankingBackend;
     use tally_rules::{BoardId, Definition, Micros};
     use tally_store::mysql::{MySqlStore, Options};
-    use tally_store::{BoardChange, BoardRow, Changes, Plan};
+    use tally_store::{BoardChange, BoardRow, ReadSet, WriteSet};
+    use tally_store::{Coordination, Transactions};
     use tally_testkit::{DatabaseKind, ScratchDatabase};
 
     fn board(store: &dyn Store, name: &str) -> BoardRow {
         let id = BoardId::new(name).unwrap();
-        let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
+        let plan = ReadSet { board_names: vec![id.clone()], ..ReadSet::default() };
         let mut made = None;
         let mut create = |loaded: &tally_store::Loaded| {
             let (no, definition) = (loaded.next_board, Definition::default());
             let row = BoardRow { no, id: id.clone(), definition, created_at: Micros(1) };
             made = Some(row.clone());
-            Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+            WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() }
         };
         store.run(&plan, &mut create).unwrap();
         made.unwrap()
@@ -215,10 +218,10 @@ mod tests {
 
     /// A batch of one score that is not published.
     fn mark(store: &dyn Store, board: BoardNo, score: i64) {
-        let key = ScoreKey { board, part: ALL_TIME, player: PlayerId::new("ann").unwrap() };
-        let plan = Plan { scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let key = ScoreKey { board, window: ALL_TIME, player: PlayerId::new("ann").unwrap() };
+        let plan = ReadSet { scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
         let record = Record { score, subscore: 0, at: Micros(score) };
-        let change = |_: &_| Changes { scores: vec![(key.clone(), Some(record))], ..Changes::default() };
+        let change = |_: &_| WriteSet { scores: vec![(key.clone(), Some(record))], ..WriteSet::default() };
         store.run(&plan, &mut { change }).unwrap();
     }
 
@@ -233,36 +236,37 @@ mod tests {
         let unpublished = Unpublished::default();
         for number in 0..BATCHES {
             let player = PlayerId::new(&format!("p{number:03}")).unwrap();
-            let key = ScoreKey { board: board.no, part: ALL_TIME, player };
-            let plan = Plan { scores: vec![key.clone()], marks: true, ..Plan::default() };
+            let key = ScoreKey { board: board.no, window: ALL_TIME, player };
+            let plan = ReadSet { scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
             let record = Record { score: 1, subscore: 0, at: Micros(1) };
-            let change = |_: &_| Changes { scores: vec![(key.clone(), Some(record))], ..Changes::default() };
+            let change =
+                |_: &_| WriteSet { scores: vec![(key.clone(), Some(record))], ..WriteSet::default() };
             let committed = store.run(&plan, &mut { change }).unwrap();
-            unpublished.add(&store, committed.marked.unwrap());
+            unpublished.add(&store, committed.outbox.unwrap());
         }
         let database = url.rsplit('/').next().unwrap();
         let rows: usize = server.sql(&format!("SELECT COUNT(*) FROM {database}.batches")).parse().unwrap();
         assert!(rows < BATCHES / 2, "{rows} rows of {BATCHES} batches");
         let (mut named, mut after) = (HashSet::new(), None);
         while let Some(last) = {
-            let marks = store.marks(Duration::ZERO, after).unwrap();
-            for mark in &marks {
-                let Marked::Records(keys) = &mark.what else { panic!("they are few") };
+            let outbox = store.outbox(Duration::ZERO, after).unwrap();
+            for mark in &outbox {
+                let OutboxContent::Records(keys) = &mark.what else { panic!("they are few") };
                 named.extend(keys.iter().map(|key| key.player.clone()));
             }
-            marks.last().map(|mark| mark.batch)
+            outbox.last().map(|mark| mark.batch)
         } {
             after = Some(last);
         }
         assert_eq!(named.len(), BATCHES);
         unpublished.settle(&store, || false);
-        assert!(!store.marks(Duration::ZERO, None).unwrap().is_empty());
+        assert!(!store.outbox(Duration::ZERO, None).unwrap().is_empty());
         unpublished.settle(&store, || true);
         // The last commit stays until there is another one.
         drop(self::board(&store, "other"));
         // Each of these takes some of them along.
-        (0..BATCHES).for_each(|_| drop(store.marks(Duration::ZERO, None).unwrap()));
-        assert_eq!(store.marks(Duration::ZERO, None), Ok(Vec::new()));
+        (0..BATCHES).for_each(|_| drop(store.outbox(Duration::ZERO, None).unwrap()));
+        assert_eq!(store.outbox(Duration::ZERO, None), Ok(Vec::new()));
     }
 
     #[test]
@@ -283,6 +287,6 @@ mod tests {
         // Nothing of them is lost.
         put(&unknown);
         assert_eq!(republish(&store, &boards, Duration::ZERO).unwrap(), 150);
-        assert_eq!(store.marks(Duration::ZERO, None), Ok(Vec::new()));
+        assert_eq!(store.outbox(Duration::ZERO, None), Ok(Vec::new()));
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Rows of a page that are looked up in the other table.
 const LOOKED_UP: usize = 1_000;
@@ -29,10 +29,10 @@ fn name(handle: &Handle) -> String {
 }
 
 /// Scans handles; `of_members` is what members say of them.
-pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
+pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
     let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
-        let read = handles.fill(|after, limit| books.handles(after, limit))?;
+        let read = handles.fill(|after, limit| snapshot.handles(after, limit))?;
         run.read(read);
         let Some((handle, member)) = handles.next() else { break };
         run.replayed.handles += 1;
@@ -46,23 +46,23 @@ pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) 
         sum.add_handle(&run.key, &handle, member);
     }
     if sum != of_members {
-        name_members(books, run)?;
-        name_handles(books, run)?;
+        name_members(snapshot, run)?;
+        name_handles(snapshot, run)?;
     }
     Ok(())
 }
 
 /// Looks whether all that a member has finds it.
-fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.members(after, LOOKED_UP)?;
+        let page = snapshot.members(after, LOOKED_UP)?;
         let mut owners: BTreeMap<Handle, Vec<MemberId>> = BTreeMap::new();
         for (id, member) in &page {
             member.handles().into_iter().for_each(|handle| owners.entry(handle).or_default().push(*id));
         }
         let handles: Vec<Handle> = owners.keys().cloned().collect();
-        for (handle, found) in handles.iter().zip(books.handles_of(&handles)?) {
+        for (handle, found) in handles.iter().zip(snapshot.handles_of(&handles)?) {
             for id in owners[handle].iter().filter(|id| found != Some(**id)) {
                 let finds = found.map_or_else(|| "nobody".into(), |other| format!("another: {}", other.0));
                 run.found("members", id.0, format!("its {} finds {finds}", name(handle)));
@@ -76,14 +76,14 @@ fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
 }
 
 /// Checks that the member that a handle finds has it.
-fn name_handles(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after: Option<Handle> = None;
     loop {
-        let mut page = books.handles(after.as_ref(), LOOKED_UP)?;
+        let mut page = snapshot.handles(after.as_ref(), LOOKED_UP)?;
         let mut ids: Vec<MemberId> = page.iter().map(|(_, member)| *member).collect();
         ids.sort_unstable();
         ids.dedup();
-        let found = books.members_of(&ids)?;
+        let found = snapshot.members_of(&ids)?;
         for (handle, id) in &page {
             match ids.binary_search(id).ok().and_then(|at| found[at].as_ref()) {
                 None => run.found("handles", name(handle), format!("its member is not there: {}", id.0)),

@@ -1,7 +1,7 @@
 //! Verifying the store: whether balances, transfers and totals agree with the rows behind them, and archives and periods
 //! with the records.
 //!
-//! Rows are read in the order of their keys from books of one moment, so memory is that of some pages however long the
+//! Rows are read in the order of their keys from a snapshot of one moment, so memory is that of some pages however long the
 //! ledger is. Every row that disagrees is named; nothing is mended.
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
@@ -41,7 +41,7 @@ use std::fmt;
 use tally_rules::Micros;
 use tally_rules::ledger::Currency;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_store::{Books, DamagedRow, Store};
+use tally_store::{CorruptRow, Snapshot, Store};
 
 /// Corrupt rows that are named once; of more there is no memory.
 const NAMED_MAX: usize = 100_000;
@@ -108,22 +108,22 @@ pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
 
 /// Replays all of it.
 pub fn replay(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     (home, now): (Option<Currency>, Micros),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
     let mut run = Run { listener, replayed, named, key: sum::key()? };
-    scores::replay(books, now, &mut run)?;
-    run.damaged(books);
-    let seen = wallets::replay(books, home, &mut run)?;
-    handles::replay(books, seen.handles, &mut run)?;
-    let totals = moves::replay(books, seen.entries, &mut run)?;
-    contests::replay(books, &mut run)?;
-    applications::replay(books, &mut run)?;
-    owners::replay(books, &mut run)?;
-    check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
-    run.damaged(books);
+    scores::replay(snapshot, now, &mut run)?;
+    run.damaged(snapshot);
+    let seen = wallets::replay(snapshot, home, &mut run)?;
+    handles::replay(snapshot, seen.handles, &mut run)?;
+    let totals = moves::replay(snapshot, seen.entries, &mut run)?;
+    contests::replay(snapshot, &mut run)?;
+    applications::replay(snapshot, &mut run)?;
+    owners::replay(snapshot, &mut run)?;
+    check_totals(&totals, &snapshot.totals()?, &seen.balances, &mut run);
+    run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)
 }
@@ -139,8 +139,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Names rows that could not be read.
-    fn damaged(&mut self, books: &mut dyn Books) {
-        for DamagedRow { table, key, what } in books.damaged() {
+    fn damaged(&mut self, snapshot: &mut dyn Snapshot) {
+        for CorruptRow { table, key, what } in snapshot.corrupt_rows() {
             if self.named.len() < NAMED_MAX && self.named.insert((table, key.clone())) {
                 self.found(table, key, format!("it is damaged: {what}"));
             }

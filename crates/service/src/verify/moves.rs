@@ -14,7 +14,7 @@ use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::End;
 use tally_rules::ledger::{Entry, Hold, HoldId, Kind, MemberId, Transfer, TransferId, WalletKey};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Captured holds that are kept in memory.
 const CAPTURED_MAX: usize = 200_000;
@@ -34,14 +34,18 @@ struct Captured {
 }
 
 /// Scans transfers; what all of them add up to.
-pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) -> Result<Totals, Failure> {
+pub(super) fn replay(
+    snapshot: &mut dyn Snapshot,
+    of_entries: Sum,
+    run: &mut Run<'_>,
+) -> Result<Totals, Failure> {
     let (mut totals, mut lines) = (Totals::default(), Sum::default());
     let mut holds = 0;
-    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(books, &mut holds, put))?;
+    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, &mut holds, put))?;
     run.replayed.holds = holds;
     let mut transfers = SortedRows::default();
     loop {
-        let read = transfers.fill(|after, limit| books.transfers(after.copied(), limit))?;
+        let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
         run.read(read);
         let Some((id, transfer)) = transfers.next() else { break };
         run.replayed.transfers += 1;
@@ -53,15 +57,15 @@ pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) 
         if transfer.entries() == [None, None] {
             run.found("transfers", id.0, "it is of no wallet");
         }
-        let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+        let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
         let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
         check_capture(run, id, &transfer, hold);
     }
-    let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+    let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if lines != of_entries {
-        name_sides(books, run)?;
-        name_entries(books, run)?;
+        name_sides(snapshot, run)?;
+        name_entries(snapshot, run)?;
     }
     Ok(totals)
 }
@@ -79,14 +83,14 @@ fn again(known: &mut Captured, _more: Captured) {
 
 /// What captured holds say of transfers.
 fn captured_holds(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     count: &mut u64,
     put: &mut Put<'_, TransferId, Captured>,
 ) -> Result<(), StoreError> {
     let mut after: Option<HoldId> = None;
     *count = 0;
     loop {
-        let page = books.holds(after, PAGE_ROWS)?;
+        let page = snapshot.holds(after, PAGE_ROWS)?;
         *count += page.len() as u64;
         for (id, Hold { wallet, end, .. }) in &page {
             if let Some((End::Captured { amount, to, transfer }, _)) = end {
@@ -130,16 +134,16 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
 }
 
 /// Looks at every transfer's entries.
-fn name_sides(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.transfers(after, LOOKED_UP)?;
+        let page = snapshot.transfers(after, LOOKED_UP)?;
         let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();
         for (id, transfer) in &page {
             each_line(*id, transfer, |line| lines.entry(line.key).or_default().push(line));
         }
         let keys: Vec<EntryKey> = lines.keys().copied().collect();
-        for (key, entry) in keys.iter().zip(books.entries_of(&keys)?) {
+        for (key, entry) in keys.iter().zip(snapshot.entries_of(&keys)?) {
             lines[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
         }
         match page.last() {
@@ -171,14 +175,14 @@ fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
 }
 
 /// Looks whether every entry's transfer knows it.
-fn name_entries(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.entries(after, LOOKED_UP)?;
+        let page = snapshot.entries(after, LOOKED_UP)?;
         let mut ids: Vec<TransferId> = page.iter().map(|(_, entry)| entry.transfer).collect();
         ids.sort_unstable();
         ids.dedup();
-        let found = books.transfers_of(&ids)?;
+        let found = snapshot.transfers_of(&ids)?;
         for (key, entry) in &page {
             let transfer = ids.binary_search(&entry.transfer).ok().and_then(|at| found[at]);
             match transfer {

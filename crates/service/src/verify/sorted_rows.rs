@@ -1,7 +1,7 @@
 //! A table in the order of its keys, row by row, read in pages.
 
 use tally_store::StoreError;
-use tally_store::books::Page;
+use tally_store::snapshot::Page;
 
 /// Rows of one page: large enough to hide the question, small enough to keep several.
 pub(super) const PAGE_ROWS: usize = 5_000;

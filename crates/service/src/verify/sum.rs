@@ -56,7 +56,7 @@ impl Sum {
         self.add_digest(hasher.finalize());
     }
 
-    /// A record of one part; a sum has these alone.
+    /// A record of one window; a sum has these alone.
     pub(super) fn add_record(&mut self, key: &[u8; 32], player: &PlayerId, record: &Record) {
         let mut hasher = blake3::Hasher::new_keyed(key);
         for number in [record.score, record.subscore, record.at.0] {

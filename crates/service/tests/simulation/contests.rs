@@ -280,7 +280,7 @@ fn check_scores(world: &World, number: usize, known: &Known) {
     let mut each = |player: PlayerId, record: tally_rules::Record| {
         found.insert(player, record.score);
     };
-    world.store().walk_scores(board.no, ALL_TIME, None, usize::MAX, &mut each).unwrap();
+    world.store().scan_scores(board.no, ALL_TIME, None, usize::MAX, &mut each).unwrap();
     for (player, score) in &known.scores {
         let best = found.get(&player_id(*player));
         assert!(

@@ -8,8 +8,8 @@ use super::Inner;
 use super::directory::Told;
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
-use crate::servers::{Bans, BoardState, Changed, FeedPosition, Name, Revisions};
-use crate::{Store, StoreError};
+use crate::servers::{Bans, BoardRef, BoardState, FeedPage, FeedPosition, Revisions};
+use crate::{Coordination, StoreError};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An answer that is on its way from a database.
-type Asked = Receiver<Result<Changed, StoreError>>;
+type Asked = Receiver<Result<FeedPage, StoreError>>;
 
 /// Questions that were not answered in time.
 #[derive(Debug, Default)]
@@ -27,15 +27,15 @@ pub(super) struct Feeds(Mutex<BTreeMap<usize, Asked>>);
 
 impl Inner {
     /// See [`Store::changed`].
-    pub(super) fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+    pub(super) fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
         let mut feeds = self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
         for shard in 1..self.all.len() {
-            if !feeds.contains_key(&shard) && !self.silent.is_recent(shard) {
+            if !feeds.contains_key(&shard) && !self.breaker.is_recent(shard) {
                 feeds.insert(shard, ask(&self.all[shard], at(shard))?);
             }
         }
-        let mut changed = self.all[FIRST].changed(&[at(FIRST)])?;
+        let mut changed = self.all[FIRST].change_feed(&[at(FIRST)])?;
         changed.next.extend((1..self.all.len()).map(at));
         // One deadline for all of them.
         let deadline = Instant::now() + PATIENCE;
@@ -43,13 +43,13 @@ impl Inner {
             let Some(asked) = feeds.remove(&shard) else { continue };
             match asked.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Ok(there)) => {
-                    self.silent.take(shard);
+                    self.breaker.take(shard);
                     changed.next[shard] = there.next.first().copied().unwrap_or_default();
                     changed.boards.extend(there.boards);
                     changed.more |= there.more;
                 }
                 Ok(Err(error)) => {
-                    self.silent.put(shard);
+                    self.breaker.put(shard);
                     tracing::debug!(%error, shard, "ask what has changed; it is asked again");
                 }
                 Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),
@@ -62,17 +62,17 @@ impl Inner {
     /// See [`Store::board`]. A database that does not know it as the first does is told.
     pub(super) fn board(
         &self,
-        name: Name<'_>,
+        name: BoardRef<'_>,
         known: Option<&Revisions>,
     ) -> Result<Option<BoardState>, StoreError> {
         let of = |shard: usize, known: Option<&Revisions>| {
             known.map(|known| Revisions::new(vec![known.of(shard)]))
         };
-        let ask = |shard: usize, name: Name<'_>, known: Option<&Revisions>| {
+        let ask = |shard: usize, name: BoardRef<'_>, known: Option<&Revisions>| {
             self.ask(shard, |store| store.board(name, of(shard, known).as_ref()))
         };
         let Some(first) = ask(FIRST, name, known)? else {
-            if let Name::No(no) = name {
+            if let BoardRef::No(no) = name {
                 for shard in 1..self.all.len() {
                     if ask(shard, name, known)?.is_some() {
                         self.sync(shard, &Told::of_board(no))?;
@@ -81,7 +81,7 @@ impl Inner {
             }
             return Ok(None);
         };
-        let name = Name::No(first.row.no);
+        let name = BoardRef::No(first.row.no);
         let mut all = vec![first];
         for shard in 1..self.all.len() {
             let is_told = |state: &BoardState| state.row.definition == all[FIRST].row.definition;
@@ -110,9 +110,9 @@ impl Inner {
 fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError> {
     let (answer, asked) = sync_channel(1);
     let store = Arc::clone(store);
-    let run = move || drop(answer.send(store.changed(&[after])));
+    let run = move || drop(answer.send(store.change_feed(&[after])));
     let thread = std::thread::Builder::new().name("feed".into()).spawn(run);
-    thread.map_err(|error| StoreError::Away(format!("start a thread: {error}")))?;
+    thread.map_err(|error| StoreError::Unavailable(format!("start a thread: {error}")))?;
     Ok(asked)
 }
 
@@ -120,15 +120,15 @@ fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError
 fn merged(all: Vec<BoardState>, known: Option<&Revisions>) -> BoardState {
     let row = all[FIRST].row.clone();
     let revisions = Revisions::new(all.iter().map(|state| state.revisions.of(0)).collect());
-    let (mut banned, mut changes, mut parts) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut banned, mut changes, mut windows) = (Vec::new(), Vec::new(), BTreeMap::new());
     for state in all {
         match state.bans {
             Bans::All(players) => banned.extend(players),
             Bans::Since { changes: some, .. } => changes.extend(some),
         }
-        for part in state.parts {
+        for window in state.windows {
             // A period's row of the first database holds; one that has only begun may be on any.
-            parts.entry(part.part).or_insert(part);
+            windows.entry(window.window).or_insert(window);
         }
     }
     banned.sort_unstable();
@@ -137,5 +137,5 @@ fn merged(all: Vec<BoardState>, known: Option<&Revisions>) -> BoardState {
         Some(known) => Bans::Since { revisions: known.clone(), changes },
         None => Bans::All(banned),
     };
-    BoardState { row, revisions, bans, parts: parts.into_values().collect() }
+    BoardState { row, revisions, bans, windows: windows.into_values().collect() }
 }

@@ -1,8 +1,8 @@
 //! The table `imports`: how far each file has come into its board.
 
-use super::codec::{Input, put_number};
 use super::fault::damaged;
 use super::table::{Rows, Table};
+use crate::codec::{Input, put_number};
 use crate::plan::BoardNo;
 use crate::{ImportKey, ImportRow, StoreError};
 use rusqlite::{Connection, Row, params};

@@ -1,8 +1,8 @@
 //! The tables `wallets` and `totals`: what members have, and what accounts came to.
 
-use super::codec::{Input, put_number, put_signed};
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
+use crate::codec::{Input, put_number, put_signed};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::ledger::account::{Account, AccountKey, Total};

@@ -76,7 +76,7 @@ impl LedgerRequest for ContestOrder {
 }
 
 /// Everything an act may touch.
-fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSettings) {
+fn read(plan: &mut ReadSet, order: &ContestOrder, settings: &LedgerSettings) {
     let home = settings.currencies.home();
     outcomes::read(plan, order.identity.as_ref());
     let ledger = &mut plan.ledger;
@@ -117,7 +117,7 @@ fn read(plan: &mut Plan, order: &ContestOrder, settings: &LedgerSettings) {
         }
         Act::Patch(_, boards) | Act::Finish(boards) | Act::Cancel(boards) => {
             plan.boards.extend(boards.iter().map(|(no, _)| *no));
-            plan.alone |= !boards.is_empty();
+            plan.exclusive |= !boards.is_empty();
         }
         Act::Clear(rows, _) => {
             ledger.contests.applications.extend(rows.iter().map(|(player, _)| entrant(player)));
