@@ -6,10 +6,10 @@ use tally_lanes::WorkingSet;
 use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// Adds the stored outcome of a request to a read set.
-pub(crate) fn read(plan: &mut Plan, identity: Option<&IdempotencyKey>) {
+pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
     plan.requests.extend(identity.map(|one| one.key.clone()));
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
         Ok(())
     });
     // An application that was withdrawn stays so.
-    done.map_err(|failure| if found { failure.after_a_part() } else { failure })?;
+    done.map_err(|failure| if found { failure.after_a_window() } else { failure })?;
     Ok(found)
 }
 

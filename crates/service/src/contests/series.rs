@@ -22,7 +22,7 @@ use tally_rules::ledger::Uuid;
 use tally_rules::outcome::Outcome;
 use tally_rules::rejection::WrongField;
 use tally_rules::{Micros, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A change of a series.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl LedgerRequest for SeriesOrder {
         Needs { ids: usize::from(self.making.is_some()), ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], _settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
         outcomes::read(plan, self.identity.as_ref());
         let contests = &mut plan.ledger.contests;
         contests.series.push(self.id.clone());

@@ -20,7 +20,7 @@ use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight,
 use tally_rules::Micros;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
-use tally_store::{BatchId, Changes, Loaded, Plan, ShardSet, Store, StoreError};
+use tally_store::{BatchId, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
 
 /// Bytes of a transfer, with its keys and a reference: for the queue's bound.
 const TRANSFER_BYTES: u32 = 512;
@@ -195,8 +195,8 @@ impl BatchHandler for LedgerWork {
 }
 
 /// Everything that a batch reads; `ids` are those of its requests, one after the other.
-pub(super) fn read(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid], settings: &LedgerSettings) -> Plan {
-    let mut plan = Plan { shards: ShardSet::of(FIRST), ..Plan::default() };
+pub(super) fn read(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid], settings: &LedgerSettings) -> ReadSet {
+    let mut plan = ReadSet { shards: ShardSet::of(FIRST), ..ReadSet::default() };
     for request in batch {
         request.read(&mut plan, take(&mut ids, &**request), settings);
     }
@@ -222,10 +222,10 @@ pub(super) fn read(batch: &[Box<dyn AnyRequest>], mut ids: &[Uuid], settings: &L
 pub(super) fn decide(
     batch: &[Box<dyn AnyRequest>],
     mut ids: &[Uuid],
-    (plan, loaded): (&Plan, &Loaded),
+    (plan, loaded): (&ReadSet, &Loaded),
     settings: &LedgerSettings,
     when: (Micros, i64),
-) -> (Changes, Vec<Decision>) {
+) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
     let decide = |request: &Box<dyn AnyRequest>| request.decide(&mut state, take(&mut ids, &**request));
     let decisions = batch.iter().map(decide).collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::Rejection;
 use tally_rules::ledger::{HoldId, Uuid, WalletKey};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ impl LedgerRequest for DueHolds {
         Needs { rows: self.0.len(), ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], _settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
         plan.ledger.holds.extend(self.0.iter().map(|(hold, _)| *hold));
         plan.ledger.wallets.extend(self.0.iter().map(|(_, wallet)| *wallet));
     }

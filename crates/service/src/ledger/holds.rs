@@ -13,7 +13,7 @@ use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Amount, Hold, HoldId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A hold to be made.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl LedgerRequest for NewHold {
         Needs { ids: 1, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         outcomes::read(plan, self.identity.as_ref());
         let WalletKey { member, currency } = self.wallet;
         plan.ledger.wallets.extend(wallets_of([Some(member), None], currency, settings.currencies.home()));
@@ -75,7 +75,7 @@ impl LedgerRequest for EndHold {
         Needs { ids: 1, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         outcomes::read(plan, self.identity.as_ref());
         let to = match self.ending {
             Ending::Capture { to, .. } => to,

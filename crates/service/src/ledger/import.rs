@@ -103,7 +103,7 @@ impl LedgerRequest for LedgerChunk {
         Needs { rows: self.lines.rows.len(), ids, makes_members: true, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, mut ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, mut ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
         plan.imports.push(self.key.clone());
         plan.ledger.handles.extend(self.taken.iter().cloned());

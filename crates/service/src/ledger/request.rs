@@ -9,7 +9,7 @@ use super::state::BatchState;
 use std::any::Any;
 use tally_rules::Rejection;
 use tally_rules::ledger::Uuid;
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A kind of request.
 pub(crate) trait LedgerRequest: Send + 'static {
@@ -22,7 +22,7 @@ pub(crate) trait LedgerRequest: Send + 'static {
     }
 
     /// Adds everything that it may touch to the read set of its batch; `ids` are its own.
-    fn read(&self, plan: &mut Plan, ids: &[Uuid], settings: &LedgerSettings);
+    fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings);
 
     /// Applies it to the rows of its batch. Pure, because a batch is decided again after a conflict.
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection>;
@@ -61,7 +61,7 @@ pub(crate) type Decision = Result<Answer, Rejection>;
 /// A request of any kind, as the lane has it.
 pub(crate) trait AnyRequest: Send {
     fn needs(&self) -> Needs;
-    fn read(&self, plan: &mut Plan, ids: &[Uuid], settings: &LedgerSettings);
+    fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings);
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Decision;
     fn publish(&self, decision: &Decision);
 }
@@ -71,7 +71,7 @@ impl<R: LedgerRequest> AnyRequest for R {
         LedgerRequest::needs(self)
     }
 
-    fn read(&self, plan: &mut Plan, ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {
         LedgerRequest::read(self, plan, ids, settings);
     }
 

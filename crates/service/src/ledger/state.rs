@@ -15,8 +15,8 @@ use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::period::Payment;
 use tally_store::{
-    BoardChange, BoardNo, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded,
-    PartKey, PayoutKey, Plan, Topic,
+    BoardChange, BoardNo, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded,
+    PayoutKey, ReadSet, Topic, WindowKey, WriteSet,
 };
 
 /// Rows that a batch adds beside those that it changes.
@@ -42,13 +42,13 @@ pub(crate) struct BatchState<'a> {
     pub(crate) contests: WorkingSet<ContestId, Record>,
     pub(crate) applications: WorkingSet<EntrantKey, Application>,
     pub(crate) series: WorkingSet<ContestId, SeriesRecord>,
-    pub(crate) payments: WorkingSet<PartKey, Payment>,
+    pub(crate) payments: WorkingSet<WindowKey, Payment>,
     pub(crate) added: Added,
 }
 
 impl<'a> BatchState<'a> {
     pub(super) fn new(
-        plan: &Plan,
+        plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
         (now, keep_micros): (Micros, i64),
@@ -99,7 +99,7 @@ impl<'a> BatchState<'a> {
         state
     }
 
-    pub(super) fn into_changes(self) -> Changes {
+    pub(super) fn into_changes(self) -> WriteSet {
         fn present<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
@@ -109,7 +109,7 @@ impl<'a> BatchState<'a> {
         let mut added = self.added;
         added.members.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         added.boards.sort_unstable_by_key(BoardChange::no);
-        let contests = ContestChanges {
+        let contests = ContestWriteSet {
             contests: present(self.contests.into_writes()),
             applications: self.applications.into_writes(),
             members: added.members,
@@ -117,10 +117,10 @@ impl<'a> BatchState<'a> {
             series: self.series.into_writes(),
             payments: present(self.payments.into_writes()),
         };
-        Changes {
+        WriteSet {
             requests: self.outcomes.into_writes(),
             imports: present(self.imports.into_writes()),
-            ledger: LedgerChanges {
+            ledger: LedgerWriteSet {
                 handles,
                 members,
                 wallets,
@@ -132,7 +132,7 @@ impl<'a> BatchState<'a> {
                 events: added.events,
             },
             boards: added.boards,
-            ..Changes::default()
+            ..WriteSet::default()
         }
     }
 }

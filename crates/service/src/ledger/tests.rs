@@ -14,7 +14,7 @@ use tally_rules::ledger::{
     Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::{Changes, Loaded};
+use tally_store::{Loaded, WriteSet};
 
 const NOW: Micros = Micros(1_000_000_000);
 
@@ -111,7 +111,8 @@ fn refunded(
     wallets: &BTreeSet<u8>,
 ) -> (WriteSet, Result<ContestDone, Rejection>) {
     let row = |number: &u8| {
-        let enrolled = ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled =
+            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);

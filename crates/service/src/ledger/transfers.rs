@@ -14,7 +14,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::transfer_request::Posted;
 use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
 use tally_rules::outcome::Outcome;
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A transfer that a caller asks for.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl LedgerRequest for LinkedTransfers {
         Needs { rows: self.0.len(), ids: self.0.len(), ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
         for one in &self.0 {
             outcomes::read(plan, one.identity.as_ref());

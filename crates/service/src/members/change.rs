@@ -18,7 +18,7 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A change of something that may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl LedgerRequest for ChangeMember {
     /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
     type Answer = Option<bool>;
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], _settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
         outcomes::read(plan, self.identity.as_ref());
         plan.ledger.members.push(self.member);
         plan.ledger.handles.extend(self.handles.iter().cloned());

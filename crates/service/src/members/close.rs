@@ -14,7 +14,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A member to be closed.
 struct CloseMember {
@@ -30,7 +30,7 @@ impl LedgerRequest for CloseMember {
     /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
     type Answer = Option<bool>;
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let wallet = |currency| WalletKey { member: self.member, currency };
         outcomes::read(plan, self.identity.as_ref());
         plan.ledger.members.push(self.member);

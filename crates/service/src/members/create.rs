@@ -17,7 +17,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Currency, Member, MemberId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::{PlayerId, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A member to be made.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl LedgerRequest for CreateMember {
         Needs { ids: 1, makes_members: true, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {
         outcomes::read(plan, self.new.identity.as_ref());
         read(&self.new, plan, MemberId(ids[0]), settings.currencies.home());
     }
@@ -65,7 +65,7 @@ impl LedgerRequest for CreateMember {
 }
 
 /// Reads what a new member with that id touches.
-pub(crate) fn read(new: &NewMember, plan: &mut Plan, id: MemberId, home: Currency) {
+pub(crate) fn read(new: &NewMember, plan: &mut ReadSet, id: MemberId, home: Currency) {
     plan.ledger.handles.extend(new.with_id(id).handles());
     plan.ledger.wallets.push(WalletKey { member: id, currency: home });
 }

@@ -24,7 +24,7 @@ use tally_rules::ledger::{
 };
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
-use tally_store::Plan;
+use tally_store::ReadSet;
 
 /// A transfer that a member asks for, with its PIN.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl LedgerRequest for NewPayment {
         Needs { ids: 1, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
         outcomes::read(plan, self.identity.as_ref());
         plan.ledger.members.push(self.from);

@@ -12,13 +12,13 @@ use tally_rules::ledger::Uuid;
 use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros, Rejection};
-use tally_store::{PartKey, PayoutKey, Plan};
+use tally_store::{PayoutKey, ReadSet, WindowKey};
 
 /// A step of the payment of a closed period.
 #[derive(Clone, Debug)]
 pub(crate) struct PaymentOrder {
     /// The leaderboard and the closed period.
-    pub(crate) key: PartKey,
+    pub(crate) key: WindowKey,
     /// The step itself.
     pub(crate) act: PaymentAct,
 }
@@ -57,7 +57,7 @@ impl LedgerRequest for PaymentOrder {
         Needs { rows, ids, ..Needs::default() }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         let home = settings.currencies.home();
         let ledger = &mut plan.ledger;
         ledger.contests.payments.push(self.key);

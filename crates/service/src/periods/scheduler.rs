@@ -123,7 +123,8 @@ pub(super) fn row(live: &LiveWindow) -> WindowRow {
 /// Archives sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
 pub(super) fn close(
     place: ArchivePlace<'_>,
-    board: &Board, windows: &[Window],
+    board: &Board,
+    windows: &[Window],
     now: Micros,
 ) -> Result<(), Failure> {
     let store = place.store;
@@ -301,7 +302,12 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
 }
 
 /// Writes one of them; whether no other server changed the board meanwhile.
-fn refresh_window(place: ArchivePlace<'_>, board: &Board, window: Window, now: Micros) -> Result<bool, Failure> {
+fn refresh_window(
+    place: ArchivePlace<'_>,
+    board: &Board,
+    window: Window,
+    now: Micros,
+) -> Result<bool, Failure> {
     let (store, basis) = (place.store, Basis::of(board, window));
     let found = {
         let periods = board.periods();

@@ -315,7 +315,12 @@ impl ScoreWork {
 }
 
 /// A batch that is one transaction.
-fn decided(transacted: Transacted, aims: Aims, stood: Stood, (shard, pass): (usize, BarrierGuard)) -> Decided {
+fn decided(
+    transacted: Transacted,
+    aims: Aims,
+    stood: Stood,
+    (shard, pass): (usize, BarrierGuard),
+) -> Decided {
     let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnDatabase { shard, committed, changed }];
     Decided { decisions, failed: BTreeMap::new(), aims, stale, stood, done, pass }

@@ -17,7 +17,8 @@ impl BatchState<'_> {
         &mut self,
         order: &ContestOrder,
         mut record: Record,
-        kept: ApplicationLocation) -> Decided {
+        kept: ApplicationLocation,
+    ) -> Decided {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {

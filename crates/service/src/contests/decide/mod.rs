@@ -26,7 +26,7 @@ use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Rejection};
-use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, Plan, Topic};
+use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, ReadSet, Topic};
 
 impl Added {
     /// Adds the event that a contest was made, changed, or came into another state.
@@ -55,7 +55,7 @@ impl LedgerRequest for ContestOrder {
         }
     }
 
-    fn read(&self, plan: &mut Plan, _ids: &[Uuid], settings: &LedgerSettings) {
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
         read(plan, self, settings);
     }
 
