@@ -16,7 +16,7 @@ use tally_rules::ledger::{
     Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_service::secret::Secret;
-use tally_service::wallets::command::NewTransfer;
+use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::post;
 use tally_service::{Keys, Progress, Settings, Tally, clock};
 use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet, sqlite};
@@ -136,7 +136,7 @@ async fn caller(
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         post(
             &tally,
-            NewTransfer { order: TransferRequest { what, currency, amount, reference: None }, identity },
+            NewMove { order: TransferRequest { what, currency, amount, reference: None }, identity },
         )
         .await?;
         latencies.record(began.elapsed());

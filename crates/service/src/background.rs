@@ -4,10 +4,10 @@
 //! Not here: what each thread does, and how often.
 
 use crate::contests::expire;
-use crate::contests::scheduler as contests;
+use crate::contests::keeper as contests;
 use crate::failure::{Failure, Fault};
 use crate::maintenance::{self, Pace};
-use crate::periods::{scheduler, prizes};
+use crate::periods::{keeper, prizes};
 use crate::servers::doubts;
 use crate::tally::Tally;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -60,7 +60,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let Tally { store, clock, .. } = &**tally;
     tally.ledger.start_expiry(store, clock).map_err(of("to end holds"))?;
     tally.maintenance.start(Arc::clone(store), clock.clone(), tally.settings.idempotency_keep_micros);
-    tally.scheduler.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
+    tally.keeper.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
     tally.events.start(Arc::downgrade(tally)).map_err(of("for events"))?;
     Ok(())
 }
@@ -91,7 +91,7 @@ impl Tally {
     ///
     /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
     pub fn work(&self) -> Result<(), Failure> {
-        let closed = scheduler::close_due(self).and(scheduler::refresh_due(self));
+        let closed = keeper::close_due(self).and(keeper::refresh_due(self));
         let expired = self.ledger.expire_due(&*self.store, &self.clock);
         let done = contests::do_due(self).and(prizes::pay_due(self));
         let done = done.and(expire::delete_due(self)).and(doubts::find_out(self));

@@ -11,7 +11,7 @@ use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::periods::order::{self, Place, Step};
 use crate::periods::walk::Readers;
-use crate::periods::{behind, scheduler};
+use crate::periods::{behind, keeper};
 use crate::progress::Progress;
 use crate::servers::outbox;
 use crate::settings::Settings;
@@ -143,9 +143,9 @@ fn load(
         fill(live.window, &live.order)?;
     }
     if doubt.is_none() {
-        scheduler::close_board(store, &board, now)?;
+        keeper::close_board(store, &board, now)?;
     }
-    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
@@ -165,6 +165,6 @@ fn join(
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    scheduler::refresh(Place { store, lanes: None }, &board, now)?;
+    keeper::refresh(Place { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

@@ -9,7 +9,7 @@ use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
-use crate::contests::scheduler::{self as contests, ContestKeeper};
+use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::contests::repay;
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprints;
 use crate::keys::{Keys, seen_before};
 use crate::maintenance::Maintenance;
 use crate::members::{Members, mend};
-use crate::periods::scheduler::Keeper;
+use crate::periods::keeper::Keeper;
 use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
@@ -28,7 +28,7 @@ use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
-use crate::reply::ReplyDispatcher;
+use crate::waiting::Teller;
 use crate::wallets::balance::Balance;
 use crate::wallets::currencies;
 use crate::wallets::lane::LedgerLane;
@@ -78,7 +78,7 @@ pub struct Tally {
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
-    pub(crate) scheduler: Keeper,
+    pub(crate) keeper: Keeper,
     pub(crate) contests: ContestKeeper,
     /// Whether the ledger balances.
     pub balance: Balance,
@@ -138,7 +138,7 @@ impl Tally {
             keep_micros: settings.idempotency_keep_micros,
             gate: Barrier::default(),
             lanes: settings.lanes.max(1),
-            dispatcher: ReplyDispatcher::default(),
+            teller: Teller::default(),
             unpublished: Unpublished::default(),
             started_unheard: AtomicBool::new(false),
             background: settings.background,
@@ -162,7 +162,7 @@ impl Tally {
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
-            scheduler: Keeper::default(),
+            keeper: Keeper::default(),
             contests: ContestKeeper::default(),
             balance: Balance::default(),
             events,
@@ -186,8 +186,8 @@ impl Tally {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         if threads {
-            let scheduler = tally.contests.start(Arc::downgrade(&tally));
-            scheduler.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+            let keeper = tally.contests.start(Arc::downgrade(&tally));
+            keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
         }
         Ok(tally)
     }
@@ -334,7 +334,7 @@ impl Tally {
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
         self.contests.stop();
-        self.scheduler.stop();
+        self.keeper.stop();
         self.events.stop();
         self.lane.drain();
         self.ledger.drain();

@@ -11,7 +11,7 @@ use tally_rules::Rejection;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
-use tally_service::periods::{prizes, scheduler};
+use tally_service::periods::{keeper, prizes};
 use tally_service::{Failure, Fault, boards};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
@@ -98,7 +98,7 @@ fn try_at(change: Change, nth: u64, is_lasting: bool) -> bool {
         Err(Failure::Fault(Fault::OutcomeUnknown(_))) => {}
         Err(_) => assert!(!there, "{context}"),
     }
-    // The scheduler ends it, without a start.
+    // The keeper ends it, without a start.
     assert!((0..LOOKS).any(|_| world.tally().work().is_ok()), "{context}");
     let wanted = if there { change.done() } else { BEFORE };
     assert_eq!(world.page("daily:previous").unwrap(), named(wanted), "{context}");
@@ -164,14 +164,14 @@ fn prizes_wait_for_an_order_that_is_exact() {
     world.submit("ann", 3);
     world.advance(DAY);
     let tally = world.tally();
-    scheduler::close_due(&tally).unwrap();
+    keeper::close_due(&tally).unwrap();
     world.import(1, &[("bob", 9)], (0, 1), false).unwrap();
     let board = world.board();
     let window = WindowKey { board: board.no, window: board.periods().packed()[0].window };
     let payment = || tally.store.ledger().payment(window).unwrap();
     assert!(matches!(prizes::pay_due(&tally), Err(Failure::Fault(Fault::RanksAway(_)))));
     assert_eq!(payment(), None);
-    scheduler::refresh_due(&tally).unwrap();
+    keeper::refresh_due(&tally).unwrap();
     prizes::pay_due(&tally).unwrap();
     assert!(payment().is_some());
     drop((board, tally));
@@ -186,7 +186,7 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     for _ in 0..2 {
         world.submit("ann", 3);
         world.advance(DAY);
-        scheduler::close_due(&world.tally()).unwrap();
+        keeper::close_due(&world.tally()).unwrap();
     }
     world.advance(-2 * DAY);
     world.put(MIDNIGHT, 2, PeriodPrizes::default()).unwrap();

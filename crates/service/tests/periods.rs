@@ -140,7 +140,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     world.stop();
 }
 
-/// A clock that is ahead, or a scheduler that is late, closes nothing.
+/// A clock that is ahead, or a keeper that is late, closes nothing.
 #[test]
 fn a_period_is_listed_as_closed_once_that_is_stored() {
     let world = World::new(10 * DAY + HOUR);

@@ -22,7 +22,7 @@ use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{finish, read, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::wallets::command::{NewHold, NewTransfer};
+use tally_service::wallets::command::{NewHold, NewMove};
 use tally_service::wallets::{holds, post};
 use tally_service::{Failure, Tally};
 use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
@@ -125,9 +125,9 @@ fn amount(units: i64) -> Amount {
     Amount::new(units).expect("an amount")
 }
 
-fn movement(what: TransferKind, units: i64) -> NewTransfer {
+fn movement(what: TransferKind, units: i64) -> NewMove {
     let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
-    NewTransfer { order, identity: None }
+    NewMove { order, identity: None }
 }
 
 /// Wallets with money, and a contest in which everybody is accepted.

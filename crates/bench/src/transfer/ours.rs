@@ -17,7 +17,7 @@ use tally_rules::ledger::{
     Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::{Micros, ledger};
-use tally_service::wallets::command::NewTransfer;
+use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::{post, post_all};
 use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
@@ -98,12 +98,12 @@ impl Ours {
         Ok(())
     }
 
-    fn movement(&self, what: TransferKind, units: i64) -> NewTransfer {
+    fn movement(&self, what: TransferKind, units: i64) -> NewMove {
         let number = KEYS.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         let amount = ledger::Amount::new(units).expect("an amount");
-        NewTransfer {
+        NewMove {
             order: TransferRequest { what, currency: self.currency, amount, reference: None },
             identity,
         }

@@ -9,7 +9,7 @@ mod room;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
-use crate::periods::outdated::OutdatedArchives;
+use crate::periods::stale::Stale;
 use crate::periods::{LiveWindow, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -223,7 +223,7 @@ impl Board {
         self.periods.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the lane and the scheduler.
+    /// For the lane and the keeper.
     pub(crate) fn periods_mut(&self) -> RwLockWriteGuard<'_, Periods> {
         self.periods.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -45,7 +45,8 @@ pub struct Put {
 /// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
 pub fn put(
     tally: &Tally,
-    id: &BoardId, spec: &BoardSpec,
+    id: &BoardId,
+    spec: &BoardSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut purge = Purge::default();
@@ -59,7 +60,8 @@ pub fn put(
 
 fn put_once(
     tally: &Tally,
-    id: &BoardId, spec: &BoardSpec,
+    id: &BoardId,
+    spec: &BoardSpec,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;

@@ -42,7 +42,7 @@ pub fn cancel(
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
-    // It is called off, whatever becomes of this: the scheduler goes on with it.
+    // It is called off, whatever becomes of this: the keeper goes on with it.
     let record = Record::clone(&done.record);
     if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");

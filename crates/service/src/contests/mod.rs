@@ -4,7 +4,7 @@
 //! it may move money: `wallets/decide/contests.rs` decides it under the contest's lock, and [`act`] looks at the contest
 //! first, because a transaction reads by key. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use
 //! cases, and block; [`series`] makes contests that come again;
-//! `work` is what they set off and takes several transactions, `scheduler` what happens by the clock, `play`
+//! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
 //! what a score asks of its contest, [`counts`] what is counted for whoever watches, `erase` what becomes of a player's
 //! applications, [`expire`] how long leaderboards stay,
 //! `staff` what a closed member leaves.
@@ -26,7 +26,7 @@ pub(crate) mod entries;
 pub(crate) mod erase;
 pub mod expire;
 pub mod finish;
-pub mod scheduler;
+pub mod keeper;
 pub(crate) mod play;
 pub mod read;
 mod redis;

@@ -201,7 +201,7 @@ pub fn list(
 }
 
 /// Makes what is due of a series that was just changed: nobody has to wait for the next look. There are no more than are to be
-/// there ahead. Where that fails the scheduler does it.
+/// there ahead. Where that fails the keeper does it.
 fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     loop {
         match make_next(tally, id) {

@@ -47,7 +47,7 @@ pub(super) fn settle_at(
         };
         Ok((by, Act::Settle(payouts)))
     })?;
-    // Its prizes are written down, whatever becomes of this: the scheduler goes on with them.
+    // Its prizes are written down, whatever becomes of this: the keeper goes on with them.
     let record = match work::go_on(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {

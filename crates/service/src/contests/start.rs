@@ -85,7 +85,7 @@ pub(super) fn start_at(
         What::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
-    // It has started, whatever becomes of this: the scheduler goes on with it.
+    // It has started, whatever becomes of this: the keeper goes on with it.
     let record = Record::clone(&done.record);
     if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");

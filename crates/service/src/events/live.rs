@@ -216,7 +216,8 @@ impl Board {
         }
         let periods = self.periods();
         let Some(first) = periods.rules.first() else { return Vec::new() };
-        let mut windows: Vec<_> = first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
+        let mut windows: Vec<_> =
+            first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
         for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
@@ -246,7 +247,8 @@ impl Board {
                 }
             };
             let Some(remote) = order.remote() else { continue };
-            let (players, left_out) = remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+            let (players, left_out) =
+                remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
             self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }

@@ -84,7 +84,7 @@ impl Debt {
         Some(Self { of, player, member, is_refund: true, currency, amount, why: None })
     }
 
-    /// The stable word for why it is not paid: `pending` where the scheduler will pay it.
+    /// The stable word for why it is not paid: `pending` where the keeper will pay it.
     pub fn reason(&self, tally: &Tally) -> &'static str {
         match self.why {
             Some(why) => why.as_str(),

@@ -18,7 +18,7 @@ use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, Versio
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Window, Store, Task};
+use tally_store::{BoardNo, Store, Task, Window};
 
 /// How long those who went are remembered, as in the store.
 const KEPT_MICROS: i64 = 3_600 * SECOND;
@@ -174,7 +174,10 @@ impl Order {
 
 fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
     let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
-    all_time.into_iter().chain(board.live().into_iter().map(|live| (live.window, Order::Live(live)))).collect()
+    all_time
+        .into_iter()
+        .chain(board.live().into_iter().map(|live| (live.window, Order::Live(live))))
+        .collect()
 }
 
 fn mend(

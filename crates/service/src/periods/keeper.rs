@@ -1,6 +1,6 @@
 //! Closing what is due: a period's order goes from memory into blocks, and the oldest are forgotten.
 //!
-//! Whether a period takes scores is decided by the clock in the lanes. The scheduler ends it while it holds the lanes, so no
+//! Whether a period takes scores is decided by the clock in the lanes. The keeper ends it while it holds the lanes, so no
 //! score comes in while it writes; where hiding or erasing changes the order meanwhile, it writes
 //! again. Until the blocks are in force the period is read from memory.
 
@@ -277,7 +277,7 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
 /// Makes a change of records of closed periods, and writes their orders anew before the change is acknowledged.
 ///
 /// No order is written between the decision of the change and its commit. An order that cannot be written now leaves the
-/// change acknowledged, because it is committed: the order is not read until the scheduler has written it. Blocks.
+/// change acknowledged, because it is committed: the order is not read until the keeper has written it. Blocks.
 pub(crate) fn with_closed<T>(
     tally: &Tally,
     boards: &[Arc<Board>],
@@ -295,7 +295,7 @@ pub(crate) fn with_closed<T>(
 pub(crate) fn end_import(tally: &Tally, board: &Board) {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     refresh_acknowledged(tally, board);
-    // The scheduler looks for them as well.
+    // The keeper looks for them as well.
     drop(forget_oldest(Place::of(tally), board));
 }
 

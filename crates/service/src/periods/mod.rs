@@ -2,12 +2,12 @@
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
 //! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
-//! stays so, whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`]
+//! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
 //! closes what is due, [`order`] writes the order of closed windows, [`prizes`] pays
 //! what their ranks get, [`view`] reads.
 
 pub(crate) mod behind;
-pub mod scheduler;
+pub mod keeper;
 mod middle;
 pub mod order;
 pub mod prizes;

@@ -17,8 +17,8 @@ use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
 use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
-    Block, BlockKey, BoardNo, WriteSet, CorruptRow, Garbage, Loaded, Window, WindowKey, WindowRow, ReadSet, Revisions,
-    ScoreKey, ShardSet, Store, StoreError, Topic,
+    Block, BlockKey, BoardNo, CorruptRow, Garbage, Loaded, ReadSet, Revisions, ScoreKey, ShardSet, Store,
+    StoreError, Topic, Window, WindowKey, WindowRow, WriteSet,
 };
 
 /// Blocks of one transaction.
@@ -234,7 +234,8 @@ pub(crate) fn forget(store: &dyn Store, board: BoardNo, windows: &[Window]) -> R
 
 /// The changes that remove windows.
 pub(crate) fn removal(board: BoardNo, windows: &[Window]) -> WriteSet {
-    let mut keys: Vec<WindowKey> = windows.iter().map(|window| WindowKey { board, window: *window }).collect();
+    let mut keys: Vec<WindowKey> =
+        windows.iter().map(|window| WindowKey { board, window: *window }).collect();
     keys.sort_unstable();
     WriteSet {
         windows: keys.iter().map(|key| (*key, None)).collect(),

@@ -7,7 +7,7 @@
 //! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
 
 use super::view::View;
-use super::{LiveWindow, Periods, RuleState, scheduler};
+use super::{LiveWindow, Periods, RuleState, keeper};
 use crate::boards::Board;
 use crate::contests::settle::{PAGE, page, ranked};
 use crate::contests::work::{PIECE, payouts};
@@ -154,8 +154,8 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Wi
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
     }
-    scheduler::close_due_of(tally, board)?;
-    scheduler::refresh_due_of(tally, board)?;
+    keeper::close_due_of(tally, board)?;
+    keeper::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
     Ok(closed.into_iter().map(|(row, ..)| row.window).collect())

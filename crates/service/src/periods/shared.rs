@@ -1,9 +1,9 @@
 //! Closing what is due on a board that other servers write to: one of them does it, and the store says first that it is over.
 //!
-//! Not here: what is due, and writing orders (`scheduler`).
+//! Not here: what is due, and writing orders (`keeper`).
 
 use super::LiveWindow;
-use super::scheduler::{close, late, row, surplus};
+use super::keeper::{close, late, row, surplus};
 use super::order::Place;
 use crate::boards::Board;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 //! A batch that changes records of a closed period stores a mark with the change; writing the order anew takes the mark off.
 //! The mark alone cannot tell a change before the order was read from one after it, so the lanes count the batches of each
 //! period in memory, and the writer compares. Other servers are kept off by the revision of the board, and a start by nobody
-//! serving yet, so the count need not be stored. Not here: writing orders ([`scheduler`](super::scheduler)).
+//! serving yet, so the count need not be stored. Not here: writing orders ([`keeper`](super::keeper)).
 
 use crate::boards::Board;
 use std::collections::BTreeMap;

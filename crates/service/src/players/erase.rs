@@ -5,7 +5,7 @@
 use crate::boards::Board;
 use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
-use crate::periods::scheduler;
+use crate::periods::keeper;
 use crate::requests::Running;
 use crate::scores::command::{Ban, Done, Erase, Request};
 use crate::scores::remove::gone;
@@ -87,7 +87,7 @@ async fn change_closed(
     let tally = Arc::clone(tally);
     let change = move || {
         let ask = || tally.lane.ask_blocking(request, running);
-        scheduler::with_closed(&tally, &boards, ask)
+        keeper::with_closed(&tally, &boards, ask)
     };
     done(blocking(change).await?)
 }
@@ -151,7 +151,7 @@ mod tests {
             runtime.block_on(submit(&tally, new)).unwrap();
         }
         now.fetch_add(DAY, Ordering::SeqCst);
-        scheduler::close_due(&tally).unwrap();
+        keeper::close_due(&tally).unwrap();
         let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
         assert!(!done(runtime.block_on(tally.lane.ask(Request::Ban(ban), None)).unwrap()).unwrap());
         tally.drain();

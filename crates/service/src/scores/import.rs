@@ -6,7 +6,7 @@
 use super::command::{Done, ImportChunk, Imported, Request};
 use super::submit::checked;
 use crate::failure::{Failure, Fault, blocking};
-use crate::periods::scheduler;
+use crate::periods::keeper;
 use crate::periods::purge::Purge;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -79,10 +79,10 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
         // What the file said of closed periods is in force when the last chunk is answered.
         let (tally, board) = (Arc::clone(tally), board);
         let end = move || {
-            scheduler::end_import(&tally, &board);
+            keeper::end_import(&tally, &board);
             Ok(())
         };
-        // The chunk is committed, so a fault here is no fault of it: the scheduler goes on.
+        // The chunk is committed, so a fault here is no fault of it: the keeper goes on.
         drop(blocking(end).await);
     }
     match done {

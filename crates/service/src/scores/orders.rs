@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Window, Store};
+use tally_store::{BoardNo, Store, Window};
 
 /// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
 pub struct Orders<'a> {

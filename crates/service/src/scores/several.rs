@@ -17,7 +17,7 @@ use crate::failure::Fault;
 use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
-use tally_store::{BoardNo, WindowRow, ShardSet};
+use tally_store::{BoardNo, ShardSet, WindowRow};
 
 /// Why the databases after one whose commit is in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";

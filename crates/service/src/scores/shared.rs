@@ -75,9 +75,10 @@ impl Shared {
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
             let shards = self.store.shards();
             let fault = match stuck.lowest() {
-                Some(shard) if shards > 1 => {
-                    Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
-                }
+                Some(shard) if shards > 1 => Fault::ShardUnavailable {
+                    shard: format!("shard {} of {shards}", shard + 1),
+                    why: why.into(),
+                },
                 _ => Fault::StoreAway(why.into()),
             };
             (stuck, fault)

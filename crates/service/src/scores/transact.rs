@@ -12,7 +12,7 @@ use super::work::ScoreWork;
 use crate::boards::Board;
 use crate::clock::Judged;
 use crate::failure::{Fault, in_lane};
-use crate::periods::outdated::OutdatedArchives;
+use crate::periods::stale::Stale;
 use crate::servers::{self, outbox};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ impl ScoreWork {
                 .and_then(|()| decide::decide(batch, aims, &reading, loaded, (now, keep_micros)));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {
-                    let (changed, stale) = (standing.changed(&changes), OutdatedArchives::of(&changes));
+                    let (changed, stale) = (standing.changed(&changes), Stale::of(&changes));
                     (changes, Ok((decisions, changed, stale)))
                 }
                 Err(unready) => (WriteSet::default(), Err(unready)),

@@ -17,7 +17,7 @@ use super::{publish, spread};
 use crate::clock::Judged;
 use crate::failure::Fault;
 use crate::periods::ALL_TIME_NAME;
-use crate::periods::outdated::OutdatedArchives;
+use crate::periods::stale::Stale;
 use crate::periods::view::View;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -181,7 +181,7 @@ impl BatchHandler for ScoreWork {
     }
 
     fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.shared.dispatcher.tell(callers, telling);
+        self.shared.teller.tell(callers, telling);
     }
 
     /// The store knows by the name of the transaction; what it decided was kept, because it must not be decided again.
@@ -210,7 +210,7 @@ impl BatchHandler for ScoreWork {
         let Decided { mut decisions, mut failed, aims, stale, stood, done, pass: _inside } = decided;
         aims.install();
         if !stale.is_empty() {
-            batch.iter().for_each(|request| request.each_board(|board| OutdatedArchives::mark(board, &stale)));
+            batch.iter().for_each(|request| request.each_board(|board| Stale::mark(board, &stale)));
         }
         stood.check_age(&batch);
         let versions = Versions::of(&done, &*self.shared.store);
@@ -313,7 +313,12 @@ impl ScoreWork {
 }
 
 /// A batch that is one transaction.
-fn decided(transacted: Transacted, aims: Aims, stood: Stood, (shard, pass): (usize, BarrierGuard)) -> Decided {
+fn decided(
+    transacted: Transacted,
+    aims: Aims,
+    stood: Stood,
+    (shard, pass): (usize, BarrierGuard),
+) -> Decided {
     let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnDatabase { shard, committed, changed }];
     Decided { decisions, failed: BTreeMap::new(), aims, stale, stood, done, pass }

@@ -1,6 +1,6 @@
 //! What is asked of the ledger's lane, and its answers.
 
-use crate::contests::acts::{ContestDone, ContestOrder};
+use crate::contests::command::{ContestDone, ContestOrder};
 use crate::contests::series::{SeriesDone, SeriesOrder};
 use crate::members::pin::Guess;
 use crate::periods::prizes::PaymentOrder;
@@ -17,7 +17,7 @@ use tally_store::{ImportKey, ImportRow};
 
 /// One movement.
 #[derive(Clone, Debug)]
-pub struct NewTransfer {
+pub struct NewMove {
     /// What is to move.
     pub order: TransferRequest,
     /// For retries.
@@ -191,7 +191,7 @@ pub struct NewPayment {
 #[derive(Debug)]
 pub(crate) enum Request {
     /// Movements that are done in order and whole, or not at all. Most are of one.
-    Chain(Vec<NewTransfer>),
+    Chain(Vec<NewMove>),
     Hold(NewHold),
     End(EndHold),
     /// Holds that were due when somebody looked.

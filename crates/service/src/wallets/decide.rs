@@ -29,8 +29,8 @@ use tally_rules::outcome::Outcome;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, Rejection};
 use tally_store::{
-    BoardChange, WriteSet, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded, WindowKey,
-    ReadSet, ShardSet,
+    BoardChange, ContestWriteSet, EntrantKey, ImportKey, ImportRow, LedgerWriteSet, Loaded, ReadSet,
+    ShardSet, WindowKey, WriteSet,
 };
 
 /// The answer to one request.

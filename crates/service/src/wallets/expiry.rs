@@ -9,7 +9,7 @@ use crate::background::Background;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::settings;
-use crate::reply::{self, Entry};
+use crate::waiting::{self, Entry};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(super) fn look(
     let due = store.ledger().due_holds(now, BITE)?;
     let found = due.len();
     if found > 0 {
-        reply::ask_blocking(lane, Entry::of(Request::Expire(due)), background)?;
+        waiting::ask_blocking(lane, Entry::of(Request::Expire(due)), background)?;
     }
     Ok(found)
 }

@@ -10,13 +10,13 @@ use crate::requests::Running;
 use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
 use crate::settings::{Background, Settings};
-use crate::reply::{self, Entry, ReplyDispatcher, Told};
+use crate::waiting::{self, Entry, Teller, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{Lane, LaneThread, Stats, Times};
 use tally_store::Store;
 
 /// A lane of the ledger, for whoever puts something in.
-pub(super) type Handle = Lane<LedgerWork, reply::Waiter<Done>>;
+pub(super) type Handle = Lane<LedgerWork, waiting::Waiter<Done>>;
 
 /// The one lane that moves money.
 pub(crate) struct LedgerLane {
@@ -24,7 +24,7 @@ pub(crate) struct LedgerLane {
     thread: Mutex<Option<LaneThread<LedgerWork>>>,
     expiry: Expiry,
     times: Arc<StoreTimes>,
-    dispatcher: ReplyDispatcher,
+    teller: Teller,
     background: Background,
 }
 
@@ -45,8 +45,8 @@ impl LedgerLane {
         getrandom::fill(&mut node).map_err(|error| Fault::Broken(format!("no random numbers: {error}")))?;
         let node = u64::from_le_bytes(node);
         let times = Arc::<StoreTimes>::default();
-        let dispatcher = ReplyDispatcher::default();
-        let told = (node, Arc::clone(&times), hub, dispatcher.clone());
+        let teller = Teller::default();
+        let told = (node, Arc::clone(&times), hub, teller.clone());
         let work = LedgerWork::new(Arc::clone(scores), settings.clone(), *keep_micros, told);
         let no_thread = |error| Fault::Broken(format!("no thread for the ledger's lane: {error}"));
         let (lane, thread) = match background {
@@ -57,7 +57,7 @@ impl LedgerLane {
             Background::ByHand(_) => (Lane::by_hand("ledger", settings.lane, work), None),
         };
         let (thread, expiry) = (Mutex::new(thread), Expiry::default());
-        Ok(Self { lane, thread, expiry, times, dispatcher, background: *background })
+        Ok(Self { lane, thread, expiry, times, teller, background: *background })
     }
 
     /// Starts the thread that ends holds whose time has run out.
@@ -72,13 +72,13 @@ impl LedgerLane {
 
     /// One request; the caller waits, the lane does not.
     pub(crate) async fn ask(&self, request: Request, running: Vec<Running>) -> Result<Done, Failure> {
-        self.dispatcher.meet();
-        reply::ask(&self.lane, request, running, None).await
+        self.teller.meet();
+        waiting::ask(&self.lane, request, running, None).await
     }
 
     /// The same on a thread that may block.
     pub(crate) fn ask_blocking(&self, request: Request) -> Result<Done, Failure> {
-        reply::ask_blocking(&self.lane, Entry::of(request), self.background)
+        waiting::ask_blocking(&self.lane, Entry::of(request), self.background)
     }
 
     /// One turn, where it has no thread; whether there was anything to do.
@@ -91,9 +91,9 @@ impl LedgerLane {
         &self,
         requests: Vec<(Request, Vec<Running>)>,
     ) -> Result<Vec<Told<Done>>, Failure> {
-        self.dispatcher.meet();
+        self.teller.meet();
         let many = requests.into_iter().map(|(request, running)| Entry { request, running, seat: None });
-        reply::ask_all(&self.lane, many.collect()).await
+        waiting::ask_all(&self.lane, many.collect()).await
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -1,10 +1,10 @@
 //! Moving money: one movement, or a list of them in which each stands for itself or with the next.
 
-use super::command::{Done, Moved, NewTransfer, Request};
+use super::command::{Done, Moved, NewMove, Request};
 use crate::failure::{Failure, Fault, blocking};
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
-use crate::reply::Told;
+use crate::waiting::Told;
 use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_rules::ledger::transfer_request::Posted;
@@ -20,16 +20,16 @@ pub struct Receipt {
 }
 
 /// What came of one movement of a list.
-pub type TransferResult = Result<Receipt, Failure>;
+pub type MoveResult = Result<Receipt, Failure>;
 
 /// Does one movement.
-pub async fn post(tally: &Tally, new: NewTransfer) -> TransferResult {
+pub async fn post(tally: &Tally, new: NewMove) -> MoveResult {
     post_all(tally, vec![(new, false)]).await?.pop().expect("one result")
 }
 
 /// Does many; the flag ties one to the next, and what is tied is done whole or not at all. The whole fails only if nothing
 /// was taken.
-pub async fn post_all(tally: &Tally, moves: Vec<(NewTransfer, bool)>) -> Result<Vec<TransferResult>, Failure> {
+pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<MoveResult>, Failure> {
     let (chains, mut keys) = (chains(moves), Begun::default());
     let mut requests = Vec::with_capacity(chains.len());
     let mut begun: Vec<Result<usize, Vec<Result<Moved, Rejection>>>> = Vec::with_capacity(chains.len());
@@ -54,7 +54,7 @@ pub async fn post_all(tally: &Tally, moves: Vec<(NewTransfer, bool)>) -> Result<
 }
 
 /// Cuts a list where one is not tied to the next.
-fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
+fn chains(moves: Vec<(NewMove, bool)>) -> Vec<Vec<NewMove>> {
     let mut chains = Vec::new();
     let mut chain = Vec::new();
     for (one, linked) in moves {
@@ -71,7 +71,7 @@ fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
 /// Takes the keys of a chain, or none of them: then that says which could not be had.
 fn begin(
     tally: &Tally,
-    chain: &[NewTransfer],
+    chain: &[NewMove],
     keys: &mut Begun,
 ) -> Result<Vec<Running>, Vec<Result<Moved, Rejection>>> {
     let mut running = Vec::new();
@@ -98,13 +98,13 @@ fn rows_of(told: Told<Done>, rows: usize) -> Vec<Result<Moved, Failure>> {
 }
 
 /// The receipt of one movement.
-pub(super) async fn receipt(tally: &Tally, moved: Moved) -> TransferResult {
+pub(super) async fn receipt(tally: &Tally, moved: Moved) -> MoveResult {
     receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
 }
 
 /// A fault that one row has is one for the whole answer where every row has it.
-pub fn common_fault(results: &[TransferResult]) -> Option<Fault> {
-    let fault = |one: &TransferResult| match one {
+pub fn common_fault(results: &[MoveResult]) -> Option<Fault> {
+    let fault = |one: &MoveResult| match one {
         Err(Failure::Fault(fault)) => Some(fault.clone()),
         Ok(_) | Err(Failure::Refused(_)) => None,
     };
@@ -113,7 +113,7 @@ pub fn common_fault(results: &[TransferResult]) -> Option<Fault> {
 }
 
 /// Reads the entries of those that were done before.
-async fn receipts(tally: &Tally, results: Vec<Result<Moved, Failure>>) -> Result<Vec<TransferResult>, Failure> {
+async fn receipts(tally: &Tally, results: Vec<Result<Moved, Failure>>) -> Result<Vec<MoveResult>, Failure> {
     let key = |result: &Result<Moved, Failure>| match result {
         Ok(Moved::Replayed(key)) => Some(*key),
         Ok(Moved::Posted(_)) | Err(_) => None,

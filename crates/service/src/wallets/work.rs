@@ -6,13 +6,13 @@ use super::LedgerSettings;
 use super::command::{Done, Request};
 use super::decide::{self, Decision};
 use crate::clock::Clock;
-use crate::contests::acts::What;
+use crate::contests::command::What;
 use crate::contests::play;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
 use crate::scores::shared::Shared;
 use crate::scores::work::StoreTimes;
-use crate::reply::ReplyDispatcher;
+use crate::waiting::Teller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub(super) struct LedgerWork {
     hub: Arc<Hub>,
     /// What the last batch does that somebody may listen to.
     touched: Touched,
-    dispatcher: ReplyDispatcher,
+    teller: Teller,
     /// The batch that may have been committed, and what it decided.
     open: Option<(BatchId, Vec<Decision>)>,
 }
@@ -62,7 +62,7 @@ impl LedgerWork {
         scores: Arc<Shared>,
         settings: LedgerSettings,
         keep_micros: i64,
-        (node, times, hub, dispatcher): (u64, Arc<StoreTimes>, Arc<Hub>, ReplyDispatcher),
+        (node, times, hub, teller): (u64, Arc<StoreTimes>, Arc<Hub>, Teller),
     ) -> Self {
         let (instants, touched) = (Instants::default(), Touched::default());
         let (store, clock) = (Arc::clone(&scores.store), scores.clock.clone());
@@ -82,7 +82,7 @@ impl LedgerWork {
             remembered,
             hub,
             touched,
-            dispatcher,
+            teller,
             open: None,
         }
     }
@@ -128,7 +128,7 @@ impl BatchHandler for LedgerWork {
     }
 
     fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.dispatcher.tell(callers, telling);
+        self.teller.tell(callers, telling);
     }
 
     fn commit(&mut self, batch: &[Request]) -> Result<Vec<Decision>, Failure<Fault>> {

@@ -103,7 +103,7 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
         for period in [None, Some("daily"), Some("daily:previous")] {
             let Ok(view) = View::find(&board, period, Micros(world.now()), |_| None) else { continue };
             let Some(window) = view.window() else { continue };
-            // Lines of an import count for a closed period once the import ends, or the scheduler has come to it.
+            // Lines of an import count for a closed period once the import ends, or the keeper has come to it.
             let rows = world.store().windows(board.no).unwrap();
             if !is_done && rows.iter().any(|row| row.window == window && row.closed && row.stale) {
                 continue;

@@ -4,7 +4,7 @@ use crate::world::*;
 use tally_rules::Rejection;
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::Failure;
-use tally_service::wallets::command::NewTransfer;
+use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post;
 
 const CALLERS: usize = 32;
@@ -31,7 +31,7 @@ fn crowd(kind: Kind) {
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
                     let identity = identity(&format!("{caller} {round}"), 1);
                     let order = order(TransferKind::Transfer { from, to }, units);
-                    match post::post(&tally, NewTransfer { order, identity }).await {
+                    match post::post(&tally, NewMove { order, identity }).await {
                         Ok(_) => done += 1,
                         Err(Failure::Refused(Rejection::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),

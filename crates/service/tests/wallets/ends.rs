@@ -22,11 +22,9 @@ use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
-use tally_service::contests::{
-    apply, change, expire, finish, read, scheduler, series, settle, start as begin,
-};
-use tally_service::periods::{prizes, scheduler as periods};
+use tally_service::contests::command::What;
+use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
+use tally_service::periods::{keeper as periods, prizes};
 use tally_service::wallets::command::{MemberChange, NewMember};
 use tally_service::wallets::import::{self, NewChunk};
 use tally_service::wallets::members;
@@ -261,7 +259,7 @@ fn work_of_a_contest_waits_for_no_clock() {
         );
         drop(process);
         let world = World::on(store, tempfile::tempdir().unwrap());
-        scheduler::do_due(&world.tally).unwrap();
+        keeper::do_due(&world.tally).unwrap();
         assert_eq!(world.balance(ann), 50);
         world.end(&[ann]);
     }

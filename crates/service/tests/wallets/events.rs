@@ -8,7 +8,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{change, finish, read, scheduler};
+use tally_service::contests::{change, finish, keeper, read};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
 use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
@@ -96,7 +96,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
         // What the clock does counts as of its own time, and is kept from when it was written.
         world.advance(100 * SECOND);
-        scheduler::do_due(tally).unwrap();
+        keeper::do_due(tally).unwrap();
         let subject = Subject::Contest(read::get(tally, &cup).unwrap().no);
         let open = |after: u64| Log::of_subject(tally, subject, Some(Position::Event(after))).unwrap();
         let states = |told: &[Told]| {

@@ -3,7 +3,7 @@
 use crate::world::*;
 use tally_rules::Rejection;
 use tally_rules::ledger::{MemberId, TransferKind, Uuid};
-use tally_service::wallets::command::NewTransfer;
+use tally_service::wallets::command::NewMove;
 use tally_service::wallets::{LedgerSettings, members, post};
 
 #[test]
@@ -35,7 +35,7 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     assert!(world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     // The same key for something else.
-    let new = NewTransfer { order: order(TransferKind::Deposit { to: ann }, 1), identity: identity("k", 2) };
+    let new = NewMove { order: order(TransferKind::Deposit { to: ann }, 1), identity: identity("k", 2) };
     assert_eq!(refused(world.wait(post::post(&world.tally, new))), Rejection::IdempotencyKeyReused);
     world.end(&[ann, bob]);
 }

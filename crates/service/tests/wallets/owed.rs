@@ -248,7 +248,7 @@ fn what_was_left_unpaid_by_mistake_is_paid_once_by_a_start() {
     }
 }
 
-/// An earlier release has written them after the first start that looked for them: later starts do not, their scheduler does.
+/// An earlier release has written them after the first start that looked for them: later starts do not, their keeper does.
 #[test]
 fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {

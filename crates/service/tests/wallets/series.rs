@@ -10,7 +10,7 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, read, scheduler, series};
+use tally_service::contests::{apply, change, keeper, read, series};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Fault, Tally};
 
@@ -68,14 +68,14 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         let zero = Micros(1_699_974_000 * SECOND);
         // The next one starts at nine, and is there and open.
         assert_eq!(made.last, Some(name("daily-202311150900")));
-        scheduler::do_due(tally).unwrap();
+        keeper::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
         assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Rejection::SeriesExists);
         apply::apply(tally, &name("daily-202311150900"), &Actor::Server, &player, None).unwrap();
         let both = std::slice::from_ref(&player);
         apply::decide(tally, &name("daily-202311150900"), &Actor::Admin, both, true, None).unwrap();
         world.advance(3 * HOUR);
-        scheduler::do_due(tally).unwrap();
+        keeper::do_due(tally).unwrap();
         let wanted =
             [row("daily-202311150900", State::Running, 9), row("daily-202311160900", State::Draft, 9)];
         assert_eq!(all(tally, zero), wanted);
@@ -84,7 +84,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         let new = NewScore { board, player, score, subscore, at, identity: None };
         world.wait(submit::submit(tally, new)).unwrap();
         world.advance(DAY);
-        scheduler::do_due(tally).unwrap();
+        keeper::do_due(tally).unwrap();
         let of_first = tally.store.ledger().contest(&name("daily-202311150900")).unwrap().unwrap();
         assert_eq!((of_first.state, of_first.members), (State::Settled, 1));
         assert_eq!(world.balance(ann), 100);
@@ -142,14 +142,14 @@ fn many_lookers_make_a_contest_once() {
             for _ in 0..4 {
                 // One may meet a contest that another has begun a moment ago, whose leaderboard is not known yet, and looks again.
                 scope.spawn(|| {
-                    while let Err(failure) = scheduler::do_due(tally) {
+                    while let Err(failure) = keeper::do_due(tally) {
                         assert!(matches!(failure, Failure::Fault(Fault::StoreAway(_))), "{failure:?}");
                         std::thread::yield_now();
                     }
                 });
             }
         });
-        scheduler::do_due(tally).unwrap();
+        keeper::do_due(tally).unwrap();
         let names: Vec<String> = all(tally, Micros(0)).into_iter().map(|one| one.0).collect();
         assert_eq!(names, [15, 16, 17, 18, 19].map(|day| format!("daily-202311{day}0900")));
         let by_hand = read::get(tally, &name("daily-202311170900")).unwrap();
@@ -190,7 +190,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Rejection::SeriesNotFound);
     // What it made is played and settled without it, and nothing more is made.
     world.advance(5 * DAY);
-    scheduler::do_due(tally).unwrap();
+    keeper::do_due(tally).unwrap();
     let states: Vec<_> = all(tally, Micros(0)).into_iter().map(|one| (one.0, one.1)).collect();
     let settled = ["daily-202311150900", "daily-202311151000", "daily-202311160900"];
     assert_eq!(states, settled.map(|id| (id.to_owned(), State::Settled)));

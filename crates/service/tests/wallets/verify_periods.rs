@@ -5,7 +5,7 @@ use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
 use crate::world::{World, order};
 use tally_rules::ledger::{MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
-use tally_service::periods::{prizes, scheduler};
+use tally_service::periods::{keeper, prizes};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 5] =
@@ -26,7 +26,7 @@ fn make(world: &World) -> Made {
     score(world, &world.tally, player_of(ann), 9);
     score(world, &world.tally, player_of(bob), 5);
     world.advance(DAY);
-    scheduler::close_due(&world.tally).unwrap();
+    keeper::close_due(&world.tally).unwrap();
     prizes::pay_due(&world.tally).unwrap();
     let mut snapshot = world.tally.store.ledger().snapshot().unwrap();
     let paid: Vec<Payment> = snapshot.payments(None, 9).unwrap().into_iter().map(|(_, row)| row).collect();

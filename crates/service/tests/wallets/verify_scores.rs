@@ -12,7 +12,7 @@ use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{change, read};
-use tally_service::periods::scheduler;
+use tally_service::periods::keeper;
 use tally_service::players::erase::ban;
 use tally_service::verify::{Listener, replay};
 
@@ -31,7 +31,7 @@ fn make(world: &World) -> (String, u64) {
     let board = world.tally.boards.from_no(tally_service::BoardNo(0), 1).remove(0);
     world.wait(ban(&world.tally, &board.id, player("p3"), true, None)).unwrap();
     world.advance(DAY);
-    scheduler::close_due(&world.tally).unwrap();
+    keeper::close_due(&world.tally).unwrap();
     score(world, &world.tally, player("p1"), 40);
     let parts = world.tally.store.windows(board.no).unwrap();
     let closed = parts.iter().find(|row| row.closed).unwrap();

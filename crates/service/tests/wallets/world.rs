@@ -15,8 +15,8 @@ use tally_rules::ledger::{
 };
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::secret::Secret;
-use tally_service::wallets::command::{Created, NewMember, NewTransfer};
-use tally_service::wallets::post::{Receipt, TransferResult};
+use tally_service::wallets::command::{Created, NewMember, NewMove};
+use tally_service::wallets::post::{MoveResult, Receipt};
 use tally_service::wallets::{LedgerSettings, members, post};
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;
@@ -129,24 +129,18 @@ impl World {
         id
     }
 
-    pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> TransferResult {
+    pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> MoveResult {
         let identity = key.and_then(|key| identity(key, 1));
-        self.wait(post::post(&self.tally, NewTransfer { order, identity }))
+        self.wait(post::post(&self.tally, NewMove { order, identity }))
     }
 
-    pub(crate) fn transfer(
-        &self,
-        from: MemberId,
-        to: MemberId,
-        units: i64,
-        key: Option<&str>,
-    ) -> TransferResult {
+    pub(crate) fn transfer(&self, from: MemberId, to: MemberId, units: i64, key: Option<&str>) -> MoveResult {
         self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 
     /// Many at once, each tied to the next or not.
-    pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
-        let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
+    pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<MoveResult> {
+        let new = |(order, linked)| (NewMove { order, identity: None }, linked);
         self.wait(post::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
 

@@ -8,7 +8,7 @@ mod applications;
 mod pieces;
 
 use super::{Decision, Ids, State, next};
-use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use crate::contests::command::{Act, ContestDone, ContestOrder, What};
 use crate::wallets::LedgerSettings;
 use crate::wallets::command::Done;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Batches in memory: hot wallets, chains that leave nothing, and one effect for each key.
 
 use super::*;
-use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use crate::contests::command::{Act, ContestDone, ContestOrder, What};
 use std::collections::BTreeSet;
 use tally_rules::PlayerId;
 use tally_rules::contest::definition::Fee;
@@ -16,12 +16,12 @@ fn member(number: u8) -> MemberId {
     MemberId(Uuid([number; 16]))
 }
 
-fn moving(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
+fn moving(from: u8, to: u8, units: i64, key: &str) -> NewMove {
     let (what, currency) =
         (TransferKind::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
     let order = TransferRequest { what, currency, amount: Amount::new(units).unwrap(), reference: None };
     let key = RequestKey { scope: "s".into(), key: key.into() };
-    NewTransfer { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
+    NewMove { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
 }
 
 /// Decides a batch on wallets 1, 2 and 3 with 100 each.
@@ -86,7 +86,8 @@ fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
 /// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
 fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (WriteSet, Decision) {
     let row = |number: &u8| {
-        let enrolled = ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled =
+            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);

@@ -12,7 +12,7 @@ use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, change, finish, read, scheduler, start};
+use tally_service::contests::{apply, change, finish, keeper, read, start};
 use tally_service::failure::Fault;
 use tally_service::players::{erase, profile};
 use tally_service::{Failure, Tally};
@@ -112,19 +112,19 @@ fn a_start_that_has_nobody_left_passes() {
         change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
     }
     site.advance(1_000_000);
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     applied(&tally, &ids[0], 1).unwrap();
     accept(&tally, &ids[0], 1).unwrap();
     site.redis().client().call(&["FLUSHALL"]);
     site.advance(10_000_000);
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     let states = || ids.each_ref().map(|id| read::get(&tally, id).unwrap().state);
     assert_eq!(states(), [State::Open, State::Running]);
     assert_eq!(read::get(&tally, &ids[0]).unwrap().due(), None);
     assert_lost(&tally, &ids[0]);
     // Begun anew it does not start by a moment that has passed.
     change::open(&tally, &ids[0], &boss(), None).unwrap();
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     assert_eq!(states(), [State::Open, State::Running]);
     applied(&tally, &ids[0], 1).unwrap();
     finish::cancel(&tally, &ids[0], &boss(), None).unwrap();
@@ -150,14 +150,14 @@ fn contests_that_wait_for_redis_keep_no_others() {
     proxy.cut();
     site.advance(3_000_000);
     // It is asked for the first of them only; the others do not wait for it.
-    let passed = scheduler::do_due(&tally);
+    let passed = keeper::do_due(&tally);
     let why = |fault: &Fault| fault.to_string().contains("is not asked again in this look");
     assert!(matches!(&passed, Err(Failure::Fault(fault)) if why(fault)), "{passed:?}");
     let state = |id| read::get(&tally, id).unwrap().state;
     assert_eq!(state(&paid), State::Open);
     assert!(waiting.iter().all(|id| state(id) == State::Draft));
     proxy.pass();
-    while scheduler::do_due(&tally).is_err() {
+    while keeper::do_due(&tally).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(waiting.iter().all(|id| state(id) == State::Open));
@@ -196,7 +196,7 @@ fn what_is_away_changes_nothing() {
     while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Rejection::AlreadyApplied))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    scheduler::do_due(&tally).unwrap();
+    keeper::do_due(&tally).unwrap();
     let cleared = read::get(&tally, &other).unwrap();
     assert_eq!(
         (cleared.state, cleared.kept, cleared.due()),

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
-use tally_service::contests::{apply, change, finish, read, scheduler, start};
+use tally_service::contests::command::{ContestDone, What};
+use tally_service::contests::{apply, change, finish, keeper, read, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
 use tally_testkit::Rng;
@@ -253,7 +253,7 @@ fn many_at_once_are_exact(kind: Kind) {
     assert!(now.len() <= CAPACITY, "{now:?}");
     now.sort();
     assert_eq!(now, told.into_inner().unwrap().into_keys().collect::<Vec<_>>());
-    servers.iter().for_each(|tally| scheduler::do_due(tally).unwrap());
+    servers.iter().for_each(|tally| keeper::do_due(tally).unwrap());
     site.assert_empty();
     servers.iter().for_each(|tally| tally.drain());
 }

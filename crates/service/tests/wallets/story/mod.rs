@@ -25,11 +25,11 @@ use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequ
 use tally_rules::score::Given;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
-use tally_service::periods::{prizes, scheduler as periods};
+use tally_service::contests::{apply, ban, change, expire, finish, keeper, read, settle, start as begin};
+use tally_service::periods::{keeper as periods, prizes};
 use tally_service::players::erase;
 use tally_service::scores::submit::{self, NewScore};
-use tally_service::wallets::command::{MemberChange, NewMember, NewTransfer};
+use tally_service::wallets::command::{MemberChange, NewMember, NewMove};
 use tally_service::wallets::{members, post};
 use tally_service::{Failure, Tally};
 use tally_store::Store;
@@ -125,8 +125,7 @@ impl Story {
             } else {
                 // What it sets off may have been cut short.
                 let tally = &self.tally;
-                let work =
-                    scheduler::do_due(tally).and(periods::close_due(tally)).and(prizes::pay_due(tally));
+                let work = keeper::do_due(tally).and(periods::close_due(tally)).and(prizes::pay_due(tally));
                 is_settled = work.is_ok();
             }
         }
@@ -205,7 +204,7 @@ impl Story {
     }
 
     fn post(&mut self, order: &TransferRequest) -> bool {
-        let new = |identity| NewTransfer { order: order.clone(), identity };
+        let new = |identity| NewMove { order: order.clone(), identity };
         self.ask(|tally, runtime, key| runtime.block_on(post::post(tally, new(key))).map(drop)).is_ok()
     }
 

@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
 use super::{Decision, State, stale};
-use crate::contests::acts::{ContestOrder, Outside, Seen, What};
+use crate::contests::command::{ContestOrder, Outside, Seen, What};
 use crate::wallets::LedgerSettings;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
@@ -17,7 +17,8 @@ impl State<'_> {
         &mut self,
         order: &ContestOrder,
         mut record: Record,
-        kept: ApplicationLocation) -> Decision {
+        kept: ApplicationLocation,
+    ) -> Decision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
