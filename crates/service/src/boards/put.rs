@@ -10,7 +10,7 @@ use crate::failure::{Failure, Fault};
 use crate::keys::seen_before;
 use crate::periods::prizes;
 use crate::periods::purge::Purge;
-use crate::scores::command::{Done, Redefine, Request};
+use crate::scores::{Redefine, Redefined};
 use crate::servers;
 use crate::servers::doubts::{self, Doubts};
 use crate::tally::Tally;
@@ -84,11 +84,8 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
             None => HashSet::new(),
         };
         let (wish, identity) = (wish.clone(), identity.cloned());
-        let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish, identity, written });
-        let Done::Redefined { created, replayed, owes } = tally.lane.ask_blocking(request, running.take())?
-        else {
-            unreachable!("a redefinition is answered as one")
-        };
+        let redefine = Redefine { board: Arc::clone(&board), wish, identity, written };
+        let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
             return Ok(Put { board, created, replayed });
         }

@@ -4,7 +4,7 @@ use super::order::StoredPart;
 use super::{ALL_TIME_NAME, LivePart};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::scores::aim::PartInMemory;
+use crate::scores::PartInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{Closed, PartOrder, Reads};

@@ -5,7 +5,7 @@
 //! chunk can be written while the next is made. Servers make their orders from the records when they start. Not here:
 //! boards with periods or of contests, and rows in any order ([`super::import`]).
 
-use super::plan::score_key;
+use super::batch::score_key;
 use super::submit::checked;
 use crate::failure::Failure;
 use std::collections::VecDeque;

@@ -1,38 +1,148 @@
-//! What a wish makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
+//! Changing the definition of a leaderboard: period rules that are new, changed or gone, and what happens to their windows.
 //!
-//! A period that is over is paid what was promised while it ran. So its prizes are written down before its rules change: whoever
-//! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
+//! A period that is over is paid what was promised while it ran. So the caller writes its prizes down before its rules change, and
+//! says which they are. If another period is over by now, nothing changes.
 
-use super::command::Redefine;
-use crate::periods::{Aimed, Periods, RuleState, prizes};
+use super::batch::kind::{Kind, Replying};
+use super::batch::state::State;
+use super::batch::targets::{RowTarget, Targets};
+use crate::boards::Board;
+use crate::periods::{Aimed, LivePart, Periods, RuleState, prizes};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tally_rules::definition::Wish;
+use tally_rules::idempotency::Identity;
+use tally_rules::outcome::Outcome;
 use tally_rules::period::PeriodRule;
 use tally_rules::{Definition, Micros, Refusal};
-use tally_store::{Part, PartKey, PartRow};
-
-/// What becomes of a wish.
-#[derive(Debug)]
-pub(super) enum Change {
-    /// Nothing: the board is as wished.
-    None,
-    /// Nothing: prizes are to be written down before.
-    Owes,
-    /// The board becomes another.
-    To(Redefinition),
-}
+use tally_store::{Gone, Part, PartKey, PartRow, Plan};
 
 /// A change of a definition.
-#[derive(Debug)]
-pub(super) struct Redefinition {
-    /// As it is now.
-    pub(super) definition: Definition,
-    /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
-    pub(super) ends: Vec<PartRow>,
-    /// Parts of rules that were removed.
-    pub(super) gone: Vec<Part>,
+#[derive(Clone, Debug)]
+pub(crate) struct Redefine {
+    pub(crate) board: Arc<Board>,
+    /// The requested definition.
+    pub(crate) wish: Wish,
+    pub(crate) identity: Option<Identity>,
+    /// Closed periods whose prizes are written down: a change of prizes may not touch them any more.
+    pub(crate) written: HashSet<Part>,
 }
 
-/// What a wish changes.
-pub(super) fn redefine(
+/// The reply to a redefinition.
+#[derive(Debug)]
+pub(crate) struct Redefined {
+    /// Whether an earlier request with this identity created the leaderboard.
+    pub(crate) created: bool,
+    pub(crate) replayed: bool,
+    /// Nothing was changed: the prizes of a period that is over are not written down yet.
+    pub(crate) owes: bool,
+}
+
+/// What was decided about a redefinition.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    change: Change,
+    /// The outcome of an earlier request with this identity.
+    replayed: Option<Outcome>,
+}
+
+impl Kind for Redefine {
+    type Decision = Decided;
+    type Reply = Redefined;
+
+    fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
+        each(&self.board);
+    }
+
+    fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
+    /// It changes what rows count for.
+    fn is_alone(&self) -> bool {
+        true
+    }
+
+    fn changes_boards(&self) -> bool {
+        true
+    }
+
+    /// Present periods without a stored row whose schedules change: the change stores them.
+    fn begins(&self, now: Micros) -> Vec<PartKey> {
+        let Ok(definition) = self.wish.change(&self.board.present_definition()) else { return Vec::new() };
+        let of_rule = |state: &RuleState| {
+            let rules = &mut definition.periods.iter();
+            rules.find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
+            let Aimed { part, .. } = state.aimed(state.span_at(now)?);
+            state.live(part).is_none().then_some(PartKey { board: self.board.no, part })
+        };
+        self.board.periods().rules.iter().filter_map(of_rule).collect()
+    }
+
+    fn read(&self, _targets: &Targets, plan: &mut Plan) {
+        plan.board_names.push(self.board.id.clone());
+    }
+
+    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Refusal> {
+        let no = self.board.no;
+        if let Some((first, _)) = state.replay(self.identity.as_ref())? {
+            return Ok(Decided { change: Change::None, replayed: Some(first) });
+        }
+        let present = state.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
+        let change = change(self, present, state.now)?;
+        if let Change::Owes = change {
+            return Ok(Decided { change, replayed: None });
+        }
+        state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
+        if let Change::To(New { definition, ends, gone }) = &change {
+            let key = |part: &Part| PartKey { board: no, part: *part };
+            state.parts.extend(ends.iter().map(|row| (key(&row.part), Some(*row))));
+            state.parts.extend(gone.iter().map(|part| (key(part), None)));
+            state.gone.extend(gone.iter().map(|part| Gone::Part(key(part))));
+            state.definitions.insert(no, definition.clone());
+            state.redefined.insert(no, definition.clone());
+        }
+        Ok(Decided { change, replayed: None })
+    }
+
+    fn install(&self, decision: &Decided) {
+        if let Change::To(new) = &decision.change {
+            install(&self.board, new);
+        }
+    }
+
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Redefined {
+        let Decided { change, replayed } = decision;
+        Redefined {
+            created: replayed == Some(Outcome::BoardPut { created: true }),
+            replayed: replayed.is_some(),
+            owes: matches!(change, Change::Owes),
+        }
+    }
+}
+
+/// What a redefinition changes.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// Nothing: the leaderboard is as requested.
+    None,
+    /// Nothing: prizes have to be written down before.
+    Owes,
+    To(New),
+}
+
+/// A new definition.
+#[derive(Debug)]
+pub(crate) struct New {
+    definition: Definition,
+    /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
+    ends: Vec<PartRow>,
+    /// Windows of rules that were removed.
+    gone: Vec<Part>,
+}
+
+/// What the requested definition changes.
+fn change(
     Redefine { board, wish, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
@@ -63,18 +173,7 @@ pub(super) fn redefine(
             Some(_) => {}
         }
     }
-    Ok(Change::To(Redefinition { definition, ends, gone }))
-}
-
-/// Present periods that nothing is stored of, and whose schedules change: that stores them.
-pub(super) fn begun(Redefine { board, wish, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
-    let Ok(definition) = wish.change(&board.present_definition()) else { return Vec::new() };
-    let of_rule = |state: &RuleState| {
-        definition.periods.iter().find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
-        let Aimed { part, .. } = state.aimed(state.span_at(now)?);
-        state.live(part).is_none().then_some(PartKey { board: board.no, part })
-    };
-    board.periods().rules.iter().filter_map(of_rule).collect()
+    Ok(Change::To(New { definition, ends, gone }))
 }
 
 /// Whether a rule has other boundaries.
@@ -84,4 +183,37 @@ fn is_moved(old: &PeriodRule, new: &PeriodRule) -> bool {
 
 fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {
     state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part))
+}
+
+/// Puts new rules into force. Periods of rules that stay, stay.
+fn install(board: &Board, New { definition, ends, gone }: &New) {
+    if !definition.implicit {
+        board.keep();
+    }
+    let mut periods = board.periods_mut();
+    let mut old: HashMap<u32, RuleState> =
+        periods.rules.drain(..).map(|state| (state.rule.no, state)).collect();
+    let Ok(mut fresh) = Periods::new(definition) else {
+        unreachable!("the definition was checked when it was decided")
+    };
+    for state in &mut fresh.rules {
+        if let Some(before) = old.remove(&state.rule.no) {
+            state.live = before.live;
+            state.closed = before.closed;
+        }
+        let forgotten = state.live.iter().filter(|live| gone.contains(&live.part));
+        forgotten.for_each(|live| live.order.forget());
+        state.live.retain(|live| !gone.contains(&live.part));
+        state.closed.retain(|row| !gone.contains(&row.part));
+        // A present period in which nobody has scored yet has a stored end now too.
+        for row in ends.iter().filter(|row| row.rule == state.rule.no) {
+            if state.live(row.part).is_none() {
+                let (part, rule, span) = (row.part, row.rule, row.span);
+                let order = board.order_of_part(part);
+                state.live.push(Arc::new(LivePart { part, rule, span, order }));
+            }
+        }
+        state.live.sort_by_key(|live| live.span.start);
+    }
+    *periods = fresh;
 }

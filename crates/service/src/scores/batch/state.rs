@@ -1,0 +1,238 @@
+//! The working set of a batch: every request is applied in turn to what was loaded, and each key is written once.
+//!
+//! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
+
+use super::guard::Replan;
+use super::kind::{Decision, Request};
+use super::read::{Reading, score_key};
+use super::targets::Targets;
+use crate::boards::Board;
+use crate::keys::seen_before;
+use crate::scores::submit::ScoreWrite;
+use std::collections::BTreeMap;
+use tally_lanes::WorkingSet;
+use tally_ranking::RankingError;
+use tally_rules::definition::Definition;
+use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::profile::Profile;
+use tally_rules::record::{self, Updated};
+use tally_rules::{Micros, PlayerId, Record, Refusal};
+use tally_store::{
+    BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow,
+    ScoreKey,
+};
+
+/// Applies a batch to what its transaction loaded.
+pub(super) fn decide(
+    batch: &[Request],
+    targets: &Targets,
+    reading: &Reading,
+    loaded: &Loaded,
+    (now, keep_micros): (Micros, i64),
+) -> Result<(Changes, Vec<Decision>), Replan> {
+    let mut state = State::new(reading, loaded, now, keep_micros);
+    let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
+    let decisions = batch.iter().enumerate().map(decide).collect();
+    if let Some(fault) = state.fault.take() {
+        return Err(fault.into());
+    }
+    if !state.missing.is_empty() {
+        return Err(Replan::Missing(state.missing));
+    }
+    if !state.behind.is_empty() {
+        return Err(Replan::Behind(state.behind));
+    }
+    // A leaderboard that is gone by now gets no window: its rows may have been purged already.
+    let rows = targets.part_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
+    let mut parts: BTreeMap<_, _> = rows.collect();
+    let mut changes = state.into_changes();
+    // A window may have been removed by this very batch: what is removed stays removed.
+    parts.extend(std::mem::take(&mut changes.parts));
+    changes.parts = parts.into_iter().collect();
+    Ok((changes, decisions))
+}
+
+/// What a score did.
+pub(crate) struct Applied {
+    /// The record before and after, in the window that is named first.
+    pub(crate) previous: Option<Record>,
+    pub(crate) updated: Updated,
+    /// The records that it left in every window.
+    pub(crate) records: Vec<(Part, Record)>,
+}
+
+/// What a player's record in one window is now.
+pub(crate) type Move = (Part, PlayerId, Option<Record>);
+
+/// What a batch knows and has done so far.
+pub(crate) struct State {
+    pub(crate) now: Micros,
+    keep_micros: i64,
+    live: BTreeMap<BoardNo, bool>,
+    pub(crate) scores: WorkingSet<ScoreKey, Record>,
+    pub(crate) requests: WorkingSet<RequestKey, Stored>,
+    pub(crate) imports: WorkingSet<ImportKey, ImportRow>,
+    pub(crate) profiles: WorkingSet<PlayerId, Profile>,
+    pub(crate) bans: BTreeMap<BanKey, bool>,
+    /// Present definitions of the leaderboards that are redefined.
+    pub(crate) definitions: BTreeMap<BoardNo, Definition>,
+    pub(crate) redefined: BTreeMap<BoardNo, Definition>,
+    pub(crate) parts: BTreeMap<PartKey, Option<PartRow>>,
+    pub(crate) gone: Vec<Gone>,
+    pub(crate) vanished: Vec<BoardNo>,
+    /// Why a ranking could not be asked: then nothing of the batch is done.
+    pub(crate) fault: Option<RankingError>,
+    /// Records that turned out to matter and were not read.
+    pub(crate) missing: Vec<ScoreKey>,
+    /// Records that a ranking elsewhere knows differently.
+    pub(crate) behind: Vec<ScoreKey>,
+}
+
+impl State {
+    fn new(reading: &Reading, loaded: &Loaded, now: Micros, keep_micros: i64) -> Self {
+        let plan = &reading.plan;
+        let mut state = Self {
+            now,
+            keep_micros,
+            live: plan.boards.iter().copied().zip(loaded.boards.iter().map(Option::is_some)).collect(),
+            scores: WorkingSet::new(),
+            requests: WorkingSet::new(),
+            imports: WorkingSet::new(),
+            profiles: WorkingSet::new(),
+            bans: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            redefined: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            gone: Vec::new(),
+            vanished: Vec::new(),
+            fault: None,
+            missing: Vec::new(),
+            behind: Vec::new(),
+        };
+        state.scores.reserve(plan.scores.len() + reading.known.len());
+        let present = loaded.board_names.iter().flatten();
+        state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
+        for (key, record) in plan.scores.iter().zip(&loaded.scores) {
+            state.scores.load(key.clone(), *record);
+        }
+        for (key, record) in &reading.known {
+            state.scores.load_known(key.clone(), || *record);
+        }
+        for (key, stored) in plan.requests.iter().zip(&loaded.requests) {
+            state.requests.load(key.clone(), stored.clone());
+        }
+        for (key, row) in plan.imports.iter().zip(&loaded.imports) {
+            state.imports.load(key.clone(), *row);
+        }
+        for (player, profile) in plan.profiles.iter().zip(&loaded.profiles) {
+            state.profiles.load(player.clone(), profile.clone());
+        }
+        state
+    }
+
+    /// Applies a score to all windows that it counts for, or to none.
+    pub(crate) fn apply(
+        &mut self,
+        board: &Board,
+        write: &ScoreWrite,
+        at: Micros,
+        parts: &[Part],
+    ) -> Result<Applied, Refusal> {
+        let submit = Record { score: write.score, subscore: write.subscore, at };
+        let (mut first, mut updates) = (None, Vec::with_capacity(parts.len()));
+        for part in parts {
+            let key = score_key(board.no, *part, &write.player);
+            let previous = self.scores.get(&key).copied();
+            let updated = record::apply(&board.definition, previous, submit)?;
+            first = first.or(Some((previous, updated)));
+            updates.push((key, updated));
+        }
+        let (previous, updated) = first.ok_or(Refusal::PeriodClosed)?;
+        let mut records = Vec::with_capacity(updates.len());
+        for (key, updated) in updates {
+            records.push((key.part, updated.record));
+            if updated.changed {
+                self.scores.set(&key, Some(updated.record));
+            }
+        }
+        Ok(Applied { previous, updated, records })
+    }
+
+    /// Removes a player's records from these windows. Says whether the first one had a record.
+    pub(crate) fn remove(
+        &mut self,
+        board: BoardNo,
+        player: &PlayerId,
+        parts: &[Part],
+        moves: &mut Vec<Move>,
+    ) -> bool {
+        let mut is_shown = false;
+        for (nth, part) in parts.iter().enumerate() {
+            let key = score_key(board, *part, player);
+            if self.scores.get(&key).is_some() {
+                is_shown |= nth == 0;
+                self.scores.set(&key, None);
+                moves.push((*part, player.clone(), None));
+            }
+        }
+        is_shown
+    }
+
+    /// Notes, with the change itself, that the archives of a player's closed periods are no longer right. The caller writes
+    /// them anew before the reply; if that is cut short, the next start does.
+    pub(crate) fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
+        for row in board.periods().packed() {
+            let key = score_key(board.no, row.part, player);
+            if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
+                let part = PartKey { board: board.no, part: row.part };
+                self.parts.insert(part, Some(PartRow { stale: true, ..row }));
+            }
+        }
+    }
+
+    pub(crate) fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
+        if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
+            Ok(())
+        } else {
+            Err(Refusal::LeaderboardNotFound(None))
+        }
+    }
+
+    /// The outcome of an earlier request with this identity, and when it was stored.
+    pub(crate) fn replay(&self, identity: Option<&Identity>) -> Result<Option<(Outcome, Micros)>, Refusal> {
+        let stored = identity.and_then(|one| self.requests.get(&one.key));
+        match seen_before(identity, stored, self.now, self.keep_micros)? {
+            Seen::Replay(outcome) => Ok(stored.map(|stored| (*outcome, stored.at))),
+            Seen::New => Ok(None),
+        }
+    }
+
+    /// Stores an outcome for retries.
+    pub(crate) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+        if let Some(one) = identity {
+            let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
+            self.requests.set(&one.key, Some(stored));
+        }
+    }
+
+    fn into_changes(self) -> Changes {
+        let kept = |stored: Option<Stored>| stored.expect("requests are never forgotten here");
+        let done = |row: Option<ImportRow>| row.expect("imports are never forgotten here");
+        Changes {
+            scores: self.scores.into_writes(),
+            requests: self.requests.into_writes().into_iter().map(|(key, one)| (key, kept(one))).collect(),
+            imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
+            profiles: self.profiles.into_writes(),
+            bans: self.bans.into_iter().collect(),
+            boards: {
+                let gone = self.vanished.into_iter().map(BoardChange::Delete);
+                let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
+                changed.chain(gone).collect()
+            },
+            parts: self.parts.into_iter().collect(),
+            gone: self.gone,
+            ..Changes::default()
+        }
+    }
+}
