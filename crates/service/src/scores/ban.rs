@@ -1,13 +1,12 @@
 //! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
 
-use super::batch::kind::{Access, Kind, Players, Replying, Row};
-use super::batch::publish::{Effect, Effects};
-use super::batch::score_key;
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+    score_key,
+};
 use super::remove::Removed;
 use crate::boards::Board;
+use crate::failure::Failure;
 use std::sync::Arc;
 use tally_rules::idempotency::Identity;
 use tally_rules::outcome::Outcome;
@@ -85,8 +84,8 @@ impl Kind for Ban {
         effects.add(&self.board, if self.hidden { hide() } else { show() });
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Removed {
-        Removed { replayed: decision.replayed }
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Removed, Failure> {
+        Ok(Removed { replayed: decision.replayed })
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {

@@ -1,15 +1,12 @@
 //! Erasing a player on every leaderboard. The use case is in `players`.
 
-use super::batch::kind::{Kind, Replying};
-use super::batch::publish::{Effect, Effects};
-use super::batch::score_key;
-use super::batch::shards::Shards;
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Effect, Effects, Kind, Piece, Replying, RowTarget, Shards, Slicing, State, Targets, score_key,
+};
 use super::remove::Removed;
 use crate::boards::Board;
 use crate::contests::play;
+use crate::failure::Failure;
 use std::sync::Arc;
 use tally_rules::idempotency::Identity;
 use tally_rules::outcome::Outcome;
@@ -100,8 +97,8 @@ impl Kind for Erase {
         }
     }
 
-    fn reply(&self, decision: Removed, _with: Replying<'_>) -> Removed {
-        decision
+    fn reply(&self, decision: Removed, _with: Replying<'_>) -> Result<Removed, Failure> {
+        Ok(decision)
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {

@@ -3,12 +3,10 @@
 //! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes
 //! nothing, and an interrupted import goes on where it was.
 
-use super::batch::kind::{Access, Decision, Kind, Players, Replying, Row};
-use super::batch::publish::{Effect, Effects};
-use super::batch::shards::{FIRST, Shards};
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, Row, RowTarget, Shards,
+    Slicing, State, Targets, after_a_part,
+};
 use super::submit::{ScoreWrite, checked};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault, blocking};
@@ -56,6 +54,8 @@ pub(crate) struct Decided {
     reply: Imported,
     /// The records that each line left, in order.
     records: Vec<(PlayerId, Vec<(Part, Record)>)>,
+    /// Why a shard has not done its lines.
+    fault: Option<Fault>,
 }
 
 impl Kind for ImportChunk {
@@ -92,7 +92,7 @@ impl Kind for ImportChunk {
         let ends = self.last && !progress.finished;
         if self.lines_after <= progress.lines && !ends {
             let reply = Imported { progress, refused: Vec::new(), replayed: true };
-            return Ok(Decided { reply, records: Vec::new() });
+            return Ok(Decided { reply, records: Vec::new(), fault: None });
         }
         if progress.finished {
             return Err(Refusal::ImportRepeated);
@@ -118,7 +118,8 @@ impl Kind for ImportChunk {
             finished: self.last,
         };
         state.imports.set(&self.key, Some(progress));
-        Ok(Decided { reply: Imported { progress, refused, replayed: false }, records })
+        let reply = Imported { progress, refused, replayed: false };
+        Ok(Decided { reply, records, fault: None })
     }
 
     fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
@@ -127,13 +128,18 @@ impl Kind for ImportChunk {
         }
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Imported {
-        decision.reply
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Imported, Failure> {
+        decision.fault.map_or(Ok(decision.reply), |fault| Err(fault.into()))
     }
 
     /// The first shard's position is that of the file, so it comes last and only where all others have theirs.
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
-        if slicing.shard == FIRST && slicing.has_failed() {
+        let goes_on = match slicing.known {
+            Decision::Pending => true,
+            Decision::ImportChunk(known) => known.fault.is_none(),
+            _ => false,
+        };
+        if slicing.shard == FIRST && !goes_on {
             return None;
         }
         let here = self.rows.iter().zip(rows).filter(|((_, write), _)| slicing.is_here(&write.player));
@@ -145,7 +151,7 @@ impl Kind for ImportChunk {
         Some(Piece { request, rows, steps: Vec::new() })
     }
 
-    fn join(known: Decision, new: Decision, _steps: &[usize]) -> (Decision, Option<Fault>) {
+    fn join(known: Decision, new: Decision, _steps: &[usize]) -> Decision {
         match (known, new) {
             (Decision::ImportChunk(mut known), Decision::ImportChunk(new)) => {
                 let Imported { mut progress, refused, replayed } = new.reply;
@@ -155,16 +161,27 @@ impl Kind for ImportChunk {
                 known.reply.refused.extend(refused);
                 known.reply.replayed &= replayed;
                 known.records.extend(new.records);
-                (Decision::ImportChunk(known), None)
+                Decision::ImportChunk(known)
             }
-            // Some lines are done already; the other shards say why they do not go on.
-            (known @ Decision::ImportChunk(_), _) => {
-                (known, Some(Fault::OutcomeUnknown("a part of the chunk is done".into())))
+            // Some lines are done already. The other shards say why they do not go on.
+            (Decision::ImportChunk(mut known), Decision::Failed(fault)) => {
+                known.fault.get_or_insert_with(|| after_a_part(fault));
+                Decision::ImportChunk(known)
             }
-            (Decision::Rejected(refusal), new @ Decision::ImportChunk(_)) => {
-                (new, Some(Fault::OutcomeUnknown(refusal.detail())))
+            (Decision::ImportChunk(mut known), _) => {
+                known.fault = Some(Fault::OutcomeUnknown("a part of the chunk is done".into()));
+                Decision::ImportChunk(known)
             }
-            (_, new) => (new, None),
+            (Decision::Failed(fault), Decision::ImportChunk(mut new)) => {
+                new.fault = Some(after_a_part(fault));
+                Decision::ImportChunk(new)
+            }
+            (Decision::Rejected(refusal), Decision::ImportChunk(mut new)) => {
+                new.fault = Some(Fault::OutcomeUnknown(refusal.detail()));
+                Decision::ImportChunk(new)
+            }
+            (failed @ Decision::Failed(_), _) => failed,
+            (_, new) => new,
         }
     }
 }

@@ -3,8 +3,7 @@
 //! A store with one writer has one lane. On other stores, requests of one player each spread over several lanes, each with a
 //! transaction of its own in flight. Requests of several players go through one more lane.
 
-use super::batch::handler::{ScoreWork, StoreTimes};
-use super::batch::kind::{Listed, Reply, Request, on_kind};
+use super::batch::{Listed, Reply, Request, ScoreWork, StoreTimes, on_kind};
 use super::shared::Shared;
 use crate::failure::Failure;
 use crate::requests::Running;

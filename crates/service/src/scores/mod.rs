@@ -22,9 +22,7 @@ pub(crate) mod unpublished;
 mod vanish;
 
 pub(crate) use ban::Ban;
-pub(crate) use batch::handler::StoreTimes;
-pub(crate) use batch::kind::Listed;
-pub(crate) use batch::targets::PartInMemory;
+pub(crate) use batch::{Listed, PartInMemory, StoreTimes};
 pub(crate) use erase::Erase;
 pub(crate) use redefine::{Redefine, Redefined};
 pub(crate) use vanish::Vanish;

@@ -4,7 +4,7 @@
 //! those through their lock would wait for ever. Reads of a transaction that changes nothing share their orders, so that no
 //! change comes between them, and need no lane. Not here: what is asked, and publishing.
 
-use super::batch::targets::PartInMemory;
+use super::batch::PartInMemory;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::periods::LivePart;

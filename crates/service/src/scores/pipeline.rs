@@ -4,17 +4,15 @@
 //! among them runs at its place while the batch is published: it sees what the steps before it did and nothing of those after
 //! it. An atomic pipeline keeps readers out of the rankings that it changes until its last step is done.
 
-use super::batch::kind::{Decision, Kind, Replying, Row};
-use super::batch::publish::{Effect, Effects, Versions};
-use super::batch::shards::Shards;
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::{Move, State};
-use super::batch::targets::{PartInMemory, RowTarget, Targets};
+use super::batch::{
+    Decision, Effect, Effects, Kind, Move, PartInMemory, Piece, Replying, Row, RowTarget, Shards, Slicing,
+    State, Targets, Versions,
+};
 use super::orders::Orders;
 use super::select::select;
 use super::steps::{Step, StepDone, StepReply};
 use crate::boards::Board;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -37,11 +35,15 @@ pub struct Pipeline {
 }
 
 /// What was decided about a pipeline.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Decided {
     steps: Vec<StepDone>,
     /// Why a shard has rejected all of its steps.
     rejected: Option<Refusal>,
+    /// Whether a shard of several has done its steps.
+    is_begun: bool,
+    /// Players that it takes by rank, found before it is cut into slices, in the order asked for.
+    taken: Vec<(PlayerId, Record)>,
 }
 
 impl Kind for Pipeline {
@@ -88,7 +90,7 @@ impl Kind for Pipeline {
         let rejected = |refusal| StepDone::of(StepReply::Refused(refusal));
         let steps = self.steps.iter().zip(rows);
         let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
-        Ok(Decided { steps: steps.collect(), rejected: None })
+        Ok(Decided { steps: steps.collect(), ..Decided::default() })
     }
 
     fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
@@ -137,21 +139,34 @@ impl Kind for Pipeline {
         }
     }
 
-    fn reply(&self, decision: Decided, with: Replying<'_>) -> Vec<StepReply> {
-        let steps = self.steps.iter().zip(decision.steps).zip(with.rows);
-        let reply = |((step, done), row): ((&Step, StepDone), &RowTarget)| match (step, done.submit) {
-            (Step::Submit(submit), Some((decided, ranks))) => {
-                StepReply::Submitted(submit.reply(decided, Replying { rows: from_ref(row), ranks, ..with }))
-            }
-            (_, _) => done.reply,
-        };
-        steps.map(reply).collect()
+    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
+        let Decided { steps, rejected, is_begun, taken } = decision;
+        if let Some(refusal) = rejected.filter(|_| !is_begun) {
+            return Err(refusal.into());
+        }
+        let places: BTreeMap<_, _> =
+            taken.iter().enumerate().map(|(place, (player, _))| (player, place)).collect();
+        let reply =
+            |((step, done), row): ((&Step, StepDone), &RowTarget)| match (step, done.submit, done.reply) {
+                (Step::Submit(submit), Some((decided, ranks)), _) => {
+                    let with = Replying { rows: from_ref(row), ranks, ..with };
+                    StepReply::Submitted(submit.submitted(decided, with))
+                }
+                (_, _, StepReply::Took(mut list)) if !places.is_empty() => {
+                    // In the order asked for, whichever shard they are on.
+                    list.sort_by_key(|(player, _)| places.get(player).copied());
+                    StepReply::Took(list)
+                }
+                (_, _, reply) => reply,
+            };
+        Ok(self.steps.iter().zip(steps).zip(with.rows).map(reply).collect())
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        let Decision::Pipeline(known) = slicing.known else { return None };
         let (mut places, mut steps, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for (nth, (step, row)) in self.steps.iter().zip(rows).enumerate() {
-            if let Some(step) = step.cut(slicing) {
+            if let Some(step) = step.cut(slicing, &known.taken) {
                 places.push(nth);
                 steps.push(step);
                 targets.push(row.clone());
@@ -170,53 +185,35 @@ impl Kind for Pipeline {
         Some(Piece { request: Self { steps, ..*self }, rows: targets, steps: places })
     }
 
-    fn pending(&self) -> Option<Decided> {
-        Some(Decided { steps: self.steps.iter().map(Step::pending).collect(), rejected: None })
+    fn pending(&self, rows: &[RowTarget], targets: &Targets) -> Result<Option<Decided>, RankingError> {
+        let mut taken = Vec::new();
+        if let [Step::Take { board, which, .. }] = &self.steps[..]
+            && let Some(shown) = rows[0].parts.first().and_then(|part| targets.order_of(board, *part))
+        {
+            taken = shown.order().read(|order| select(&board.definition, order, &[], which))?;
+        }
+        let steps = self.steps.iter().map(Step::pending).collect();
+        Ok(Some(Decided { steps, taken, ..Decided::default() }))
     }
 
-    fn join(known: Decision, new: Decision, steps: &[usize]) -> (Decision, Option<Fault>) {
-        let Decision::Pipeline(mut known) = known else { return (new, None) };
+    fn join(known: Decision, new: Decision, steps: &[usize]) -> Decision {
+        let Decision::Pipeline(mut known) = known else { return new };
+        let mut join_all = |reply: &dyn Fn() -> StepReply| {
+            steps.iter().for_each(|nth| known.steps[*nth].join(StepDone::of(reply())));
+        };
         match new {
             Decision::Pipeline(new) => {
                 steps.iter().zip(new.steps).for_each(|(nth, done)| known.steps[*nth].join(done));
+                known.is_begun = true;
             }
             Decision::Rejected(refusal) => {
-                known.join_all(steps, || StepReply::Refused(refusal.clone()));
+                join_all(&|| StepReply::Refused(refusal.clone()));
                 known.rejected = Some(refusal);
             }
-            new => return (new, None),
+            Decision::Failed(fault) => join_all(&|| StepReply::Failed(fault.clone())),
+            _ => unreachable!("a decision is of the kind of its request"),
         }
-        (Decision::Pipeline(known), None)
-    }
-
-    fn fail(decision: &mut Decided, steps: &[usize], fault: &Fault) -> bool {
-        decision.join_all(steps, || StepReply::Failed(fault.clone()));
-        true
-    }
-
-    fn end(decision: &mut Decided, is_begun: bool, taken: &[(PlayerId, Record)]) -> Option<Refusal> {
-        // In the order asked for, whichever shard they are on.
-        let places = taken.iter().enumerate().map(|(place, (player, _))| (player, place));
-        let places: BTreeMap<&PlayerId, usize> = places.collect();
-        for done in &mut decision.steps {
-            if let StepReply::Took(list) = &mut done.reply {
-                list.sort_by_key(|(player, _)| places.get(player).copied());
-            }
-        }
-        decision.rejected.take().filter(|_| !is_begun)
-    }
-
-    fn taken(&self, targets: &Targets) -> Result<Vec<(PlayerId, Record)>, RankingError> {
-        let [Step::Take { board, which, .. }] = &self.steps[..] else { return Ok(Vec::new()) };
-        let shown = targets.of(0)[0].parts.first().and_then(|part| targets.order_of(board, *part));
-        let Some(shown) = shown else { return Ok(Vec::new()) };
-        shown.order().read(|order| select(&board.definition, order, &[], which))
-    }
-}
-
-impl Decided {
-    fn join_all(&mut self, steps: &[usize], reply: impl Fn() -> StepReply) {
-        steps.iter().for_each(|nth| self.steps[*nth].join(StepDone::of(reply())));
+        Decision::Pipeline(known)
     }
 }
 

@@ -3,10 +3,9 @@
 //! A period that is over is paid what was promised while it ran. So the caller writes its prizes down before its rules change, and
 //! says which they are. If another period is over by now, nothing changes.
 
-use super::batch::kind::{Kind, Replying};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
+use crate::failure::Failure;
 use crate::periods::{Aimed, LivePart, Periods, RuleState, prizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -105,19 +104,20 @@ impl Kind for Redefine {
         Ok(Decided { change, replayed: None })
     }
 
-    fn install(&self, decision: &Decided) {
+    /// It is alone in its batch, so no ranking changes beside it.
+    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], _effects: &mut Effects<'a>) {
         if let Change::To(new) = &decision.change {
             install(&self.board, new);
         }
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Redefined {
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Redefined, Failure> {
         let Decided { change, replayed } = decision;
-        Redefined {
+        Ok(Redefined {
             created: replayed == Some(Outcome::BoardPut { created: true }),
             replayed: replayed.is_some(),
             owes: matches!(change, Change::Owes),
-        }
+        })
     }
 }
 

@@ -1,10 +1,8 @@
 //! Removing a player from the open windows of a leaderboard.
 
-use super::batch::kind::{Access, Kind, Players, Replying, Row};
-use super::batch::publish::{Effect, Effects};
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -67,8 +65,8 @@ impl Kind for Remove {
         }
     }
 
-    fn reply(&self, decision: Removed, _with: Replying<'_>) -> Removed {
-        decision
+    fn reply(&self, decision: Removed, _with: Replying<'_>) -> Result<Removed, Failure> {
+        Ok(decision)
     }
 
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {

@@ -1,10 +1,8 @@
 //! The steps of a pipeline: what each decides, and what it replies.
 
-use super::batch::kind::{Access, Kind, Players, Row};
-use super::batch::score_key;
-use super::batch::slices::{Slicing, after_a_part};
-use super::batch::state::{Move, State};
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Access, Kind, Move, Players, Row, RowTarget, Slicing, State, Targets, after_a_part, score_key,
+};
 use super::orders::Orders;
 use super::select::{Taken, select};
 use super::submit::{self, Submit, Submitted};
@@ -183,7 +181,7 @@ impl Step {
     }
 
     /// What one shard of several has of it.
-    pub(super) fn cut(&self, slicing: &Slicing<'_>) -> Option<Self> {
+    pub(super) fn cut(&self, slicing: &Slicing<'_>, taken: &[(PlayerId, Record)]) -> Option<Self> {
         let is_here = |player: &&PlayerId| slicing.is_here(player);
         Some(match self {
             Self::Add { board, items, options } => {
@@ -197,7 +195,7 @@ impl Step {
                 (!players.is_empty()).then_some(Self::Remove { board, players })?
             }
             Self::Take { board, all, .. } => {
-                let here = slicing.taken().iter().filter(|(player, _)| is_here(&player));
+                let here = taken.iter().filter(|(player, _)| is_here(&player));
                 let (board, all, here) = (Arc::clone(board), *all, here.cloned().collect::<Vec<_>>());
                 (!here.is_empty()).then_some(Self::Take { board, which: Taken::These(here), all })?
             }

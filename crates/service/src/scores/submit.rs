@@ -1,10 +1,8 @@
 //! Submitting scores: one, or a batch whose rows succeed or fail each for itself.
 
-use super::batch::kind::{Access, Kind, Players, Replying, Row};
-use super::batch::publish::{Effect, Effects};
-use super::batch::slices::{Piece, Slicing};
-use super::batch::state::{Applied, State};
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{
+    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+};
 use super::shared::Shared;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
@@ -149,7 +147,22 @@ impl Kind for Submit {
         }
     }
 
-    fn reply(&self, decision: Decided, with: Replying<'_>) -> Submitted {
+    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Submitted, Failure> {
+        Ok(self.submitted(decision, with))
+    }
+
+    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        slicing.of_player(&self.write.player, self, rows)
+    }
+}
+
+impl Submit {
+    pub(super) fn row(&self) -> Row<'_> {
+        let players = Players::one(&self.write.player);
+        Row { board: Some(&self.board), players, access: Access::Score(self.write.at) }
+    }
+
+    pub(super) fn submitted(&self, decision: Decided, with: Replying<'_>) -> Submitted {
         let Decided { record, previous, changed, replayed, records } = decision;
         let previous = previous.map(|record| Previous { record, rank: with.ranks.before });
         if let Some(then) = replayed {
@@ -169,17 +182,6 @@ impl Kind for Submit {
             previous,
             replayed: false,
         }
-    }
-
-    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
-        slicing.of_player(&self.write.player, self, rows)
-    }
-}
-
-impl Submit {
-    pub(super) fn row(&self) -> Row<'_> {
-        let players = Players::one(&self.write.player);
-        Row { board: Some(&self.board), players, access: Access::Score(self.write.at) }
     }
 
     /// Fills a repeated reply: its periods are those of then, ranks are those of now.

@@ -1,9 +1,8 @@
 //! A leaderboard that its first score made goes, if it has no players.
 
-use super::batch::kind::{Kind, Replying};
-use super::batch::state::State;
-use super::batch::targets::{RowTarget, Targets};
+use super::batch::{Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
+use crate::failure::Failure;
 use std::sync::Arc;
 use tally_rules::Refusal;
 
@@ -34,7 +33,7 @@ impl Kind for Vanish {
         Ok(goes)
     }
 
-    fn reply(&self, decision: bool, _with: Replying<'_>) -> bool {
-        decision
+    fn reply(&self, decision: bool, _with: Replying<'_>) -> Result<bool, Failure> {
+        Ok(decision)
     }
 }

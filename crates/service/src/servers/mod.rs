@@ -2,7 +2,7 @@
 //!
 //! Everything of a board that is in memory has a revision in the store, and so have the API keys. One thread asks ten times a
 //! second what has changed after the last look, and reads that again. Three things do not wait for it: a batch, whose
-//! transaction finds another revision than it was planned on and is planned again (`scores/standing`); a name that is not
+//! transaction finds another revision than it was planned on and is planned again (`scores/batch/guard`); a name that is not
 //! known here, for which the next look is made at once, one for all who wait; and answers, which are refused when the last
 //! look was a second ago, so that a revoked key ends everywhere (ten seconds where there are no keys). Where orders are in
 //! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone

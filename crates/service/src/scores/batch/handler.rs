@@ -14,7 +14,6 @@ use crate::clock::Judged;
 use crate::failure::Fault;
 use crate::periods::stale::Stale;
 use crate::scores::shared::Shared;
-use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
@@ -55,8 +54,6 @@ pub(super) enum Unresolved {
 /// A batch as decided and committed.
 pub(crate) struct Decided {
     pub(super) decisions: Vec<Decision>,
-    /// Requests whose reply is a fault, because a shard has not done its slice.
-    pub(super) failed: BTreeMap<usize, Fault>,
     pub(super) targets: Targets,
     /// Closed periods whose records it has changed.
     pub(super) stale: Vec<(BoardNo, PartRow)>,
@@ -179,7 +176,7 @@ impl Work for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Refusal>> {
-        let Decided { mut decisions, mut failed, targets, stale, planned, done, pass: _inside } = decided;
+        let Decided { mut decisions, targets, stale, planned, done, pass: _inside } = decided;
         targets.install();
         if !stale.is_empty() {
             let mark = &mut |board: &Arc<_>| Stale::mark(board, &stale);
@@ -197,12 +194,9 @@ impl Work for ScoreWork {
             }
         }
         let rows = batch.iter().zip(decisions).zip(ranks).enumerate();
-        rows.map(|(at, ((request, decision), ranks))| match failed.remove(&at) {
-            Some(fault) => Ok(Reply::Failed(fault)),
-            None => {
-                let (shared, targets, rows) = (&*self.shared, &targets, targets.of(at));
-                request.reply(decision, Replying { shared, targets, rows, ranks })
-            }
+        rows.map(|(at, ((request, decision), ranks))| {
+            let (shared, targets, rows) = (&*self.shared, &targets, targets.of(at));
+            request.reply(decision, Replying { shared, targets, rows, ranks })
         })
         .collect()
     }
@@ -244,5 +238,5 @@ fn decided(
 ) -> Decided {
     let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnShard { shard, committed, changed }];
-    Decided { decisions, failed: BTreeMap::new(), targets, stale, planned, done, pass }
+    Decided { decisions, targets, stale, planned, done, pass }
 }

@@ -10,7 +10,7 @@ use super::slices::{Piece, Slicing};
 use super::state::State;
 use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
-use crate::failure::Fault;
+use crate::failure::{Failure, Fault};
 use crate::scores::ban::Ban;
 use crate::scores::erase::Erase;
 use crate::scores::import::ImportChunk;
@@ -24,7 +24,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tally_ranking::{Published, RankingError};
 use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, PlayerId, Record, Refusal};
+use tally_rules::{Micros, PlayerId, Refusal};
 use tally_store::{PartKey, Plan};
 
 /// One row of a request.
@@ -152,7 +152,7 @@ pub(crate) trait Kind: Sized {
         targets: &Targets,
     ) -> Result<Self::Decision, Refusal>;
 
-    /// Says what the rankings have to change.
+    /// Says what the rankings have to change, and changes what else is in memory.
     fn publish<'a>(
         &'a self,
         _decision: &'a Self::Decision,
@@ -160,9 +160,6 @@ pub(crate) trait Kind: Sized {
         _effects: &mut Effects<'a>,
     ) {
     }
-
-    /// Runs after the rankings of its batch have changed.
-    fn install(&self, _decision: &Self::Decision) {}
 
     /// Whether its rows are published one by one, because a reply depends on the rankings just then.
     fn is_in_turn(&self) -> bool {
@@ -178,7 +175,7 @@ pub(crate) trait Kind: Sized {
     ) {
     }
 
-    fn reply(&self, decision: Self::Decision, with: Replying<'_>) -> Self::Reply;
+    fn reply(&self, decision: Self::Decision, with: Replying<'_>) -> Result<Self::Reply, Failure>;
 
     /// What one shard of several has of it.
     fn cut(&self, _slicing: &Slicing<'_>, _rows: &[RowTarget]) -> Option<Piece<Self>> {
@@ -186,32 +183,17 @@ pub(crate) trait Kind: Sized {
     }
 
     /// Its decision before any shard has decided its slice, where slices have replies of their own.
-    fn pending(&self) -> Option<Self::Decision> {
-        None
+    fn pending(
+        &self,
+        _rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Option<Self::Decision>, RankingError> {
+        Ok(None)
     }
 
-    /// Adds the decision of one more slice. A fault replaces the reply.
-    fn join(_known: Decision, new: Decision, _steps: &[usize]) -> (Decision, Option<Fault>) {
-        (new, None)
-    }
-
-    /// Notes that a shard has not done these steps. False where the fault replaces the whole reply.
-    fn fail(_decision: &mut Self::Decision, _steps: &[usize], _fault: &Fault) -> bool {
-        false
-    }
-
-    /// Runs after the last slice. Gives a rejection that holds for the whole request.
-    fn end(
-        _decision: &mut Self::Decision,
-        _is_begun: bool,
-        _taken: &[(PlayerId, Record)],
-    ) -> Option<Refusal> {
-        None
-    }
-
-    /// Players that it takes by rank, found before it is cut into slices.
-    fn taken(&self, _targets: &Targets) -> Result<Vec<(PlayerId, Record)>, RankingError> {
-        Ok(Vec::new())
+    /// Adds the decision of one more slice, or the fault of its shard.
+    fn join(_known: Decision, new: Decision, _steps: &[usize]) -> Decision {
+        new
     }
 }
 
@@ -233,8 +215,10 @@ macro_rules! kinds {
             $($kind(<$kind as Kind>::Decision),)*
             /// A rule does not allow it.
             Rejected(Refusal),
-            /// Its shard has not decided it.
-            Undone,
+            /// Its shard has not done it.
+            Failed(Fault),
+            /// Its shard has not decided it yet.
+            Pending,
         }
 
         /// The reply of one request.
@@ -265,8 +249,8 @@ macro_rules! kinds {
         /// Calls a method of [`Kind`] on whatever kind a request is.
         macro_rules! on_kind {
             ($d request:expr, $d one:ident => $d call:expr) => {{
-                use $crate::scores::batch::kind::Kind as _;
-                match $d request { $($crate::scores::batch::kind::Request::$kind($d one) => $d call),* }
+                use $crate::scores::batch::Kind as _;
+                match $d request { $($crate::scores::batch::Request::$kind($d one) => $d call),* }
             }};
         }
 
@@ -291,13 +275,6 @@ macro_rules! kinds {
                 }
             }
 
-            pub(crate) fn install(&self, decision: &Decision) {
-                match (self, decision) {
-                    $((Self::$kind(one), Decision::$kind(decision)) => one.install(decision),)*
-                    (_, _) => {}
-                }
-            }
-
             pub(crate) fn publish_in_turn(
                 &mut self,
                 decision: &mut Decision,
@@ -313,12 +290,18 @@ macro_rules! kinds {
             }
 
             pub(crate) fn reply(&self, decision: Decision, with: Replying<'_>) -> Result<Reply, Refusal> {
-                match (self, decision) {
+                let reply = match (self, decision) {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
-                        Ok(Reply::$kind(one.reply(decision, with)))
+                        one.reply(decision, with).map(Reply::$kind)
                     })*
-                    (_, Decision::Rejected(refusal)) => Err(refusal),
+                    (_, Decision::Rejected(refusal)) => Err(Failure::Refused(refusal)),
+                    (_, Decision::Failed(fault)) => Err(Failure::Fault(fault)),
                     (_, _) => unreachable!("a decision is of the kind of its request"),
+                };
+                match reply {
+                    Ok(reply) => Ok(reply),
+                    Err(Failure::Fault(fault)) => Ok(Reply::Failed(fault)),
+                    Err(Failure::Refused(refusal)) => Err(refusal),
                 }
             }
 
@@ -329,36 +312,18 @@ macro_rules! kinds {
                 })),* }
             }
 
-            pub(crate) fn pending(&self) -> Decision {
-                match self { $(Self::$kind(one) => one.pending().map_or(Decision::Undone, Decision::$kind)),* }
-            }
-
-            pub(crate) fn join(
+            pub(crate) fn pending(
                 &self,
-                known: Decision,
-                new: Decision,
-                steps: &[usize],
-            ) -> (Decision, Option<Fault>) {
+                rows: &[RowTarget],
+                targets: &Targets,
+            ) -> Result<Decision, RankingError> {
+                match self { $(Self::$kind(one) => {
+                    Ok(one.pending(rows, targets)?.map_or(Decision::Pending, Decision::$kind))
+                }),* }
+            }
+
+            pub(crate) fn join(&self, known: Decision, new: Decision, steps: &[usize]) -> Decision {
                 match self { $(Self::$kind(_) => <$kind as Kind>::join(known, new, steps)),* }
-            }
-        }
-
-        impl Decision {
-            pub(crate) fn fail(&mut self, steps: &[usize], fault: &Fault) -> bool {
-                match self {
-                    $(Self::$kind(one) => <$kind as Kind>::fail(one, steps, fault),)*
-                    Self::Rejected(_) | Self::Undone => false,
-                }
-            }
-
-            pub(crate) fn end(&mut self, is_begun: bool, taken: &[(PlayerId, Record)]) {
-                let rejection = match self {
-                    $(Self::$kind(one) => <$kind as Kind>::end(one, is_begun, taken),)*
-                    Self::Rejected(_) | Self::Undone => None,
-                };
-                if let Some(refusal) = rejection {
-                    *self = Self::Rejected(refusal);
-                }
             }
         }
     };

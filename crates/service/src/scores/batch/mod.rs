@@ -5,16 +5,23 @@
 //! requests are decided on, `transact` the transaction, `publish` the rankings, and `handler` what the lane calls. `shards`,
 //! `slices` and `several` are for batches of several databases.
 
-pub(crate) mod guard;
-pub(crate) mod handler;
-pub(crate) mod kind;
-pub(crate) mod publish;
+mod guard;
+mod handler;
+mod kind;
+mod publish;
 mod read;
 mod several;
-pub(crate) mod shards;
-pub(crate) mod slices;
-pub(crate) mod state;
-pub(crate) mod targets;
+mod shards;
+mod slices;
+mod state;
+mod targets;
 mod transact;
 
+pub(crate) use handler::{ScoreWork, StoreTimes};
+pub(crate) use kind::{Access, Decision, Kind, Listed, Players, Reply, Replying, Request, Row, on_kind};
+pub(crate) use publish::{Effect, Effects, Versions};
 pub(crate) use read::score_key;
+pub(crate) use shards::{FIRST, Shards};
+pub(crate) use slices::{Piece, Slicing, after_a_part};
+pub(crate) use state::{Applied, Move, State};
+pub(crate) use targets::{PartInMemory, RowTarget, Targets};

@@ -126,7 +126,7 @@ fn publish_together(
     ranks: &mut [Published],
 ) {
     let mut effects = Effects::default();
-    for at in which.clone() {
+    for at in which {
         effects.request = at;
         batch[at].publish(&decisions[at], targets.of(at), &mut effects);
     }
@@ -144,7 +144,6 @@ fn publish_together(
             }
         }
     }
-    which.for_each(|at| batch[at].install(&decisions[at]));
 }
 
 /// Effects as movements of each window. A banned player does not move.

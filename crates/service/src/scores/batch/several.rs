@@ -6,15 +6,13 @@
 
 use super::guard::{Guard, OnShard, Planned, Replan, changes_boards};
 use super::handler::{CHANGED, Decided, ScoreWork, TRIES, Unresolved};
-use super::kind::{Request, on_kind};
+use super::kind::Request;
 use super::slices::{Slice, Whole};
 use super::targets::Targets;
 use super::transact::Transacted;
 use crate::clock::Judged;
 use crate::failure::Fault;
 use tally_lanes::{Failure, Pass, backoff};
-use tally_ranking::RankingError;
-use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, PartRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.
@@ -63,18 +61,11 @@ impl ScoreWork {
             }
         };
         self.judge(batch, &mut targets, time)?;
-        let taken = taken(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
+        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
         let Some(planned) = guard.plan(batch, &targets) else {
             return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
         };
-        let mut progress = Progress {
-            whole: Whole::of(batch, taken),
-            targets,
-            planned,
-            pass,
-            stale: Vec::new(),
-            done: Vec::new(),
-        };
+        let mut progress = Progress { whole, targets, planned, pass, stale: Vec::new(), done: Vec::new() };
         let (mut last, mut lost) = (None, None);
         for shard in shards.iter().collect::<Vec<_>>().into_iter().rev() {
             let slice = progress.whole.cut((batch, &progress.targets), shard, &*self.shared.store);
@@ -98,7 +89,7 @@ impl ScoreWork {
                     return Err(failure);
                 }
                 Err(failure) => {
-                    progress.whole.fail(&slice, fault_of(&failure));
+                    progress.whole.join(&slice, Err(fault_of(&failure)));
                     last = Some(failure);
                 }
             }
@@ -140,12 +131,6 @@ impl ScoreWork {
     }
 }
 
-/// Players that the only request of a batch takes by rank.
-fn taken(batch: &[Request], targets: &Targets) -> Result<Vec<(PlayerId, Record)>, RankingError> {
-    let [request] = batch else { return Ok(Vec::new()) };
-    on_kind!(request, one => one.taken(targets))
-}
-
 fn fault_of(failure: &Failure<Fault>) -> &Fault {
     match failure {
         Failure::Retry(fault)
@@ -167,7 +152,7 @@ impl InDoubt {
         let Self { mut progress, slice, shard } = self;
         match done {
             Ok(transacted) => progress.join(shard, &slice, transacted),
-            Err(fault) => progress.whole.fail(&slice, &fault),
+            Err(fault) => progress.whole.join(&slice, Err(&fault)),
         }
         (!progress.done.is_empty()).then(|| progress.end())
     }
@@ -176,14 +161,13 @@ impl InDoubt {
 impl Progress {
     fn join(&mut self, shard: usize, slice: &Slice, transacted: Transacted) {
         let Transacted { decisions, stale, changed, committed } = transacted;
-        self.whole.join(slice, decisions);
+        self.whole.join(slice, Ok(decisions));
         self.stale.extend(stale);
         self.done.push(OnShard { shard, committed, changed });
     }
 
     fn end(self) -> Decided {
         let Self { whole, targets, planned, pass, stale, done } = self;
-        let (decisions, failed) = whole.end();
-        Decided { decisions, failed, targets, stale, planned, done, pass }
+        Decided { decisions: whole.0, targets, stale, planned, done, pass }
     }
 }

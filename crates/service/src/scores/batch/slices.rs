@@ -7,8 +7,8 @@
 use super::kind::{Decision, Request};
 use super::targets::{RowTarget, Targets};
 use crate::failure::{Failure, Fault};
-use std::collections::BTreeMap;
-use tally_rules::{PlayerId, Record};
+use tally_ranking::RankingError;
+use tally_rules::PlayerId;
 use tally_store::Store;
 
 /// What one shard has of a batch.
@@ -29,8 +29,8 @@ pub(crate) struct Piece<K> {
 
 /// How a request is cut.
 pub(crate) struct Slicing<'a> {
-    whole: &'a Whole,
-    at: usize,
+    /// Its decision, as far as other shards have done it.
+    pub(crate) known: &'a Decision,
     pub(crate) shard: usize,
     store: &'a dyn Store,
 }
@@ -50,32 +50,15 @@ impl Slicing<'_> {
         let piece = || Piece { request: request.clone(), rows: rows.to_vec(), steps: Vec::new() };
         self.is_here(player).then(piece)
     }
-
-    /// Whether an earlier shard has failed or rejected the request.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.whole.failed.contains_key(&self.at)
-            || matches!(self.whole.decisions[self.at], Decision::Rejected(_))
-    }
-
-    /// Players that the request takes by rank, in the order asked for.
-    pub(crate) fn taken(&self) -> &[(PlayerId, Record)] {
-        &self.whole.taken
-    }
 }
 
-/// A batch as its shards decide it, one after the other.
-pub(super) struct Whole {
-    decisions: Vec<Decision>,
-    failed: BTreeMap<usize, Fault>,
-    taken: Vec<(PlayerId, Record)>,
-    /// Requests that some shard has done.
-    begun: Vec<bool>,
-}
+/// The decisions of a batch as its shards make them, one after the other.
+pub(super) struct Whole(pub(super) Vec<Decision>);
 
 impl Whole {
-    pub(super) fn of(batch: &[Request], taken: Vec<(PlayerId, Record)>) -> Self {
-        let decisions = batch.iter().map(Request::pending).collect();
-        Self { decisions, failed: BTreeMap::new(), taken, begun: vec![false; batch.len()] }
+    pub(super) fn of(batch: &[Request], targets: &Targets) -> Result<Self, RankingError> {
+        let each = batch.iter().enumerate();
+        each.map(|(at, request)| request.pending(targets.of(at), targets)).collect::<Result<_, _>>().map(Self)
     }
 
     /// Cuts out what one shard has.
@@ -86,8 +69,8 @@ impl Whole {
         store: &dyn Store,
     ) -> Slice {
         let mut slice = Slice { batch: Vec::new(), targets: targets.without_rows(), places: Vec::new() };
-        for (at, request) in batch.iter().enumerate() {
-            let slicing = Slicing { whole: self, at, shard, store };
+        for (at, (request, known)) in batch.iter().zip(&self.0).enumerate() {
+            let slicing = Slicing { known, shard, store };
             if let Some(Piece { request, rows, steps }) = request.cut(&slicing, targets.of(at)) {
                 slice.batch.push(request);
                 slice.targets.push(rows);
@@ -98,35 +81,17 @@ impl Whole {
         slice
     }
 
-    /// One shard has done its slice.
-    pub(super) fn join(&mut self, slice: &Slice, decisions: Vec<Decision>) {
-        for (((at, steps), request), decision) in slice.places.iter().zip(&slice.batch).zip(decisions) {
-            self.begun[*at] |= !matches!(decision, Decision::Rejected(_));
-            let known = std::mem::replace(&mut self.decisions[*at], Decision::Undone);
-            let (joined, fault) = request.join(known, decision, steps);
-            self.decisions[*at] = joined;
-            self.failed.extend(fault.map(|fault| (*at, fault)));
+    /// Adds what one shard has decided of its slice, or its fault.
+    pub(super) fn join(&mut self, slice: &Slice, done: Result<Vec<Decision>, &Fault>) {
+        let mut decisions = done.map(Vec::into_iter);
+        for ((at, steps), request) in slice.places.iter().zip(&slice.batch) {
+            let new = match &mut decisions {
+                Ok(decisions) => decisions.next().expect("a decision for each request"),
+                Err(fault) => Decision::Failed(Fault::clone(fault)),
+            };
+            let known = std::mem::replace(&mut self.0[*at], Decision::Pending);
+            self.0[*at] = request.join(known, new, steps);
         }
-    }
-
-    /// One shard has not done its slice.
-    pub(super) fn fail(&mut self, slice: &Slice, fault: &Fault) {
-        for (at, steps) in &slice.places {
-            if !self.decisions[*at].fail(steps, fault) {
-                self.failed.entry(*at).or_insert_with(|| fault.clone());
-            }
-        }
-    }
-
-    /// Decisions in order, and the requests whose reply is a fault instead.
-    pub(super) fn end(self) -> (Vec<Decision>, BTreeMap<usize, Fault>) {
-        let Self { mut decisions, mut failed, taken, begun } = self;
-        let partly = failed.iter_mut().filter(|(at, _)| begun[**at]);
-        partly.for_each(|(_, fault)| *fault = after_a_part(fault.clone()));
-        for (decision, is_begun) in decisions.iter_mut().zip(begun) {
-            decision.end(is_begun, &taken);
-        }
-        (decisions, failed)
     }
 }
 
