@@ -8,9 +8,9 @@ use super::remove::Removed;
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
-use tally_rules::{PlayerId, Record, Refusal};
+use tally_rules::{PlayerId, Record, Rejection};
 use tally_store::{BanKey, Part, Plan};
 
 /// A ban, or its end.
@@ -20,7 +20,7 @@ pub(crate) struct Ban {
     pub(crate) player: PlayerId,
     /// Whether the player is hidden from now on.
     pub(crate) hidden: bool,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<IdempotencyKey>,
 }
 
 /// What was decided about a ban.
@@ -40,7 +40,7 @@ impl Kind for Ban {
         each(Row { board: Some(&self.board), players, access: Access::Ban });
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         self.identity.as_ref()
     }
 
@@ -53,7 +53,7 @@ impl Kind for Ban {
         plan.scores.extend(packed.iter().map(|row| score_key(self.board.no, row.part, &self.player)));
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Refusal> {
+    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
         let replayed = state.replay(self.identity.as_ref())?.is_some();
         if !replayed {
             state.check_live(self.board.no)?;

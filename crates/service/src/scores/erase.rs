@@ -8,9 +8,9 @@ use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::Failure;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{BanKey, Plan, ScoreKey};
 
 /// An erasure.
@@ -21,7 +21,7 @@ pub(crate) struct Erase {
     pub(crate) boards: Vec<Arc<Board>>,
     /// Whether something else was known of the player, which is gone by now.
     pub(crate) had_applied: bool,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<IdempotencyKey>,
 }
 
 impl Erase {
@@ -39,7 +39,7 @@ impl Kind for Erase {
         self.boards.iter().for_each(each);
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         self.identity.as_ref()
     }
 
@@ -60,7 +60,7 @@ impl Kind for Erase {
         plan.profiles.push(self.player.clone());
     }
 
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], targets: &Targets) -> Result<Removed, Refusal> {
+    fn decide(&self, state: &mut State, _rows: &[RowTarget], targets: &Targets) -> Result<Removed, Rejection> {
         if state.replay(self.identity.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }
@@ -78,7 +78,7 @@ impl Kind for Erase {
             || state.profiles.get(&self.player).is_some()
             || keys.iter().any(|key| state.scores.get(key).is_some());
         if !is_known {
-            return Err(Refusal::PlayerNotFound);
+            return Err(Rejection::PlayerNotFound);
         }
         self.boards.iter().for_each(|board| state.mark_stale(board, &self.player));
         keys.iter().for_each(|key| state.scores.set(key, None));

@@ -15,7 +15,7 @@ use crate::periods::purge::Purge;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Record, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Record, Rejection};
 use tally_store::{ImportKey, ImportRow, Part, Plan};
 
 /// Consecutive lines of one file, checked.
@@ -43,7 +43,7 @@ pub struct Imported {
     /// The whole import so far.
     pub progress: ImportRow,
     /// Lines of this chunk that were rejected.
-    pub refused: Vec<(u64, Refusal)>,
+    pub refused: Vec<(u64, Rejection)>,
     /// Whether the chunk had been done before.
     pub replayed: bool,
 }
@@ -86,7 +86,7 @@ impl Kind for ImportChunk {
         plan.imports.push(self.key.clone());
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Refusal> {
+    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
         state.check_live(self.board.no)?;
         let mut progress = state.imports.get(&self.key).copied().unwrap_or_default();
         let ends = self.last && !progress.finished;
@@ -95,19 +95,19 @@ impl Kind for ImportChunk {
             return Ok(Decided { reply, records: Vec::new(), fault: None });
         }
         if progress.finished {
-            return Err(Refusal::ImportRepeated);
+            return Err(Rejection::ImportRepeated);
         }
         // A shard may be ahead of the others, where one of them failed.
         let is_ahead = self.is_slice && self.lines_before < progress.lines;
         if self.lines_before != progress.lines && !is_ahead {
-            return Err(Refusal::ImportOutOfOrder(progress.lines));
+            return Err(Rejection::ImportOutOfOrder(progress.lines));
         }
         let is_new = |line: &u64| *line > progress.lines;
         let (mut records, mut refused) = (Vec::with_capacity(self.rows.len()), Vec::new());
         for ((line, write), row) in self.rows.iter().zip(rows).filter(|((line, _), _)| is_new(line)) {
             match row.at.clone().and_then(|at| state.apply(&self.board, write, at, &row.parts)) {
                 Ok(applied) => records.push((write.player.clone(), applied.records)),
-                Err(refusal) => refused.push((*line, refusal)),
+                Err(rejection) => refused.push((*line, rejection)),
             }
         }
         let before = self.refused.iter().filter(|line| is_new(line)).count();
@@ -176,8 +176,8 @@ impl Kind for ImportChunk {
                 new.fault = Some(after_a_part(fault));
                 Decision::ImportChunk(new)
             }
-            (Decision::Rejected(refusal), Decision::ImportChunk(mut new)) => {
-                new.fault = Some(Fault::OutcomeUnknown(refusal.detail()));
+            (Decision::Rejected(rejection), Decision::ImportChunk(mut new)) => {
+                new.fault = Some(Fault::OutcomeUnknown(rejection.detail()));
                 Decision::ImportChunk(new)
             }
             (failed @ Decision::Failed(_), _) => failed,
@@ -232,7 +232,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     for row in chunk.rows {
         match checked(&board.definition, row.player, row.score, None, row.at) {
             Ok(write) => rows.push((row.line, write)),
-            Err(refusal) => refused.push((row.line, refusal)),
+            Err(rejection) => refused.push((row.line, rejection)),
         }
     }
     let request = ImportChunk {

@@ -10,7 +10,7 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::waiting::{self, Entry};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
+use tally_lanes::{Bounds, Lane, LaneThread, BarrierGuard, AffinityGuard, LaneAffinity, Stats, Times};
 use tally_rules::Micros;
 
 type Waiter = waiting::Waiter<Reply>;
@@ -20,7 +20,7 @@ pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
     /// The lane affinity of each shard, where it has several lanes.
-    seats: Vec<Seats>,
+    seats: Vec<LaneAffinity>,
 }
 
 /// One of them.
@@ -48,7 +48,7 @@ impl ScoreLanes {
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
-        let seats = (0..shards).map(|_| Seats::new(shared.lanes)).collect();
+        let seats = (0..shards).map(|_| LaneAffinity::new(shared.lanes)).collect();
         Ok(Self { shared, lanes, seats })
     }
 
@@ -60,8 +60,8 @@ impl ScoreLanes {
     }
 
     /// A seat for a request, and its lane.
-    fn seat(&self, request: &Request) -> (Option<Seat>, &Lane<ScoreWork, Waiter>) {
-        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].sit(hash)));
+    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreWork, Waiter>) {
+        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
         let number = match &sat {
             // A batch of one shard stays a transaction of one shard.
             Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
@@ -70,17 +70,17 @@ impl ScoreLanes {
         (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
     }
 
-    /// Seats for neighbours in one lane; where they are of several they have none.
-    fn seat_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<Seat>>, usize) {
+    /// LaneAffinity for neighbours in one lane; where they are of several they have none.
+    fn seat_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|one| self.key(&one.request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
             return none();
         };
-        let (seats, first) = (&self.seats[*shard], self.seats[*shard].sit(*first));
+        let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.sit_in(*hash, lane)).flatten();
-        let others: Option<Vec<Seat>> = rest.iter().map(beside).collect();
+        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+        let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();
         (all, shard * self.shared.lanes + lane)
@@ -139,7 +139,7 @@ impl ScoreLanes {
     }
 
     /// Waits until every batch that is being decided now has been published. No batch begins until this is dropped. Blocks.
-    pub(crate) fn hold(&self) -> Result<Pass, Failure> {
+    pub(crate) fn hold(&self) -> Result<BarrierGuard, Failure> {
         Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)
     }
 

@@ -17,8 +17,8 @@ use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{HeldStandings, Movement, Published, RankingError};
-use tally_rules::{PlayerId, Record, Refusal};
+use tally_ranking::{LockedRanking, Movement, Published, RankingError};
+use tally_rules::{PlayerId, Record, Rejection};
 use tally_store::{BoardNo, Part, Plan};
 
 /// Steps, in order.
@@ -39,7 +39,7 @@ pub struct Pipeline {
 pub(crate) struct Decided {
     steps: Vec<StepDone>,
     /// Why a shard has rejected all of its steps.
-    rejected: Option<Refusal>,
+    rejected: Option<Rejection>,
     /// Whether a shard of several has done its steps.
     is_begun: bool,
     /// Players that it takes by rank, found before it is cut into slices, in the order asked for.
@@ -83,11 +83,11 @@ impl Kind for Pipeline {
     }
 
     /// A leaderboard that is gone rejects all steps, before anything is done.
-    fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Refusal> {
+    fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Rejection> {
         for board in self.steps.iter().filter_map(|step| step.row().board) {
             state.check_live(board.no)?;
         }
-        let rejected = |refusal| StepDone::of(StepReply::Refused(refusal));
+        let rejected = |rejection| StepDone::of(StepReply::Refused(rejection));
         let steps = self.steps.iter().zip(rows);
         let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
         Ok(Decided { steps: steps.collect(), ..Decided::default() })
@@ -141,8 +141,8 @@ impl Kind for Pipeline {
 
     fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
         let Decided { steps, rejected, is_begun, taken } = decision;
-        if let Some(refusal) = rejected.filter(|_| !is_begun) {
-            return Err(refusal.into());
+        if let Some(rejection) = rejected.filter(|_| !is_begun) {
+            return Err(rejection.into());
         }
         let places: BTreeMap<_, _> =
             taken.iter().enumerate().map(|(place, (player, _))| (player, place)).collect();
@@ -206,9 +206,9 @@ impl Kind for Pipeline {
                 steps.iter().zip(new.steps).for_each(|(nth, done)| known.steps[*nth].join(done));
                 known.is_begun = true;
             }
-            Decision::Rejected(refusal) => {
-                join_all(&|| StepReply::Refused(refusal.clone()));
-                known.rejected = Some(refusal);
+            Decision::Rejected(rejection) => {
+                join_all(&|| StepReply::Refused(rejection.clone()));
+                known.rejected = Some(rejection);
             }
             Decision::Failed(fault) => join_all(&|| StepReply::Failed(fault.clone())),
             _ => unreachable!("a decision is of the kind of its request"),
@@ -222,7 +222,7 @@ fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    (held, versions): (&mut [(BoardNo, Part, HeldStandings<'_>)], &Versions<'_>),
+    (held, versions): (&mut [(BoardNo, Part, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
     let banned = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
@@ -259,7 +259,7 @@ pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Fa
             Err(failure) if replies.is_empty() => return Err(failure),
             Err(failure) => replies.extend((0..count).map(|_| match failure.clone() {
                 Failure::Fault(fault) => StepReply::Failed(fault),
-                Failure::Refused(refusal) => StepReply::Refused(refusal),
+                Failure::Refused(rejection) => StepReply::Refused(rejection),
             })),
         }
     }

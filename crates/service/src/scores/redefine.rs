@@ -9,11 +9,11 @@ use crate::failure::Failure;
 use crate::periods::{Aimed, LivePart, Periods, RuleState, prizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use tally_rules::definition::Wish;
-use tally_rules::idempotency::Identity;
+use tally_rules::definition::BoardSpec;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::period::PeriodRule;
-use tally_rules::{Definition, Micros, Refusal};
+use tally_rules::{Definition, Micros, Rejection};
 use tally_store::{Gone, Part, PartKey, PartRow, Plan};
 
 /// A change of a definition.
@@ -21,8 +21,8 @@ use tally_store::{Gone, Part, PartKey, PartRow, Plan};
 pub(crate) struct Redefine {
     pub(crate) board: Arc<Board>,
     /// The requested definition.
-    pub(crate) wish: Wish,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) spec: BoardSpec,
+    pub(crate) identity: Option<IdempotencyKey>,
     /// Closed periods whose prizes are written down: a change of prizes may not touch them any more.
     pub(crate) written: HashSet<Part>,
 }
@@ -53,7 +53,7 @@ impl Kind for Redefine {
         each(&self.board);
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         self.identity.as_ref()
     }
 
@@ -68,7 +68,7 @@ impl Kind for Redefine {
 
     /// Present periods without a stored row whose schedules change: the change stores them.
     fn begins(&self, now: Micros) -> Vec<PartKey> {
-        let Ok(definition) = self.wish.change(&self.board.present_definition()) else { return Vec::new() };
+        let Ok(definition) = self.spec.change(&self.board.present_definition()) else { return Vec::new() };
         let of_rule = |state: &RuleState| {
             let rules = &mut definition.periods.iter();
             rules.find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
@@ -82,12 +82,12 @@ impl Kind for Redefine {
         plan.board_names.push(self.board.id.clone());
     }
 
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Refusal> {
+    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
         let no = self.board.no;
         if let Some((first, _)) = state.replay(self.identity.as_ref())? {
             return Ok(Decided { change: Change::None, replayed: Some(first) });
         }
-        let present = state.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
+        let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
         let change = change(self, present, state.now)?;
         if let Change::Owes = change {
             return Ok(Decided { change, replayed: None });
@@ -143,15 +143,15 @@ pub(crate) struct New {
 
 /// What the requested definition changes.
 fn change(
-    Redefine { board, wish, written, .. }: &Redefine,
+    Redefine { board, spec, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
-) -> Result<Change, Refusal> {
-    let definition = wish.change(present)?.with_prizes_from(now);
+) -> Result<Change, Rejection> {
+    let definition = spec.change(present)?.with_prizes_from(now);
     if definition == *present {
         return Ok(Change::None);
     }
-    Periods::new(&definition).map_err(Refusal::InvalidDefinition)?;
+    Periods::new(&definition).map_err(Rejection::InvalidDefinition)?;
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
         return Ok(Change::Owes);
     }

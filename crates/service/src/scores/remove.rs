@@ -7,16 +7,16 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId, Rejection};
 
 /// A removal.
 #[derive(Clone, Debug)]
 pub(crate) struct Remove {
     pub(crate) board: Arc<Board>,
     pub(crate) player: PlayerId,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<IdempotencyKey>,
 }
 
 /// The reply to a removal.
@@ -39,11 +39,11 @@ impl Kind for Remove {
         Some(&self.player)
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         self.identity.as_ref()
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Removed, Refusal> {
+    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Removed, Rejection> {
         if state.replay(self.identity.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }
@@ -52,7 +52,7 @@ impl Kind for Remove {
         let mut moves = Vec::new();
         state.remove(self.board.no, &self.player, &rows[0].parts, &mut moves);
         if moves.is_empty() {
-            return Err(Refusal::PlayerNotRanked);
+            return Err(Rejection::PlayerNotRanked);
         }
         state.remember(self.identity.as_ref(), Outcome::Removed);
         Ok(Removed { replayed: false })
@@ -79,7 +79,7 @@ pub async fn remove(
     tally: &Tally,
     board: &BoardId,
     player: PlayerId,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
     tally.of_present(board, || remove_once(tally, board, player.clone(), identity.clone())).await
 }
@@ -88,11 +88,11 @@ async fn remove_once(
     tally: &Tally,
     board: &BoardId,
     player: PlayerId,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<Removed, Failure> {
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(refusal) => return gone(tally, identity.as_ref(), refusal).await,
+        Err(rejection) => return gone(tally, identity.as_ref(), rejection).await,
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.lane.ask(Remove { board, player, identity }, running).await
@@ -101,12 +101,12 @@ async fn remove_once(
 /// The first reply of a change whose leaderboard is gone, if it was done before.
 pub(crate) async fn gone(
     tally: &Tally,
-    identity: Option<&Identity>,
-    refusal: Refusal,
+    identity: Option<&IdempotencyKey>,
+    rejection: Rejection,
 ) -> Result<Removed, Failure> {
     let stored = match identity {
         Some(identity) => tally.stored(identity).await?,
         None => None,
     };
-    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Refused(refusal))
+    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Refused(rejection))
 }

@@ -11,9 +11,9 @@ use crate::failure::Fault;
 use std::slice::from_ref;
 use std::sync::Arc;
 use tally_ranking::Published;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::sorted_set::Add;
-use tally_rules::{PlayerId, Record, Refusal, record};
+use tally_rules::{PlayerId, Record, Rejection, record};
 use tally_store::{BoardNo, Part, ScoreKey};
 
 /// Players that one step takes out at most where there may be several: a bound of the transaction.
@@ -101,7 +101,7 @@ pub enum StepReply {
     /// The answer to a question.
     Read(Vec<u8>),
     /// A rule does not allow it; nothing changed.
-    Refused(Refusal),
+    Refused(Rejection),
     /// Its shard is unavailable; nothing changed, unless the fault says otherwise.
     Failed(Fault),
     /// Not decided by its shard, or not published yet.
@@ -129,7 +129,7 @@ impl Step {
         Row { board: Some(board), players, access }
     }
 
-    pub(super) fn identity(&self) -> Option<&Identity> {
+    pub(super) fn identity(&self) -> Option<&IdempotencyKey> {
         match self {
             Self::Submit(submit) => submit.identity(),
             _ => None,
@@ -153,7 +153,7 @@ impl Step {
         state: &mut State,
         target: &RowTarget,
         targets: &Targets,
-    ) -> Result<StepDone, Refusal> {
+    ) -> Result<StepDone, Rejection> {
         match self {
             Self::Add { board, items, options } => state.add(board, items, options, target),
             Self::Remove { board, players } => {
@@ -235,10 +235,10 @@ impl StepDone {
             (Pending, reply) => reply,
             (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_part(fault)),
             (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
-            (Refused(refusal), _) | (_, Refused(refusal)) if is_begun => {
-                Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", refusal.detail())))
+            (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
+                Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))
             }
-            (Refused(refusal), _) | (_, Refused(refusal)) => Refused(refusal),
+            (Refused(rejection), _) | (_, Refused(rejection)) => Refused(rejection),
             (Added { added, updated, .. }, Added { added: more, updated: others, score }) => {
                 Added { added: added + more, updated: updated + others, score }
             }
@@ -261,9 +261,9 @@ impl State {
         items: &[(PlayerId, i64)],
         options: &Add,
         target: &RowTarget,
-    ) -> Result<StepDone, Refusal> {
+    ) -> Result<StepDone, Rejection> {
         let at = target.at.clone()?;
-        let Some((shown, others)) = target.parts.split_first() else { return Err(Refusal::PeriodClosed) };
+        let Some((shown, others)) = target.parts.split_first() else { return Err(Rejection::PeriodClosed) };
         let mut moves = Vec::with_capacity(items.len() * target.parts.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {
@@ -294,7 +294,7 @@ impl State {
         (which, all): (&Taken, bool),
         parts: &[Part],
         targets: &Targets,
-    ) -> Result<StepDone, Refusal> {
+    ) -> Result<StepDone, Rejection> {
         let shown = parts.first().and_then(|part| Some((*part, targets.order_of(board, *part)?)));
         let Some((part, shown)) = shown else { return Ok(StepDone::of(StepReply::Took(Vec::new()))) };
         let changed = self.changed_in(board, part);
@@ -304,7 +304,7 @@ impl State {
             Vec::new()
         });
         if all && took.len() > TAKE_ALL_MAX {
-            return Err(Refusal::TooManyAtOnce);
+            return Err(Rejection::TooManyAtOnce);
         }
         let mut moves = Vec::with_capacity(took.len() * parts.len());
         for (player, record) in &took {
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn a_command_that_is_half_done_says_so() {
         let away = || StepDone::of(StepReply::Failed(Fault::StoreAway("x".into())));
-        let refused = || StepDone::of(StepReply::Refused(Refusal::ScoreOverflow));
+        let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
         assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreAway(_))));
         for (one, other) in
@@ -381,7 +381,7 @@ mod tests {
         {
             assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
-        assert!(matches!(join(refused(), added(0)), StepReply::Refused(Refusal::ScoreOverflow)));
+        assert!(matches!(join(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
         assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreAway(_))));
     }

@@ -11,12 +11,12 @@ use crate::periods::view::View;
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_ranking::Ranking;
+use tally_ranking::RankingBackend;
 use tally_rules::definition::Subscore;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::score::{self, Given};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Record, Refusal};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Record, Rejection};
 use tally_store::{BoardNo, BoardRow, Part};
 
 /// A score as a listener has parsed it.
@@ -33,7 +33,7 @@ pub struct NewScore {
     /// When, if the caller says so.
     pub at: Option<Micros>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// One score of one player, checked against its leaderboard.
@@ -57,7 +57,7 @@ pub struct Submit {
     /// The score.
     pub write: ScoreWrite,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A record before a submit.
@@ -121,11 +121,11 @@ impl Kind for Submit {
         Some(&self.write.player)
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         self.identity.as_ref()
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Refusal> {
+    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
         let identity = self.identity.as_ref();
         if let Some((Outcome::Submitted { record, previous, changed, .. }, at)) = state.replay(identity)? {
             return Ok(Decided { record, previous, changed, replayed: Some(at), records: Vec::new() });
@@ -222,7 +222,7 @@ async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
             let board = Arc::clone(&submit.board);
             Ok((board, tally.lane.ask(submit, running).await?))
         }
-        Err(refusal) => earlier(tally, new, refusal).await,
+        Err(rejection) => earlier(tally, new, rejection).await,
     }
 }
 
@@ -243,7 +243,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
                 requests.push((submit, running));
                 None
             }
-            Err(refusal) => Some(earlier(tally, &row, refusal).await),
+            Err(rejection) => Some(earlier(tally, &row, rejection).await),
         });
     }
     let replies = tally.lane.ask_all(requests).await?;
@@ -252,7 +252,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     Ok(results.into_iter().map(fill).collect())
 }
 
-fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, Option<Running>), Refusal> {
+fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, Option<Running>), Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
     let running = begun.begin(&tally.running, new.identity.as_ref())?;
@@ -260,20 +260,20 @@ fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, 
 }
 
 /// The first reply of a submit that cannot be done now, if it was done before.
-async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
+async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
     let stored = match &new.identity {
-        Some(identity) if refusal != Refusal::IdempotencyInProgress => tally.stored(identity).await?,
+        Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
         Some(_) | None => None,
     };
     let Some(Outcome::Submitted { record, previous, changed, score, subscore }) = stored else {
-        return Err(refusal.into());
+        return Err(rejection.into());
     };
     let subscore = if subscore { Subscore::Descending } else { Subscore::None };
     let definition = Definition { score, subscore, ..Definition::default() };
     let row = BoardRow { no: BoardNo(0), id: new.board.clone(), definition, created_at: record.at };
     let previous = previous.map(|record| Previous { record, rank: None });
     let done = Submitted { previous, changed, period: ALL_TIME_NAME.into(), ..Submitted::replay(record) };
-    Ok((Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?), done))
+    Ok((Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?), done))
 }
 
 /// Checks a score against its leaderboard.
@@ -283,14 +283,14 @@ pub fn checked(
     given: Given,
     subscore: Option<i64>,
     at: Option<Micros>,
-) -> Result<ScoreWrite, Refusal> {
-    let score = score::ordered(definition.score, given).map_err(Refusal::InvalidScore)?;
+) -> Result<ScoreWrite, Rejection> {
+    let score = score::ordered(definition.score, given).map_err(Rejection::InvalidScore)?;
     let subscore = match (definition.has_subscore(), subscore) {
         (true, Some(subscore)) => subscore,
         (false, None) => 0,
-        (true, None) => return Err(Refusal::InvalidSubscore("is required: this leaderboard has a subscore")),
+        (true, None) => return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore")),
         (false, Some(_)) => {
-            return Err(Refusal::InvalidSubscore("must be left out: this leaderboard has no subscore"));
+            return Err(Rejection::InvalidSubscore("must be left out: this leaderboard has no subscore"));
         }
     };
     Ok(ScoreWrite { player, score, subscore, at })

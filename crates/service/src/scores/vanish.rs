@@ -4,7 +4,7 @@ use super::batch::{Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 
 /// The request that a leaderboard goes. The reply says whether it is gone.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Kind for Vanish {
     }
 
     /// It is alone in its batch, so the ranking in memory is complete.
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Refusal> {
+    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Rejection> {
         let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
         state.vanished.extend(goes.then_some(self.0.no));
         Ok(goes)

@@ -16,8 +16,8 @@ use crate::periods::stale::Stale;
 use crate::scores::shared::Shared;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
-use tally_rules::Refusal;
+use tally_lanes::{Failure, Histogram, Kind, BarrierGuard, Resolution, Weight, BatchHandler};
+use tally_rules::Rejection;
 use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
@@ -46,7 +46,7 @@ pub(crate) struct ScoreWork {
 /// A batch with a transaction in doubt.
 pub(super) enum Unresolved {
     /// All of it is one transaction.
-    Whole(Targets, Planned, usize, Pass),
+    Whole(Targets, Planned, usize, BarrierGuard),
     /// It has a transaction on each of several shards.
     Slice(Box<InDoubt>),
 }
@@ -61,7 +61,7 @@ pub(crate) struct Decided {
     /// What each shard has committed.
     pub(super) done: Vec<OnShard>,
     /// Until it is published.
-    pub(super) pass: Pass,
+    pub(super) pass: BarrierGuard,
 }
 
 /// How long the store took for each attempt of a batch.
@@ -84,7 +84,7 @@ impl ScoreWork {
         &self,
         batch: &[Request],
         shards: ShardSet,
-    ) -> Result<(Targets, Judged, Pass), (ShardSet, Fault)> {
+    ) -> Result<(Targets, Judged, BarrierGuard), (ShardSet, Fault)> {
         let all = ShardSet::first(self.shared.store.shards());
         let places = if changes_boards(batch) { all } else { shards };
         // Instants are given once: those of targets that are not used come again.
@@ -112,9 +112,9 @@ impl ScoreWork {
     }
 }
 
-impl Work for ScoreWork {
+impl BatchHandler for ScoreWork {
     type Request = Request;
-    type Answer = Result<Reply, Refusal>;
+    type Answer = Result<Reply, Rejection>;
     type Fault = Fault;
     type Committed = Decided;
 
@@ -155,8 +155,8 @@ impl Work for ScoreWork {
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (lost, _) = self.lost.as_ref().expect("a commit is in doubt");
         let done = self.shared.store.became(lost).inspect_err(|_| match &self.open {
-            Some(Unresolved::Whole(.., pass)) => pass.stick(),
-            Some(Unresolved::Slice(in_doubt)) => in_doubt.stick(),
+            Some(Unresolved::Whole(.., pass)) => pass.mark_stuck(),
+            Some(Unresolved::Slice(in_doubt)) => in_doubt.mark_stuck(),
             None => {}
         })?;
         let (_, transacted) = self.lost.take().expect("a commit is in doubt");
@@ -175,7 +175,7 @@ impl Work for ScoreWork {
         Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
     }
 
-    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Refusal>> {
+    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Rejection>> {
         let Decided { mut decisions, targets, stale, planned, done, pass: _inside } = decided;
         targets.install();
         if !stale.is_empty() {
@@ -234,7 +234,7 @@ fn decided(
     transacted: Transacted,
     targets: Targets,
     planned: Planned,
-    (shard, pass): (usize, Pass),
+    (shard, pass): (usize, BarrierGuard),
 ) -> Decided {
     let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnShard { shard, committed, changed }];

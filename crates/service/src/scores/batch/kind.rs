@@ -23,8 +23,8 @@ use crate::scores::vanish::Vanish;
 use std::fmt::Debug;
 use std::sync::Arc;
 use tally_ranking::{Published, RankingError};
-use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{PartKey, Plan};
 
 /// One row of a request.
@@ -107,7 +107,7 @@ pub(crate) trait Kind: Sized {
         None
     }
 
-    fn identity(&self) -> Option<&Identity> {
+    fn identity(&self) -> Option<&IdempotencyKey> {
         None
     }
 
@@ -150,7 +150,7 @@ pub(crate) trait Kind: Sized {
         state: &mut State,
         rows: &[RowTarget],
         targets: &Targets,
-    ) -> Result<Self::Decision, Refusal>;
+    ) -> Result<Self::Decision, Rejection>;
 
     /// Says what the rankings have to change, and changes what else is in memory.
     fn publish<'a>(
@@ -214,7 +214,7 @@ macro_rules! kinds {
         pub(crate) enum Decision {
             $($kind(<$kind as Kind>::Decision),)*
             /// A rule does not allow it.
-            Rejected(Refusal),
+            Rejected(Rejection),
             /// Its shard has not done it.
             Failed(Fault),
             /// Its shard has not decided it yet.
@@ -289,19 +289,19 @@ macro_rules! kinds {
                 }
             }
 
-            pub(crate) fn reply(&self, decision: Decision, with: Replying<'_>) -> Result<Reply, Refusal> {
+            pub(crate) fn reply(&self, decision: Decision, with: Replying<'_>) -> Result<Reply, Rejection> {
                 let reply = match (self, decision) {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
                         one.reply(decision, with).map(Reply::$kind)
                     })*
-                    (_, Decision::Rejected(refusal)) => Err(Failure::Refused(refusal)),
+                    (_, Decision::Rejected(rejection)) => Err(Failure::Refused(rejection)),
                     (_, Decision::Failed(fault)) => Err(Failure::Fault(fault)),
                     (_, _) => unreachable!("a decision is of the kind of its request"),
                 };
                 match reply {
                     Ok(reply) => Ok(reply),
                     Err(Failure::Fault(fault)) => Ok(Reply::Failed(fault)),
-                    Err(Failure::Refused(refusal)) => Err(refusal),
+                    Err(Failure::Refused(rejection)) => Err(rejection),
                 }
             }
 

@@ -8,7 +8,7 @@ use crate::boards::Board;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{Movement, Published, Standings};
+use tally_ranking::{Movement, Published, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store};
@@ -42,7 +42,7 @@ impl<'a> Versions<'a> {
     /// Publishes movements of a window, each in the version of its shard.
     fn publish(
         &self,
-        order: &Standings,
+        order: &WindowRanking,
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {

@@ -12,7 +12,7 @@ use super::targets::Targets;
 use super::transact::Transacted;
 use crate::clock::Judged;
 use crate::failure::Fault;
-use tally_lanes::{Failure, Pass, backoff};
+use tally_lanes::{Failure, BarrierGuard, backoff};
 use tally_store::{BoardNo, PartRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.
@@ -23,7 +23,7 @@ struct Progress {
     whole: Whole,
     targets: Targets,
     planned: Planned,
-    pass: Pass,
+    pass: BarrierGuard,
     stale: Vec<(BoardNo, PartRow)>,
     done: Vec<OnShard>,
 }
@@ -143,8 +143,8 @@ fn fault_of(failure: &Failure<Fault>) -> &Fault {
 
 impl InDoubt {
     /// Says that its end is not known, so that no batch waits for it in vain.
-    pub(super) fn stick(&self) {
-        self.progress.pass.stick();
+    pub(super) fn mark_stuck(&self) {
+        self.progress.pass.mark_stuck();
     }
 
     /// The batch after its last transaction is resolved. None where no shard has done anything.

@@ -99,6 +99,6 @@ impl Whole {
 pub(crate) fn after_a_part(fault: Fault) -> Fault {
     match Failure::Fault(fault).after_a_part() {
         Failure::Fault(fault) => fault,
-        Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
+        Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
     }
 }

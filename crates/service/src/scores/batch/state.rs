@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::idempotency::{IdempotencyKey, RequestKey, KeyCheck, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::record::{self, Updated};
-use tally_rules::{Micros, PlayerId, Record, Refusal};
+use tally_rules::{Micros, PlayerId, Record, Rejection};
 use tally_store::{
     BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow,
     ScoreKey,
@@ -138,7 +138,7 @@ impl State {
         write: &ScoreWrite,
         at: Micros,
         parts: &[Part],
-    ) -> Result<Applied, Refusal> {
+    ) -> Result<Applied, Rejection> {
         let submit = Record { score: write.score, subscore: write.subscore, at };
         let (mut first, mut updates) = (None, Vec::with_capacity(parts.len()));
         for part in parts {
@@ -148,7 +148,7 @@ impl State {
             first = first.or(Some((previous, updated)));
             updates.push((key, updated));
         }
-        let (previous, updated) = first.ok_or(Refusal::PeriodClosed)?;
+        let (previous, updated) = first.ok_or(Rejection::PeriodClosed)?;
         let mut records = Vec::with_capacity(updates.len());
         for (key, updated) in updates {
             records.push((key.part, updated.record));
@@ -191,25 +191,25 @@ impl State {
         }
     }
 
-    pub(crate) fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
+    pub(crate) fn check_live(&self, board: BoardNo) -> Result<(), Rejection> {
         if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
             Ok(())
         } else {
-            Err(Refusal::LeaderboardNotFound(None))
+            Err(Rejection::LeaderboardNotFound(None))
         }
     }
 
     /// The outcome of an earlier request with this identity, and when it was stored.
-    pub(crate) fn replay(&self, identity: Option<&Identity>) -> Result<Option<(Outcome, Micros)>, Refusal> {
+    pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<(Outcome, Micros)>, Rejection> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
-            Seen::Replay(outcome) => Ok(stored.map(|stored| (*outcome, stored.at))),
-            Seen::New => Ok(None),
+            KeyCheck::Replay(outcome) => Ok(stored.map(|stored| (*outcome, stored.at))),
+            KeyCheck::New => Ok(None),
         }
     }
 
     /// Stores an outcome for retries.
-    pub(crate) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.requests.set(&one.key, Some(stored));

@@ -9,9 +9,9 @@ use crate::periods::{AIMED_ALL_TIME, ALL_TIME_NAME, Aimed, LivePart};
 use crate::plants::{Plant, is_planted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::instant::{Instants, RowTime};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
 
@@ -23,7 +23,7 @@ pub(crate) enum PartInMemory {
 }
 
 impl PartInMemory {
-    pub(crate) fn order(&self) -> &Standings {
+    pub(crate) fn order(&self) -> &WindowRanking {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,
@@ -35,7 +35,7 @@ impl PartInMemory {
 #[derive(Clone, Debug)]
 pub(crate) struct RowTarget {
     /// When it happens, or why it is rejected before it is decided.
-    pub(crate) at: Result<Micros, Refusal>,
+    pub(crate) at: Result<Micros, Rejection>,
     /// The windows that it counts for; replies name the first one.
     pub(crate) parts: Vec<Part>,
     /// Names of periods that it comes too late for.
@@ -131,7 +131,7 @@ impl Targets {
         now: Micros,
     ) -> Result<(), StoreError> {
         let (mut scores, mut places): (Vec<(&Arc<Board>, &PlayerId)>, Vec<usize>) = (Vec::new(), Vec::new());
-        let mut rejected: Vec<(usize, Refusal)> = Vec::new();
+        let mut rejected: Vec<(usize, Rejection)> = Vec::new();
         each_row(batch, |place, row| {
             let Some(board) = row.board.filter(|board| play::of(board)) else { return };
             match row.access {
@@ -139,16 +139,16 @@ impl Targets {
                     scores.push((board, player));
                     places.push(place);
                 }),
-                Access::Remove | Access::Take => rejected.push((place, Refusal::BoardInUse)),
+                Access::Remove | Access::Take => rejected.push((place, Rejection::BoardInUse)),
                 Access::Ban => {
-                    rejected.extend(play::judge_ranks(board, now).err().map(|refusal| (place, refusal)));
+                    rejected.extend(play::judge_ranks(board, now).err().map(|rejection| (place, rejection)));
                 }
                 Access::Read => {}
             }
         });
         let verdicts = places.into_iter().zip(play::judge(store, &scores, now)?);
         rejected.extend(verdicts.filter_map(|(place, verdict)| Some((place, verdict.err()?))));
-        rejected.into_iter().for_each(|(place, refusal)| self.rows[place].at = Err(refusal));
+        rejected.into_iter().for_each(|(place, rejection)| self.rows[place].at = Err(rejection));
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Targets {
         };
         match instants.of_row(given, now) {
             Ok(time) => self.score(board, time, matches!(row.access, Access::Line(Some(_))), now),
-            Err(refusal) => none(Err(refusal)),
+            Err(rejection) => none(Err(rejection)),
         }
     }
 

@@ -1,0 +1,185 @@
+//! Callers of the matrix: each has a server that it prefers, goes to another when that does not answer, and measures how
+//! long it had to.
+//!
+//! A request has an idempotency key, so a caller may send it again. By chance a caller does not: then the request was refused,
+//! or its outcome is unknown. Not here: what callers ask (`money.rs`, `boards.rs`, `contests.rs`).
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tally_testkit::{Answer, Client, Request, Rng};
+
+/// How long a caller waits for an answer before it asks another server.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it prefers others to a server that did not answer.
+const AVOIDED: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(20);
+/// A request without an acknowledgement in this time is a fault.
+const GIVE_UP: Duration = Duration::from_secs(30);
+/// Of so many percent of its requests a caller does not try again what failed.
+const IMPATIENT: u64 = 40;
+
+/// Where servers listen; a standby is added when it starts.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses(RwLock<Vec<SocketAddr>>);
+
+impl Addresses {
+    pub(crate) fn add(&self, address: SocketAddr) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(address);
+    }
+
+    fn all(&self) -> Vec<SocketAddr> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// It is done.
+    Done(Answer),
+    /// It is not done.
+    Refused,
+    /// It is done or not.
+    Unknown,
+}
+
+/// What a server said of one attempt.
+enum Said {
+    Done(Answer),
+    Refused,
+    Unknown,
+    /// Something else, which depends on the request.
+    Other(Answer),
+}
+
+/// One caller.
+#[derive(Debug)]
+pub(crate) struct Caller<'a> {
+    addresses: &'a Addresses,
+    home: usize,
+    client: Option<(SocketAddr, Client)>,
+    avoided: HashMap<SocketAddr, Instant>,
+    /// Since when it has asked without an acknowledgement.
+    since: Option<Instant>,
+    longest: Duration,
+    /// Whether the database may lose what it has acknowledged.
+    may_lose: bool,
+    rng: Rng,
+    /// The last rejection, for whoever reads why a cell fails.
+    last: String,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(addresses: &'a Addresses, home: usize, may_lose: bool, purpose: &str) -> Self {
+        Self {
+            addresses,
+            home,
+            client: None,
+            avoided: HashMap::new(),
+            since: None,
+            longest: Duration::ZERO,
+            may_lose,
+            rng: Rng::of(purpose),
+            last: String::new(),
+        }
+    }
+
+    /// The longest time in which every request failed.
+    pub(crate) fn longest(&self) -> Duration {
+        self.longest
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.rng.below(end)
+    }
+
+    /// Asks, and by chance gives up what fails.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, request: &Request) -> Outcome {
+        let impatient = self.rng.percent(IMPATIENT);
+        self.send(request, impatient)
+    }
+
+    /// Asks until it is done. Nothing where what it is about is not there, which only a database that lost it may say.
+    #[track_caller]
+    pub(crate) fn insist(&mut self, request: &Request) -> Option<Answer> {
+        match self.send(request, false) {
+            Outcome::Done(answer) => Some(answer),
+            Outcome::Refused if self.may_lose => None,
+            outcome => panic!("a patient caller gave up: {outcome:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn send(&mut self, request: &Request, impatient: bool) -> Outcome {
+        let (begun, mut unknown) = (Instant::now(), false);
+        loop {
+            match self.attempt(request) {
+                Said::Done(answer) => return Outcome::Done(answer),
+                Said::Refused => {}
+                Said::Unknown => unknown = true,
+                Said::Other(answer) if self.may_lose && answer.status == 404 => return Outcome::Refused,
+                Said::Other(answer) => {
+                    panic!(
+                        "{} {}: {}",
+                        request.method,
+                        String::from_utf8_lossy(&request.target),
+                        answer.text()
+                    )
+                }
+            }
+            match (impatient, unknown) {
+                (true, true) => return Outcome::Unknown,
+                (true, false) => return Outcome::Refused,
+                (false, _) => {}
+            }
+            assert!(begun.elapsed() < GIVE_UP, "no acknowledgement in {GIVE_UP:?}: {}", self.last);
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn attempt(&mut self, request: &Request) -> Said {
+        let begun = Instant::now();
+        let since = *self.since.get_or_insert(begun);
+        let address = self.choose();
+        if self.client.as_ref().is_none_or(|(other, _)| *other != address) {
+            self.client = Some((address, Client::new(address).with_patience(PATIENCE)));
+        }
+        let (_, client) = self.client.as_mut().expect("it was just made");
+        let said = match client.try_send(request) {
+            Ok(answer) if answer.status < 300 => {
+                self.longest = self.longest.max(since.elapsed());
+                self.since = None;
+                return Said::Done(answer);
+            }
+            Ok(answer) => {
+                self.last = answer.text();
+                match (answer.status, &*answer.code()) {
+                    (503, "outcome_unknown") | (409, "idempotency_in_progress") => Said::Unknown,
+                    (503, _) => Said::Refused,
+                    _ => return Said::Other(answer),
+                }
+            }
+            Err(error) => {
+                self.last = error.to_string();
+                if error.kind() == ErrorKind::ConnectionRefused { Said::Refused } else { Said::Unknown }
+            }
+        };
+        self.client = None;
+        self.avoided.insert(address, Instant::now());
+        said
+    }
+
+    /// The preferred server, or another while that is avoided.
+    fn choose(&mut self) -> SocketAddr {
+        self.avoided.retain(|_, at| at.elapsed() < AVOIDED);
+        let all = self.addresses.all();
+        let order = (0..all.len()).map(|at| all[(self.home + at) % all.len()]);
+        let first = order.clone().find(|address| !self.avoided.contains_key(address));
+        // All of them: the one that failed first.
+        first.or_else(|| order.min_by_key(|address| self.avoided.get(address).copied())).expect("a server")
+    }
+}
