@@ -53,7 +53,12 @@ impl Kind for Ban {
         plan.scores.extend(packed.iter().map(|row| score_key(self.board.no, row.part, &self.player)));
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
         let replayed = state.replay(self.identity.as_ref())?.is_some();
         if !replayed {
             state.check_live(self.board.no)?;

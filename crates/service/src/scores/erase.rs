@@ -60,7 +60,12 @@ impl Kind for Erase {
         plan.profiles.push(self.player.clone());
     }
 
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], targets: &Targets) -> Result<Removed, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        _rows: &[RowTarget],
+        targets: &Targets,
+    ) -> Result<Removed, Rejection> {
         if state.replay(self.identity.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }

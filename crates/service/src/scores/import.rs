@@ -86,7 +86,12 @@ impl Kind for ImportChunk {
         plan.imports.push(self.key.clone());
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
         state.check_live(self.board.no)?;
         let mut progress = state.imports.get(&self.key).copied().unwrap_or_default();
         let ends = self.last && !progress.finished;

@@ -82,7 +82,12 @@ impl Kind for Redefine {
         plan.board_names.push(self.board.id.clone());
     }
 
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        _rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
         let no = self.board.no;
         if let Some((first, _)) = state.replay(self.identity.as_ref())? {
             return Ok(Decided { change: Change::None, replayed: Some(first) });

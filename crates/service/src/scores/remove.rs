@@ -43,7 +43,12 @@ impl Kind for Remove {
         self.identity.as_ref()
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Removed, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Removed, Rejection> {
         if state.replay(self.identity.as_ref())?.is_some() {
             return Ok(Removed { replayed: true });
         }

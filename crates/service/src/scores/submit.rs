@@ -125,7 +125,12 @@ impl Kind for Submit {
         self.identity.as_ref()
     }
 
-    fn decide(&self, state: &mut State, rows: &[RowTarget], _targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
         let identity = self.identity.as_ref();
         if let Some((Outcome::Submitted { record, previous, changed, .. }, at)) = state.replay(identity)? {
             return Ok(Decided { record, previous, changed, replayed: Some(at), records: Vec::new() });
@@ -288,7 +293,9 @@ pub fn checked(
     let subscore = match (definition.has_subscore(), subscore) {
         (true, Some(subscore)) => subscore,
         (false, None) => 0,
-        (true, None) => return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore")),
+        (true, None) => {
+            return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore"));
+        }
         (false, Some(_)) => {
             return Err(Rejection::InvalidSubscore("must be left out: this leaderboard has no subscore"));
         }

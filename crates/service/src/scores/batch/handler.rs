@@ -16,7 +16,7 @@ use crate::periods::stale::Stale;
 use crate::scores::shared::Shared;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, BarrierGuard, Resolution, Weight, BatchHandler};
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
 use tally_rules::Rejection;
 use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
 

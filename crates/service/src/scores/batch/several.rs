@@ -12,7 +12,7 @@ use super::targets::Targets;
 use super::transact::Transacted;
 use crate::clock::Judged;
 use crate::failure::Fault;
-use tally_lanes::{Failure, BarrierGuard, backoff};
+use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_store::{BoardNo, PartRow, ShardSet};
 
 /// Why the databases after one whose commit is in doubt do nothing.

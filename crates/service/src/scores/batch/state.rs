@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
-use tally_rules::idempotency::{IdempotencyKey, RequestKey, KeyCheck, Stored};
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::record::{self, Updated};
@@ -200,7 +200,10 @@ impl State {
     }
 
     /// The outcome of an earlier request with this identity, and when it was stored.
-    pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<(Outcome, Micros)>, Rejection> {
+    pub(crate) fn replay(
+        &self,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<Option<(Outcome, Micros)>, Rejection> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
             KeyCheck::Replay(outcome) => Ok(stored.map(|stored| (*outcome, stored.at))),
