@@ -57,8 +57,6 @@ pub use shard_set::{SHARDS_MAX, ShardSet};
 pub use slow::{SLOW, Slow, Stage};
 pub use throttled_log::ThrottledLog;
 
-use std::collections::HashSet;
-use std::time::Duration;
 pub use transactions::Transactions;
 
 /// A durable store: its transactions, its reads, what several servers share, and its maintenance.

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Fault};
 use crate::outcomes;
 use crate::periods::prizes;
 use crate::periods::purge::Purge;
-use crate::scores::command::{Done, Redefine, Request};
+use crate::scores::{Redefine, Redefined};
 use crate::servers;
 use crate::servers::in_doubt::{self, InDoubtCommits};
 use crate::tally::Tally;
@@ -96,11 +96,8 @@ fn put_once(
             None => HashSet::new(),
         };
         let (spec, identity) = (spec.clone(), identity.cloned());
-        let request = Request::Redefine(Redefine { board: Arc::clone(&board), spec, identity, written });
-        let Done::Redefined { created, replayed, owes } = tally.lane.ask_blocking(request, running.take())?
-        else {
-            unreachable!("a redefinition is answered as one")
-        };
+        let redefine = Redefine { board: Arc::clone(&board), spec, identity, written };
+        let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
             return Ok(Put { board, created, replayed });
         }

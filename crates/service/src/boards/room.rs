@@ -6,7 +6,7 @@ use super::Board;
 use super::put::set;
 use crate::damaged;
 use crate::failure::Failure;
-use crate::scores::command::{Done, Request};
+use crate::scores::Vanish;
 use crate::tally::Tally;
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
@@ -54,7 +54,7 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
         let gone = if board.is_shared() {
             vanish(tally, &board)?
         } else {
-            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
+            tally.lane.ask_blocking(Vanish(board), None)?
         };
         if gone {
             set(tally, &id, None);

@@ -4,7 +4,7 @@ use super::archive::StoredWindow;
 use super::{ALL_TIME_NAME, LiveWindow};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::scores::aim::WindowInMemory;
+use crate::scores::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{ArchivedRanking, MemoryRanking, Reads};

@@ -7,8 +7,8 @@ use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
 use crate::periods::scheduler;
 use crate::requests::Running;
-use crate::scores::command::{Ban, Done, Erase, Request};
-use crate::scores::remove::gone;
+use crate::scores::remove::{Removed, gone};
+use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
@@ -40,9 +40,9 @@ async fn ban_once(
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
     if board.periods().rules.is_empty() {
-        return done(tally.lane.ask(Request::Ban(ban), running).await?);
+        return Ok(tally.lane.ask(ban, running).await?.replayed);
     }
-    change_closed(tally, vec![board], Request::Ban(ban), running).await
+    change_closed(tally, vec![board], ban, running).await
 }
 
 /// Erases a player: profile, records and bans, and applications to contests that are open. Says whether it was a replay.
@@ -57,7 +57,7 @@ pub async fn erase(
     tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
-    let done = change_closed(tally, boards, Request::Erase(erase), running).await;
+    let done = change_closed(tally, boards, erase, running).await;
     if had_applied { done.map_err(Failure::after_a_window) } else { done }
 }
 
@@ -81,7 +81,7 @@ async fn take_back(
 async fn change_closed(
     tally: &Arc<Tally>,
     boards: Vec<Arc<Board>>,
-    request: Request,
+    request: impl Listed<Reply = Removed> + Send + 'static,
     running: Option<Running>,
 ) -> Result<bool, Failure> {
     let tally = Arc::clone(tally);
@@ -89,14 +89,7 @@ async fn change_closed(
         let ask = || tally.lane.ask_blocking(request, running);
         scheduler::with_closed(&tally, &boards, ask)
     };
-    done(blocking(change).await?)
-}
-
-fn done(done: Done) -> Result<bool, Failure> {
-    match done {
-        Done::Removed(removed) => Ok(removed.replayed),
-        _ => unreachable!("a removal is answered as a removal"),
-    }
+    Ok(blocking(change).await?.replayed)
 }
 
 #[cfg(test)]
@@ -153,7 +146,7 @@ mod tests {
         now.fetch_add(DAY, Ordering::SeqCst);
         scheduler::close_due(&tally).unwrap();
         let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
-        assert!(!done(runtime.block_on(tally.lane.ask(Request::Ban(ban), None)).unwrap()).unwrap());
+        assert!(!runtime.block_on(tally.lane.ask(ban, None)).unwrap().replayed);
         tally.drain();
         drop((tally, runtime));
         let tally = start(&path, &now);

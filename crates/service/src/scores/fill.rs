@@ -5,7 +5,7 @@
 //! chunk can be written while the next is made. Servers make their orders from the records when they start. Not here:
 //! boards with periods or of contests, and rows in any order ([`super::import`]).
 
-use super::plan::score_key;
+use super::batch::score_key;
 use super::submit::checked;
 use crate::failure::Failure;
 use std::collections::VecDeque;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use tally_rules::instant::Instants;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
+use tally_store::BoardRef;
 use tally_store::plan::ALL_TIME;
-use tally_store::servers::BoardRef;
 use tally_store::{BoardRow, ImportKey, ImportRow, Loaded, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
 /// Records of one step of the walk beside the rows.

@@ -4,7 +4,7 @@
 //! those through their lock would wait for ever. Reads of a transaction that changes nothing share their orders, so that no
 //! change comes between them, and need no lane. Not here: what is asked, and publishing.
 
-use super::aim::WindowInMemory;
+use super::batch::WindowInMemory;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::periods::LiveWindow;
@@ -29,7 +29,7 @@ struct SharedOrders<'a> {
     missed: Cell<bool>,
 }
 
-/// The windows in memory that the reads of a transaction ask.
+/// The parts in memory that the reads of a transaction ask.
 #[derive(Debug, Default)]
 pub struct Together(BTreeMap<(BoardNo, Window), WindowInMemory>);
 
@@ -42,7 +42,7 @@ impl Together {
         !board.order.waits()
     }
 
-    /// Adds a window of a board; whether asking it waits for nothing but its lock.
+    /// Adds a part of a board; whether asking it waits for nothing but its lock.
     pub fn add(&mut self, view: &View) -> bool {
         if let (Some(window), Some(found)) = (view.window(), view.in_memory()) {
             self.0.insert((view.board.no, window), found);
@@ -70,7 +70,7 @@ impl<'a> Orders<'a> {
         Self { held, shared: None }
     }
 
-    /// Asks one window of a board.
+    /// Asks one part of a board.
     pub fn read<T>(
         &self,
         view: &View,

@@ -11,7 +11,7 @@ use tally_rules::order_key::compare;
 use tally_rules::sorted_set::{Bound, places};
 use tally_rules::{Definition, PlayerId, Record};
 
-/// Players of one window, by place; scores ascend, places count from the lowest.
+/// Players of one part, by place; scores ascend, places count from the lowest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// So many with the lowest scores, lowest first.

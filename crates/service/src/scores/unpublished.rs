@@ -1,6 +1,6 @@
 //! Batches of this server that are committed and not published, because the ranking elsewhere cannot be written.
 //!
-//! Their outbox entries stay in the store, for another server to publish should this one die. So that they stay few however long that takes,
+//! Their marks stay in the store, for another server to publish should this one die. So that they stay few however long that takes,
 //! many of them are folded into one. Not here: publishing them.
 
 use crate::boards::Board;
@@ -12,7 +12,7 @@ use tally_store::{BatchId, Store};
 /// So many are folded.
 const FOLD_AT: usize = 256;
 
-/// Those whose outbox entries are in the store, by database.
+/// Those whose marks are in the store, by database.
 #[derive(Debug, Default)]
 pub(crate) struct Unpublished(Mutex<BTreeMap<u8, Vec<BatchId>>>);
 

@@ -2,7 +2,7 @@
 //!
 //! Every leaderboard in memory has a revision in the store, and so have the API keys. A background task reads the change feed
 //! ten times a second, and reads what has changed again. Three things do not wait for it. A batch whose transaction finds
-//! another revision than it was planned on is planned again. For a name that is not in memory the next look is made at once,
+//! another revision than it was planned on is planned again. (`scores/batch/guard`); a name that is not in memory the next look is made at once,
 //! one for all requests that wait. Answers are refused when the last look was a second ago, so that a revoked key ends
 //! everywhere (ten seconds where there are no keys). Where rankings are in memory one server writes, and none of this is there.
 //! Not here: what a server that has ended committed and did not publish ([`outbox`]).

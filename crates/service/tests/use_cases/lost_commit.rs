@@ -11,7 +11,7 @@ use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
-use tally_service::scores::command::Submitted;
+use tally_service::scores::submit::Submitted;
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};

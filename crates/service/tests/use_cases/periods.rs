@@ -13,8 +13,8 @@ use tally_service::Failure;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
-use tally_service::scores::command::Submitted;
 use tally_service::scores::import::{NewChunk, NewLine, import};
+use tally_service::scores::submit::Submitted;
 use tally_service::scores::submit::{NewScore, submit, submit_batch};
 use tally_store::Topic;
 

@@ -11,11 +11,11 @@ use tally_rules::score::Given;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
-use tally_service::scores::command::{ScoreWrite, Submit};
-use tally_service::scores::pipeline;
+
+use tally_service::scores::pipeline::{self, Pipeline};
 use tally_service::scores::remove::remove;
-use tally_service::scores::steps::{Commands, Step, StepReply};
-use tally_service::scores::submit::{submit, submit_batch};
+use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::submit::{ScoreWrite, Submit, submit, submit_batch};
 use tally_store::plan::ALL_TIME;
 use tally_testkit::rng::{self, Rng};
 
@@ -54,7 +54,7 @@ fn add_at_once(world: &World, names: &[String], heard: &Heard) {
     let write = |name: &String| ScoreWrite { player: player(name), score: 1, subscore: 0, at: None };
     let step = |name| Step::Submit(Submit { board: found.clone(), write: write(name), identity: None });
     let commands =
-        Commands { steps: names.iter().map(step).collect(), atomic: true, relaxed: false, alone: false };
+        Pipeline { steps: names.iter().map(step).collect(), atomic: true, relaxed: false, alone: false };
     let replies = world.wait(pipeline::run(&world.tally(), commands)).unwrap();
     for (name, reply) in names.iter().zip(replies) {
         let StepReply::Submitted(done) = reply else { panic!("{reply:?}") };

@@ -23,7 +23,7 @@ use tally_service::RankedEntry;
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
-use tally_service::scores::command::Submitted;
+use tally_service::scores::submit::Submitted;
 use tally_service::{Reads, Tally, damaged, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
@@ -104,10 +104,8 @@ fn write_submitted<'a>(
     row: bool,
 ) -> SubmitAnswer<'a> {
     let style = Style { definition: &board.definition, int64 };
-    let previous = |old: &scores::command::Previous| PreviousAnswer {
-        scores: style.scores(&old.record),
-        rank: old.rank,
-    };
+    let previous =
+        |old: &scores::submit::Previous| PreviousAnswer { scores: style.scores(&old.record), rank: old.rank };
     SubmitAnswer {
         board: board.id.as_str(),
         period: &done.period,

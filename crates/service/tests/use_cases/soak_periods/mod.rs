@@ -254,7 +254,7 @@ impl History {
         (score, subscore): (Given, Option<i64>),
         at: Option<Micros>,
         key: &str,
-    ) -> Result<tally_service::scores::command::Submitted, Failure> {
+    ) -> Result<tally_service::scores::submit::Submitted, Failure> {
         let identity = Some(identity(key));
         let new = NewScore { subscore, at, identity, ..self.world.score(name, score) };
         self.world.wait(submit(&self.world.tally(), new)).map(|(_, done)| done)

@@ -1,62 +1,58 @@
-//! A batch of players of several databases: a transaction on each, one after the other, and one publication.
+//! A batch of players of several shards: a transaction on each, one after the other, and one publication.
 //!
-//! It is aimed once, so its rows have their instants in order. Then each database does its slice. What one does not do is answered
-//! with its fault, and the others go on. A commit in doubt ends it: what was done waits, unseen, until that is known. The first
-//! database comes last, because the position of an import is its. Not here: one transaction (`work`), cutting (`slices`).
+//! It is targeted once, so its rows have their instants in order. Then each shard does its slice. A slice that fails replies with
+//! its fault, and the others go on. A commit in doubt ends the batch: what was done waits, unseen, until the commit is resolved.
+//! The first shard comes last, because it has the position of an import.
 
-use super::aim::Aims;
-use super::command::Request;
-use super::select::select;
-use super::slices::{Slice, Whole, cut};
-use super::standing::{OnDatabase, Standing, Stood, Unready};
-use super::steps::{Commands, Step};
+use super::guard::{Guard, OnShard, Planned, Replan, changes_boards};
+use super::handler::{CHANGED, Decided, ScoreWork, TRIES, Unresolved};
+use super::kind::Request;
+use super::slices::{Slice, Whole};
+use super::targets::Targets;
 use super::transact::Transacted;
-use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
 use crate::clock::Judged;
 use crate::failure::Fault;
 use tally_lanes::{BarrierGuard, Failure, backoff};
-use tally_ranking::RankingError;
-use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, ShardSet, WindowRow};
 
 /// Why the databases after one whose commit is in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";
 
-/// A batch as far as its databases have done it.
+/// A batch as far as its shards have done it.
 struct Progress {
     whole: Whole,
-    aims: Aims,
-    stood: Stood,
+    targets: Targets,
+    planned: Planned,
     pass: BarrierGuard,
     stale: Vec<(BoardNo, WindowRow)>,
-    done: Vec<OnDatabase>,
+    done: Vec<OnShard>,
 }
 
-/// A batch whose last transaction may have been committed.
-pub(super) struct Doubt {
+/// A batch whose last transaction is in doubt.
+pub(super) struct InDoubt {
     progress: Progress,
     slice: Slice,
     shard: usize,
 }
 
 impl ScoreWork {
-    /// Gives what its databases have decided, or why none of them has done anything.
+    /// Gives what the shards have decided, or why none of them has done anything.
     pub(super) fn commit_each(
         &mut self,
         batch: &[Request],
         shards: ShardSet,
     ) -> Result<Decided, Failure<Fault>> {
-        let standing = Standing::of(batch);
+        let guard = Guard::of(batch);
         let (mut there, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
-        let (mut aims, time, pass) = loop {
-            match self.aim(batch, there) {
-                Ok(aimed) => break aimed,
+        let (mut targets, time, pass) = loop {
+            match self.target(batch, there) {
+                Ok(targeted) => break targeted,
                 Err((away, fault)) if away.is_empty() => return Err(Failure::Away(fault)),
                 // What concerns the others goes on without them, once it stands for itself.
                 Err((_, fault)) if batch.len() > 1 => return Err(Failure::Row(fault)),
                 Err((away, fault)) => {
                     there = there.iter().filter(|shard| !away.has(*shard)).collect();
-                    if there.is_empty() || matches!(batch, [Request::Ban(_) | Request::Erase(_)]) {
+                    if there.is_empty() || changes_boards(batch) {
                         return Err(Failure::Piece(fault));
                     }
                     let known = stuck.map_or_else(ShardSet::default, |(known, _)| known);
@@ -64,22 +60,15 @@ impl ScoreWork {
                 }
             }
         };
-        self.judge(batch, &mut aims, time)?;
-        let taken = taken(batch, &aims).map_err(|error| Failure::Away(error.into()))?;
-        let Some(stood) = standing.plan(batch, &aims) else {
+        self.judge(batch, &mut targets, time)?;
+        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
+        let Some(planned) = guard.plan(batch, &targets) else {
             return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
         };
-        let mut progress = Progress {
-            whole: Whole::of(batch, taken),
-            aims,
-            stood,
-            pass,
-            stale: Vec::new(),
-            done: Vec::new(),
-        };
+        let mut progress = Progress { whole, targets, planned, pass, stale: Vec::new(), done: Vec::new() };
         let (mut last, mut lost) = (None, None);
         for shard in shards.iter().collect::<Vec<_>>().into_iter().rev() {
-            let slice = cut((batch, &progress.aims), &progress.whole, shard, &*self.shared.store);
+            let slice = progress.whole.cut((batch, &progress.targets), shard, &*self.shared.store);
             if slice.batch.is_empty() {
                 continue;
             }
@@ -88,26 +77,26 @@ impl ScoreWork {
             let done = match (earlier, &lost) {
                 (Some(fault), _) => Err(Failure::Piece(fault)),
                 (None, Some(_)) => Err(Failure::Piece(Fault::StoreAway(IN_DOUBT.into()))),
-                (None, None) => self.slice_done(&slice, (&standing, &progress.stood), time, shard),
+                (None, None) => self.slice_done(&slice, (&guard, &progress.planned), time, shard),
             };
             match done {
                 Ok(transacted) => progress.join(shard, &slice, transacted),
                 Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
-                // A guilty row is found by halving, as long as nothing is done.
+                // A poison request is found by bisection, as long as nothing is done.
                 Err(failure @ Failure::Row(_))
                     if progress.done.is_empty() && lost.is_none() && batch.len() > 1 =>
                 {
                     return Err(failure);
                 }
                 Err(failure) => {
-                    progress.whole.fail(&slice, fault_of(&failure));
+                    progress.whole.join(&slice, Err(fault_of(&failure)));
                     last = Some(failure);
                 }
             }
         }
         match (lost, last) {
             (Some((shard, slice, fault)), _) => {
-                self.open = Some(Open::Doubt(Box::new(Doubt { progress, slice, shard })));
+                self.open = Some(Unresolved::Slice(Box::new(InDoubt { progress, slice, shard })));
                 Err(Failure::Unknown(fault))
             }
             (None, Some(failure)) if progress.done.is_empty() => Err(failure),
@@ -115,21 +104,21 @@ impl ScoreWork {
         }
     }
 
-    /// One slice, as often as its boards are others than it was planned on, or other transactions are in its way.
+    /// One slice, tried again where other transactions are in its way.
     fn slice_done(
         &mut self,
         slice: &Slice,
-        standing: (&Standing, &Stood),
+        guard: (&Guard, &Planned),
         time: Judged,
         shard: usize,
     ) -> Result<Transacted, Failure<Fault>> {
         let (mut more, mut failed) = (Vec::new(), Fault::Contention(CHANGED.into()));
         for attempt in 1..=TRIES {
-            match self.transact((&slice.batch, &slice.aims), standing, (time, &more), shard) {
+            match self.transact((&slice.batch, &slice.targets), guard, (time, &more), shard) {
                 Ok(Ok(transacted)) => return Ok(transacted),
-                // The whole batch stands on its boards: they cannot be read again in between.
-                Ok(Err(Unready::Moved(_))) => break,
-                Ok(Err(unready)) => self.prepare(&slice.batch, unready, &mut more).map_err(Failure::Away)?,
+                // The whole batch was planned on its leaderboards: they cannot be read again in between.
+                Ok(Err(Replan::Moved(_))) => break,
+                Ok(Err(replan)) => self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Away)?,
                 Err(Failure::Retry(fault)) => {
                     failed = fault;
                     let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
@@ -142,15 +131,6 @@ impl ScoreWork {
     }
 }
 
-/// Players that the only command of a batch takes by rank.
-fn taken(batch: &[Request], aims: &Aims) -> Result<Vec<(PlayerId, Record)>, RankingError> {
-    let [Request::Commands(Commands { steps, .. })] = batch else { return Ok(Vec::new()) };
-    let [Step::Take { board, which, .. }] = &steps[..] else { return Ok(Vec::new()) };
-    let shown = aims.rows[0][0].windows.first().and_then(|window| aims.order_of(board, *window));
-    let Some(shown) = shown else { return Ok(Vec::new()) };
-    shown.order().read(|order| select(&board.definition, order, &[], which))
-}
-
 fn fault_of(failure: &Failure<Fault>) -> &Fault {
     match failure {
         Failure::Retry(fault)
@@ -161,18 +141,18 @@ fn fault_of(failure: &Failure<Fault>) -> &Fault {
     }
 }
 
-impl Doubt {
-    /// Nobody waits for it in vain.
+impl InDoubt {
+    /// Says that its end is not known, so that no batch waits for it in vain.
     pub(super) fn mark_stuck(&self) {
         self.progress.pass.mark_stuck();
     }
 
-    /// What the batch came to, now that this is known of its last transaction; nothing where no database has done anything.
+    /// The batch after its last transaction is resolved. None where no shard has done anything.
     pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<Decided> {
         let Self { mut progress, slice, shard } = self;
         match done {
             Ok(transacted) => progress.join(shard, &slice, transacted),
-            Err(fault) => progress.whole.fail(&slice, &fault),
+            Err(fault) => progress.whole.join(&slice, Err(&fault)),
         }
         (!progress.done.is_empty()).then(|| progress.end())
     }
@@ -181,14 +161,13 @@ impl Doubt {
 impl Progress {
     fn join(&mut self, shard: usize, slice: &Slice, transacted: Transacted) {
         let Transacted { decisions, stale, changed, committed } = transacted;
-        self.whole.join(slice, decisions);
+        self.whole.join(slice, Ok(decisions));
         self.stale.extend(stale);
-        self.done.push(OnDatabase { shard, committed, changed });
+        self.done.push(OnShard { shard, committed, changed });
     }
 
     fn end(self) -> Decided {
-        let Self { whole, aims, stood, pass, stale, done } = self;
-        let (decisions, failed) = whole.end();
-        Decided { decisions, failed, aims, stale, stood, done, pass }
+        let Self { whole, targets, planned, pass, stale, done } = self;
+        Decided { decisions: whole.0, targets, stale, planned, done, pass }
     }
 }

@@ -1,18 +1,15 @@
-//! The transaction of a batch on one database: what it reads, what is decided on that, and what it takes to plan it again.
-//!
-//! Not here: how often it is tried, and what is published (`work`, `several`).
+//! The transaction of a batch on one shard: what it reads, what is decided on that, and what it takes to plan it again.
 
-use super::aim::Aims;
-use super::command::Request;
-use super::decide::{self, Decision};
-use super::plan;
-use super::shared::Shared;
-use super::standing::{Standing, Stood, Unready};
-use super::work::ScoreWork;
+use super::guard::{Guard, Planned, Replan};
+use super::handler::ScoreWork;
+use super::kind::{Decision, Request, on_kind};
+use super::targets::Targets;
+use super::{read, state};
 use crate::boards::Board;
 use crate::clock::Judged;
 use crate::failure::{Fault, in_lane};
 use crate::periods::outdated::OutdatedArchives;
+use crate::scores::shared::Shared;
 use crate::servers::{self, outbox};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,39 +29,36 @@ pub(super) struct Transacted {
 }
 
 impl ScoreWork {
-    /// What the contests of its boards allow, and that no period is begun again whose rows wait to be purged.
+    /// Applies the rules of contests. A window whose rows wait to be purged does not begin again.
     pub(super) fn judge(
         &self,
         batch: &[Request],
-        aims: &mut Aims,
+        targets: &mut Targets,
         time: Judged,
     ) -> Result<(), Failure<Fault>> {
         let store = &*self.shared.store;
-        aims.judge(batch, store, time.now).map_err(in_lane)?;
-        let purging = aims.settle_purged(batch, store, time.now).map_err(in_lane)?;
+        targets.check_contests(batch, store, time.now).map_err(in_lane)?;
+        let purging = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if purging.is_empty() { Ok(()) } else { Err(Failure::Row(Fault::Purging(purging))) }
     }
 
-    /// The transaction of a batch on one database.
     pub(super) fn transact(
         &mut self,
-        (batch, aims): (&[Request], &Aims),
-        (standing, stood): (&Standing, &Stood),
+        (batch, targets): (&[Request], &Targets),
+        (guard, planned): (&Guard, &Planned),
         (time, more): (Judged, &[ScoreKey]),
         shard: usize,
-    ) -> Result<Result<Transacted, Unready>, Failure<Fault>> {
+    ) -> Result<Result<Transacted, Replan>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
         let (now, keep_micros) = (time.now, time.keep(*keep_micros));
-        let mut reading = plan::read(batch, aims, &**store);
-        reading.add(more);
+        let mut reading = read::read(batch, targets, &**store, more);
         reading.plan.shards = ShardSet::of(shard);
-        (reading.plan.outbox, reading.plan.exclusive) = (stood.outbox, stood.alone);
+        (reading.plan.outbox, reading.plan.exclusive) = (planned.marks, planned.is_exclusive);
         // One request that waits for its commit makes the whole batch durable.
-        let relaxed = |request: &Request| matches!(request, Request::Commands(commands) if commands.relaxed);
-        if batch.iter().all(relaxed) {
+        if batch.iter().all(|request| on_kind!(request, one => one.is_relaxed())) {
             reading.plan.durability = Durability::Relaxed;
         }
-        for (board, live) in aims.opened.values() {
+        for (board, live) in targets.opened.values() {
             servers::open_order(&**store, board, live.window, &live.order);
         }
         let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
@@ -73,15 +67,15 @@ impl ScoreWork {
             let has_read = Instant::now();
             times.read.record(has_read.duration_since(since));
             *read_at = Some(has_read);
-            let all = standing
-                .moved(&reading.plan, loaded, shard)
-                .and_then(|()| decide::decide(batch, aims, &reading, loaded, (now, keep_micros)));
+            let all = guard
+                .check(&reading.plan, loaded, shard)
+                .and_then(|()| state::decide(batch, targets, &reading, loaded, (now, keep_micros)));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {
-                    let (changed, stale) = (standing.changed(&changes), OutdatedArchives::of(&changes));
+                    let (changed, stale) = (guard.changed(&changes), OutdatedArchives::of(&changes));
                     (changes, Ok((decisions, changed, stale)))
                 }
-                Err(unready) => (WriteSet::default(), Err(unready)),
+                Err(replan) => (WriteSet::default(), Err(replan)),
             };
             decided = done;
             since = Instant::now();
@@ -90,16 +84,16 @@ impl ScoreWork {
         let done = store.run(&reading.plan, &mut run);
         times.commit.record(since.elapsed());
         let (decisions, changed, stale) = match decided {
-            Err(Unready::Ranking(error)) => return Err(Failure::Away(error.into())),
-            Err(unready) => return Ok(Err(unready)),
+            Err(Replan::Ranking(error)) => return Err(Failure::Away(error.into())),
+            Err(replan) => return Ok(Err(replan)),
             Ok(decided) => decided,
         };
-        let window = Transacted { decisions, stale, changed, committed: Committed::default() };
+        let transacted = Transacted { decisions, stale, changed, committed: Committed::default() };
         match done {
-            Ok(committed) => Ok(Ok(Transacted { committed, ..window })),
+            Ok(committed) => Ok(Ok(Transacted { committed, ..transacted })),
             Err(error) => {
                 if let StoreError::InDoubt { batch, .. } = &error {
-                    self.lost = Some((*batch, window));
+                    self.lost = Some((*batch, transacted));
                 }
                 Err(in_lane(error))
             }
@@ -110,7 +104,7 @@ impl ScoreWork {
     pub(super) fn prepare(
         &self,
         batch: &[Request],
-        why: Unready,
+        why: Replan,
         more: &mut Vec<ScoreKey>,
     ) -> Result<(), Fault> {
         let fault = |failure: crate::Failure| match failure {
@@ -118,22 +112,22 @@ impl ScoreWork {
             crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
         };
         match why {
-            Unready::Moved(boards) => {
+            Replan::Moved(boards) => {
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(fault)?;
                 }
                 // A batch of another lane may be about to change it here.
                 self.shared.background.wait(Duration::from_millis(1));
             }
-            Unready::Missing(keys) => more.extend(keys),
-            Unready::Behind(keys) => {
-                let standing = Standing::of(batch);
+            Replan::Missing(keys) => more.extend(keys),
+            Replan::Behind(keys) => {
+                let guard = Guard::of(batch);
                 for ScoreKey { board, window, player } in keys {
-                    let Some(board) = standing.board(board) else { continue };
+                    let Some(board) = guard.board(board) else { continue };
                     outbox::publish_one(&*self.shared.store, board, window, &player).map_err(fault)?;
                 }
             }
-            Unready::Ranking(error) => return Err(error.into()),
+            Replan::Ranking(error) => return Err(error.into()),
         }
         Ok(())
     }
