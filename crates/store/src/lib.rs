@@ -12,6 +12,9 @@ pub mod contests;
 pub(crate) mod damage;
 mod error;
 pub mod events;
+#[doc(hidden)]
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod hold;
 pub mod ledger;
 pub mod mysql;

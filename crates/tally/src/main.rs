@@ -20,6 +20,8 @@ mod demo;
 mod doctor;
 mod export;
 mod football;
+#[cfg(test)]
+mod fuzzing;
 mod import;
 mod import_file;
 mod import_members;
@@ -34,6 +36,7 @@ mod repair;
 mod seed;
 mod serve;
 mod settings;
+mod sources;
 mod store;
 mod target;
 mod trace_settings;

@@ -25,11 +25,13 @@ pub(super) fn read(
     statements: usize,
     keys: &[ImportKey],
 ) -> Result<Vec<Option<ImportRow>>, StoreError> {
-    found(answers, statements, "imports", keys, |row: &mut Fields<'_>| {
-        let key = ImportKey { board: BoardNo(row.small()?), digest: row.fixed()? };
-        let (lines, taken, refused) = (row.number()?, row.number()?, row.number()?);
-        Ok((key, ImportRow { lines, taken, refused, finished: row.truth()? }))
-    })
+    found(answers, statements, "imports", keys, decode)
+}
+
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ImportKey, ImportRow), StoreError> {
+    let key = ImportKey { board: BoardNo(row.small()?), digest: row.fixed()? };
+    let (lines, taken, refused) = (row.number()?, row.number()?, row.number()?);
+    Ok((key, ImportRow { lines, taken, refused, finished: row.truth()? }))
 }
 
 fn put_key(row: &mut Row<'_>, key: &ImportKey) {

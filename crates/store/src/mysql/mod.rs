@@ -25,6 +25,8 @@ mod connect;
 mod contests;
 mod events;
 mod fault;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod guess;
 mod holds;
 mod imports;

@@ -3,7 +3,7 @@
 use super::connect::Flavour;
 use super::player;
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
 use std::collections::BTreeMap;
@@ -28,13 +28,19 @@ pub(super) fn read(
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
     let mut found: BTreeMap<PlayerId, Result<Profile, StoreError>> = BTreeMap::new();
     answers.each(statements, "profiles", |row| {
-        let player = player(row)?;
-        let mut text = || row.maybe_text().map(|text| text.map(str::to_owned));
-        let mut profile = || Ok(Profile { name: text()?, avatar_url: text()?, metadata: text()? });
-        found.insert(player, profile());
+        let (player, profile) = decode(row)?;
+        found.insert(player, profile);
         Ok(())
     })?;
     Ok(players.iter().map(|player| found.get(player).cloned().transpose()).collect())
+}
+
+/// The player of a row, and its profile if that can be read.
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(PlayerId, Result<Profile, StoreError>), StoreError> {
+    let player = player(row)?;
+    let mut text = || row.maybe_text().map(|text| text.map(str::to_owned));
+    let mut profile = || Ok(Profile { name: text()?, avatar_url: text()?, metadata: text()? });
+    Ok((player, profile()))
 }
 
 fn put_key(row: &mut Row<'_>, player: &PlayerId) {

@@ -4,7 +4,7 @@ use super::connect::Flavour;
 use super::fault::damaged;
 use super::found;
 use super::pool::Pool;
-use super::row::Answers;
+use super::row::{Answers, Fields};
 use super::text::{Row, Script};
 use crate::StoreError;
 use tally_rules::Micros;
@@ -28,13 +28,15 @@ pub(super) fn read(
     statements: usize,
     keys: &[RequestKey],
 ) -> Result<Vec<Option<Stored>>, StoreError> {
-    found(answers, statements, "requests", keys, |row| {
-        let key = RequestKey { scope: row.text()?.into(), key: row.text()?.into() };
-        let (fingerprint, at) = (Fingerprint(row.fixed()?), Micros(row.signed()?));
-        let outcome = Outcome::decode(row.bytes()?)
-            .ok_or_else(|| damaged("requests", "an outcome that does not decode"))?;
-        Ok((key, Stored { fingerprint, at, outcome }))
-    })
+    found(answers, statements, "requests", keys, decode)
+}
+
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(RequestKey, Stored), StoreError> {
+    let key = RequestKey { scope: row.text()?.into(), key: row.text()?.into() };
+    let (fingerprint, at) = (Fingerprint(row.fixed()?), Micros(row.signed()?));
+    let outcome = Outcome::decode(row.bytes()?)
+        .ok_or_else(|| damaged("requests", "an outcome that does not decode"))?;
+    Ok((key, Stored { fingerprint, at, outcome }))
 }
 
 fn put_key(row: &mut Row<'_>, key: &RequestKey) {

@@ -28,7 +28,7 @@ fn part_key(row: &mut Fields<'_>) -> Result<PartKey, StoreError> {
     Ok(PartKey { board: BoardNo(row.small()?), part: Part(row.number()?) })
 }
 
-fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
+pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let PartKey { board, part } = part_key(row)?;
     let read = (ScoreKey { board, part, player: player(row)? }, scores::record(row)?);
     // Removed ones are not asked for.

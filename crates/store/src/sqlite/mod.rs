@@ -31,6 +31,8 @@ mod fault;
 mod files;
 mod fold;
 mod fold_worker;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod holds;
 mod identity;
 mod imports;
