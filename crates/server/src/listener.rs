@@ -35,8 +35,15 @@ pub struct UnixSocket {
 pub struct SocketFile {
     /// Its absolute path.
     pub path: PathBuf,
-    /// Device and number of the file.
-    id: (u64, u64),
+    id: FileId,
+}
+
+/// Device, number and time of a file: a number is given again after its file is gone.
+type FileId = (u64, u64, i64, i64);
+
+fn id(path: &Path) -> io::Result<FileId> {
+    let file = fs::symlink_metadata(path)?;
+    Ok((file.dev(), file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
 /// What listens.
@@ -107,8 +114,7 @@ impl UnixSocket {
         let path = std::path::absolute(&self.path)?;
         make_room(&path).await?;
         let listener = UnixListener::bind(&path)?;
-        let of_file = fs::symlink_metadata(&path)?;
-        let file = SocketFile { id: (of_file.dev(), of_file.ino()), path };
+        let file = SocketFile { id: id(&path)?, path };
         fs::set_permissions(&file.path, Permissions::from_mode(self.mode))?;
         Ok((listener, file))
     }
@@ -137,8 +143,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Another server may have made one of its own meanwhile.
-        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|file| (file.dev(), file.ino()) == self.id);
-        if is_ours {
+        if id(&self.path).is_ok_and(|id| id == self.id) {
             // What stays is replaced by the next start.
             let _ = fs::remove_file(&self.path);
         }
