@@ -2,7 +2,7 @@
 //!
 //! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
 
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::listener::PeerAddress;
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub(crate) enum Way {
 
 impl Way {
     /// The way of a connection from `peer`, where `address` is that of TCP.
-    pub(crate) fn of(gate: &Gate, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
+    pub(crate) fn of(gate: &Readiness, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
         // No other machine reaches a Unix socket. A listener for other machines is one that is used by others: also by
         // proxies on this machine.
         let (local, private) = match peer {

@@ -17,11 +17,11 @@ use progress::{announce_ready, show_progress};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Gate, HttpServer, Security};
-use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
+use tally_server::{HttpServer, Readiness, Security};
+use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
 use tokio::runtime::Runtime;
@@ -32,7 +32,7 @@ const TRACES_DRAIN_MIN: Duration = Duration::from_secs(1);
 
 /// A server that has begun to listen.
 pub(crate) struct Server {
-    gate: Arc<Gate>,
+    gate: Arc<Readiness>,
     /// Where commands of this machine are answered.
     found: String,
     http: Option<HttpServer>,
@@ -40,8 +40,8 @@ pub(crate) struct Server {
     local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Opened,
-    ranking: Ranking,
-    applications: Option<RedisDesks>,
+    ranking: RankingBackend,
+    applications: Option<RedisApplications>,
     data: DataDir,
     runtime: Runtime,
     signals: Option<(Signal, Signal)>,
@@ -132,7 +132,7 @@ impl Server {
         let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
         let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
         let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
-        let gate = Gate::new(progress, limits, traces, security, token.clone(), config.to_json());
+        let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
         // A store may have to be waited for, and health can be asked meanwhile.
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));

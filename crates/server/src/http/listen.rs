@@ -3,7 +3,7 @@
 use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept::{Accepted, Acceptor};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
 use crate::listener::{Listen, Listeners, SocketFile};
 use crate::progress::Linger;
@@ -34,7 +34,7 @@ pub struct HttpServer {
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Gate>, listen: &Listen, tls: Option<Tls>) -> std::io::Result<HttpServer> {
+pub async fn start(gate: Arc<Readiness>, listen: &Listen, tls: Option<Tls>) -> std::io::Result<HttpServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = oneshot::channel();
     let accepting = tokio::spawn(accept_all(gate, (listeners, address), tls, stopped));
@@ -54,7 +54,7 @@ impl HttpServer {
 }
 
 async fn accept_all(
-    gate: Arc<Gate>,
+    gate: Arc<Readiness>,
     (listeners, address): (Listeners, Option<SocketAddr>),
     tls: Option<Tls>,
     mut stopped: oneshot::Receiver<()>,
@@ -102,7 +102,7 @@ async fn accept_all(
 }
 
 fn serve(
-    gate: &Gate,
+    gate: &Readiness,
     dispatch: Arc<Dispatch>,
     stream: Stream,
     peer: Peer,

@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::session::{Client, Names, Session};
 use super::threads::Threads;
 use crate::accept::{Acceptor, ConnectionLimits};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::listener::{Listen, PeerAddress, SocketFile};
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
@@ -44,7 +44,7 @@ pub struct Settings {
 
 /// What all connections share.
 pub(super) struct Door {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<Readiness>,
     pub(super) settings: Settings,
     /// Where it listens for TCP.
     pub(super) address: Option<SocketAddr>,
@@ -69,7 +69,7 @@ pub struct RespServer {
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Gate>, listen: &Listen, settings: Settings) -> std::io::Result<RespServer> {
+pub async fn start(gate: Arc<Readiness>, listen: &Listen, settings: Settings) -> std::io::Result<RespServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = watch::channel(false);
     let buffers = Buffers::new(settings.buffer_bytes_max);

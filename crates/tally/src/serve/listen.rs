@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use tally_server::{Gate, HttpServer, SocketFile, Tls, UnixSocket, resp};
+use tally_server::{HttpServer, Readiness, SocketFile, Tls, UnixSocket, resp};
 
 /// What the place of a Unix socket begins with.
 pub(crate) const UNIX: &str = "unix:";
@@ -91,7 +91,7 @@ pub(super) fn place(address: Option<SocketAddr>, file: Option<&SocketFile>) -> O
 /// Where commands of this machine find the server, and the listener that they need if they can use no other: they know no
 /// certificate, and the token works on the loopback interface and over the socket only.
 pub(super) async fn for_commands(
-    gate: &Arc<Gate>,
+    gate: &Arc<Readiness>,
     http: &HttpServer,
     encrypted: bool,
 ) -> Result<(String, Option<HttpServer>)> {
