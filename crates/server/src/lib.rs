@@ -8,12 +8,12 @@
 
 mod accept;
 mod faults;
-pub mod gate;
 pub mod http;
 pub mod limits;
 mod listener;
 pub mod metrics;
 mod progress;
+pub mod readiness;
 pub mod resp;
 mod security;
 mod streams;
@@ -23,10 +23,10 @@ mod transport;
 mod way;
 
 pub use accept::ConnectionLimits;
-pub use gate::{Finding, Readiness};
 pub use http::listen::{HttpServer, start};
 pub use http::proxies::Network;
 pub use limits::Limits;
 pub use listener::{Listen, SocketFile, UnixSocket};
+pub use readiness::{Finding, Readiness};
 pub use security::Security;
 pub use tls::Tls;

@@ -4,9 +4,9 @@ use super::body::Unread;
 use super::guard::{self, Judged};
 use super::routes::Route;
 use super::{problem, proxies};
-use crate::gate::Readiness;
 use crate::listener::PeerAddress;
 use crate::progress::Linger;
+use crate::readiness::Readiness;
 use crate::way::Way;
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -239,7 +239,11 @@ impl Call {
     }
 
     /// The identity of this request: its key and what it asks for.
-    pub(super) fn identity(&self, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
+    pub(super) fn identity(
+        &self,
+        tally: &Tally,
+        body: Option<&Value>,
+    ) -> Result<Option<IdempotencyKey>, Problem> {
         let Some(key) = self.key()? else { return Ok(None) };
         Ok(Some(IdempotencyKey { key, fingerprint: self.fingerprint(tally, body)? }))
     }

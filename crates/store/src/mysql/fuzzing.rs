@@ -1,5 +1,7 @@
 //! Any values as rows of the tables; see `crate::fuzzing`.
 
+#![cfg(any(test, feature = "fuzzing"))]
+
 use super::row::{Answers, Fields};
 use super::{
     boards, contests, events, holds, imports, keys, members, parts, payments, prizes, profiles, requests,

@@ -25,7 +25,6 @@ mod connect;
 mod contests;
 mod events;
 mod fault;
-#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod guess;
 mod holds;
@@ -61,7 +60,6 @@ mod scores;
 mod series;
 mod stats;
 mod survey;
-#[cfg(test)]
 mod tests;
 mod text;
 mod transfers;
