@@ -12,6 +12,9 @@ mod coordination;
 pub(crate) mod damage;
 mod error;
 pub mod events;
+#[doc(hidden)]
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod ledger;
 mod maintenance;
 pub mod mysql;

@@ -46,7 +46,9 @@ settings! {
     "ranking.timeout" = "2s" "How long Redis may take to answer. After this time it counts as unavailable.";
     "applications.url" = "store" "Where contests without fee and prizes have their applications: `store`, `redis://host:port` or `redis-cluster://host:port,host:port` (with TLS `rediss://` or `rediss-cluster://`); in Redis they are fast, and gone if it loses its data.";
     "applications.timeout" = "2s" "How long that Redis may take to answer. After this time it counts as unavailable.";
-    "http.listen" = "127.0.0.1:8420" "Where HTTP listens.";
+    "http.listen" = "127.0.0.1:8420" "Where HTTP listens, or `off` if `http.socket` is enough.";
+    "http.socket" = "" "Path of a Unix socket on which HTTP is served, too, without TLS. Its clients count as this machine, with the address 127.0.0.1.";
+    "http.socket_mode" = "600" "Who may connect to it: `600` the account of the server, `660` the group of the file, too.";
     "http.hosts" = "" "Host names, comma-separated, under which callers without a key may ask, beside loopback and IP addresses.";
     "http.trusted_proxies" = "" "Proxies, comma-separated addresses or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` says the client's address; without them all clients behind a proxy count as one where wrong passwords are counted.";
     "http.cors_origins" = "" "Web origins, comma-separated, that may read with a browser.";
@@ -62,6 +64,8 @@ settings! {
     "events.member_streams_max" = "10" "The same of one member; above it, 429.";
     "keys.required" = "false" "Whether this machine needs a credential even before the first key is made; all others need one always.";
     "resp.listen" = "127.0.0.1:8421" "Where the Redis protocol listens, or `off`.";
+    "resp.socket" = "" "Path of a Unix socket on which the Redis protocol is served, too, also if `resp.listen` is `off`; see `http.socket`.";
+    "resp.socket_mode" = "600" "The same as `http.socket_mode`.";
     "resp.durability" = "commit" "When its writes are answered: `commit`, durable; `relaxed`, at once and durable within a second.";
     "resp.connections_max" = "10000" "Open connections of the Redis protocol; further ones wait. The last tenth, up to 16, is for clients of this machine.";
     "resp.buffer_bytes_max" = "536870912" "Bytes of unfinished commands, open transactions and unread replies of all connections; above it, the connection with most of them is closed.";

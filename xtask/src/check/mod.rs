@@ -10,6 +10,7 @@
 mod edge_rules;
 mod edges;
 mod exemptions;
+mod images;
 mod links;
 mod lints;
 mod map;
@@ -61,6 +62,7 @@ const RULES: &[(&str, Rule)] = &[
     (map::PATHS, map::paths),
     (unsafety::RULE, unsafety::check),
     (lints::RULE, lints::check),
+    (images::RULE, images::check),
     ("readme", readme_commands),
 ];
 

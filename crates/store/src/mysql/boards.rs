@@ -148,7 +148,7 @@ fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result
 }
 
 /// One row of the join: a board without its periods, and one of them with its place.
-fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
     let id = BoardId::new(row.text()?).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
     let definition = Definition {

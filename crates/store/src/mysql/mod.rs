@@ -25,6 +25,7 @@ mod contests;
 mod coordination;
 mod events;
 mod fault;
+pub(crate) mod fuzzing;
 mod holds;
 mod imports;
 mod keys;
@@ -63,7 +64,6 @@ pub(crate) mod snapshot;
 mod stats;
 mod table;
 mod tasks;
-#[cfg(test)]
 mod tests;
 mod text;
 mod transactions;

@@ -22,7 +22,7 @@ use tally_rules::{PlayerId, Record};
 
 const SCORES: &str =
     "SELECT board, part, player, score, subscore, `at`, gone FROM scores FORCE INDEX (PRIMARY)";
-fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
+pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let WindowKey { board, window } = windows::key(row)?;
     let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
     // Removed ones are not asked for.

@@ -1,5 +1,7 @@
 //! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
 
+#![cfg(test)]
+
 use super::text::Script;
 use super::*;
 use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Loaded, ReadSet, ScoreKey, Window, WriteSet};

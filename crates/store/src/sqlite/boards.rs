@@ -145,7 +145,7 @@ fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) 
     Ok(())
 }
 
-fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError> {
+pub(super) fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError> {
     let no = BoardNo(row.get(0)?);
     let id: String = row.get(1)?;
     let id = BoardId::new(&id).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;

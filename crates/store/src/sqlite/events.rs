@@ -40,7 +40,7 @@ fn last(connection: &Connection, topic: Topic) -> Result<Option<u64>, StoreError
     Ok(last.map(i64::cast_unsigned))
 }
 
-fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
     let (number, at) = (row.get::<_, i64>(0)?.cast_unsigned(), Micros(row.get(1)?));
     let what = events::decode(&row.get::<_, Vec<u8>>(2)?);
     Ok((number, Event { at, what: what.ok_or_else(|| damaged("events", "an event that cannot be"))? }))

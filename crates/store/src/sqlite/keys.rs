@@ -122,7 +122,7 @@ impl Table for Keys {
     }
 }
 
-fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
     let role: String = row.get(2)?;
     let key = KeyRow {
         id: row.get::<_, String>(0)?.into(),

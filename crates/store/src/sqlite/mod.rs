@@ -28,6 +28,8 @@ mod fault;
 mod files;
 mod flush;
 mod flush_worker;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod holds;
 mod identity;
 mod imports;

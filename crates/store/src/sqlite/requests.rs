@@ -133,7 +133,7 @@ impl Table for Requests {
     }
 }
 
-fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
     let ValueRef::Blob(outcome) = row.get_ref(2)? else {
         return Err(damaged("requests", "an outcome that is not bytes"));
     };

@@ -77,7 +77,7 @@ fn part_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, Sto
 }
 
 /// A row of [`SCORES`].
-fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
+pub(super) fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let WindowKey { board, window } = part_key(row, 4, 5)?;
     let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
     let read = scores::player(row).and_then(|player| Ok((player, scores::decode(row)?)));

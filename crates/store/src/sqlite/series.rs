@@ -30,7 +30,7 @@ fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
     ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| damaged("contest_series", bad.0))
 }
 
-fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
     let read = || {
         let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
         Ok((name(row)?, record.ok_or_else(|| damaged("contest_series", "a series that cannot be"))?))

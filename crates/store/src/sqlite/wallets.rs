@@ -100,7 +100,7 @@ pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>
     Ok(found)
 }
 
-fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
+pub(super) fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
     let number = |column: usize| -> Result<u128, StoreError> {
         let text: String = row.get(column)?;
         text.parse().map_err(|_| damaged("totals", "a total that is no number"))

@@ -10,6 +10,7 @@ mod show;
 
 use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
 use crate::config::Usage;
+use crate::serve::UNIX;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use books::Books;
@@ -164,6 +165,11 @@ fn journey(what: LoadWhat) -> Journey {
 
 /// The address behind `http://…`.
 fn address(base: &str) -> Result<SocketAddr> {
+    if base.starts_with(UNIX) {
+        bail!(Usage(format!(
+            "a load needs a TCP address (`http.listen`, --url http://…), and the server is at {base}"
+        )));
+    }
     let place = base.strip_prefix("http://").unwrap_or(base);
     let place = place.split('/').next().unwrap_or(place);
     let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
