@@ -23,14 +23,6 @@ use demo::Demo;
 const PRELUDE: &str =
     "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\nset -x\n";
 
-/// The release profile without what only makes the binary faster: nothing that the README shows depends on it, and it takes half of
-/// the time to build. Who measures builds by the profile as it is.
-const PROFILE: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
-];
-
 pub(crate) fn main() -> Result<()> {
     packages::ensure()?;
     let mut steps = Steps::default();
@@ -48,7 +40,7 @@ pub(crate) fn run(steps: &mut Steps) -> Result<()> {
     steps.step("readme: build", || {
         let mut command = process::cargo(&["build", "--release"])?;
         command.args(process::locked()).current_dir(&copy).env("CARGO_TARGET_DIR", &target);
-        process::run(command.envs(PROFILE))
+        process::run(&mut command)
     })?;
     let demo = steps.step("readme: serve", || Demo::start(&plan.serve, &copy, &target))?;
     steps.step("readme: demo", || script(&plan.demo, &copy))?;
