@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tally_index::{Builder, Entry, Order, Row, Score, Tie};
+use tally_index::{Builder, Entry, EntryRef, RankingIndex, Score, Tie};
 
-type Small<S> = Order<S, 20, 8>;
+type Small<S> = RankingIndex<S, 20, 8>;
 
 /// One step. Players and places are taken modulo what exists.
 #[derive(Clone, Debug)]
@@ -100,8 +100,8 @@ impl<S: Score> Model<S> {
         scores.len()
     }
 
-    fn row(&self, at: usize) -> Option<Row<'_, S>> {
-        self.rows.get(at).map(|(id, entry)| Row { id, score: entry.score, stamp: entry.stamp })
+    fn row(&self, at: usize) -> Option<EntryRef<'_, S>> {
+        self.rows.get(at).map(|(id, entry)| EntryRef { id, score: entry.score, stamp: entry.stamp })
     }
 }
 
@@ -183,10 +183,10 @@ impl<S: Make> Run<'_, S> {
         let Run { order, model, .. } = self;
         let from = from % (model.rows.len() + 2);
         assert_eq!(order.at(from as u64), model.row(from));
-        let there: Vec<_> = order.walk(from as u64).take(count).collect();
+        let there: Vec<_> = order.range(from as u64).take(count).collect();
         let expected: Vec<_> = (from..model.rows.len()).take(count).filter_map(|at| model.row(at)).collect();
         assert_eq!(there, expected);
-        let back: Vec<_> = order.walk_back(from as u64).take(count).collect();
+        let back: Vec<_> = order.range_back(from as u64).take(count).collect();
         let places = (0..=from).rev().filter(|_| from < model.rows.len()).take(count);
         let expected: Vec<_> = places.filter_map(|at| model.row(at)).collect();
         assert_eq!(back, expected);
@@ -236,7 +236,7 @@ impl<S: Make> Run<'_, S> {
 
 fn run<S: Make>(board: &Board) {
     let model = Model { tie: board.tie, rows: Vec::new() };
-    let mut run = Run::<S> { board, order: Order::new(board.tie, board.dense), model };
+    let mut run = Run::<S> { board, order: RankingIndex::new(board.tie, board.dense), model };
     for phase in [&board.grow, &board.churn, &board.shrink] {
         for (step, op) in phase.iter().enumerate() {
             run.step(op);

@@ -6,18 +6,18 @@
 //! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
 //! the macro below.
 
+use crate::archive::ArchiveBlock;
 use crate::blocks::BLOCK_ENTRIES;
-use crate::closed::StoredBlock;
 use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_index::{Builder, Duplicate, GROUP, Order};
+use tally_index::{Builder, Duplicate, GROUP, RankingIndex};
 use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
 
 /// The order of one part.
-pub struct PartOrder {
+pub struct MemoryRanking {
     rules: Rules,
     tree: RwLock<Tree>,
     changes: AtomicU64,
@@ -47,21 +47,21 @@ pub struct Published {
 const HOLD_MAX: usize = 64;
 
 /// A part that one writer has for itself.
-pub struct Held<'a> {
+pub struct WriteGuard<'a> {
     rules: &'a Rules,
     tree: RwLockWriteGuard<'a, Tree>,
 }
 
 /// A part that changes for nobody as long as this is there.
-pub struct Shared<'a> {
+pub struct ReadGuard<'a> {
     rules: &'a Rules,
     tree: RwLockReadGuard<'a, Tree>,
 }
 
 /// The tree of a part, by the width of its scores.
 enum Tree {
-    Plain(Order<i64>),
-    Wide(Order<[i64; 2]>),
+    Plain(RankingIndex<i64>),
+    Wide(RankingIndex<[i64; 2]>),
 }
 
 macro_rules! on_tree {
@@ -73,15 +73,15 @@ macro_rules! on_tree {
     };
 }
 
-impl PartOrder {
+impl MemoryRanking {
     /// An empty order for boards of this definition.
     pub fn new(definition: &Definition) -> Self {
         let rules = Rules::new(definition);
         let (tie, dense) = (rules.tie(), rules.dense());
         let tree = if definition.has_subscore() {
-            Tree::Wide(Order::new(tie, dense))
+            Tree::Wide(RankingIndex::new(tie, dense))
         } else {
-            Tree::Plain(Order::new(tie, dense))
+            Tree::Plain(RankingIndex::new(tie, dense))
         };
         Self { rules, tree: RwLock::new(tree), changes: AtomicU64::new(0) }
     }
@@ -152,21 +152,21 @@ impl PartOrder {
     }
 
     /// Keeps everybody else out until it is dropped.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> WriteGuard<'_> {
         let tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);
-        Held { rules: &self.rules, tree }
+        WriteGuard { rules: &self.rules, tree }
     }
 
     /// Keeps changes out until it is dropped. Take several in the order in which writers hold them, and ask none of them
-    /// through its [`PartOrder`] meanwhile: a writer that waits keeps new readers out.
-    pub fn share(&self) -> Shared<'_> {
-        Shared { rules: &self.rules, tree: self.shared() }
+    /// through its [`MemoryRanking`] meanwhile: a writer that waits keeps new readers out.
+    pub fn share(&self) -> ReadGuard<'_> {
+        ReadGuard { rules: &self.rules, tree: self.shared() }
     }
 
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
     /// where [`changes`](Self::changes) tells of any meanwhile, the blocks do not fit together.
-    pub fn blocks<E>(&self, mut each: impl FnMut(u64, StoredBlock) -> Result<(), E>) -> Result<u64, E> {
+    pub fn blocks<E>(&self, mut each: impl FnMut(u64, ArchiveBlock) -> Result<(), E>) -> Result<u64, E> {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
             let offset = block * BLOCK_ENTRIES as u64;
@@ -181,7 +181,7 @@ impl PartOrder {
     }
 }
 
-impl Held<'_> {
+impl WriteGuard<'_> {
     /// Asks memory for what publishing these will read.
     fn warm(&self, movements: &[Movement]) {
         on_tree!(&*self.tree, order => self.rules.warm(order, movements));
@@ -203,16 +203,16 @@ impl Held<'_> {
     }
 }
 
-impl Shared<'_> {
+impl ReadGuard<'_> {
     /// Asks it.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
     }
 }
 
-impl std::fmt::Debug for PartOrder {
+impl std::fmt::Debug for MemoryRanking {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PartOrder").field("total", &self.total()).finish_non_exhaustive()
+        f.debug_struct("MemoryRanking").field("total", &self.total()).finish_non_exhaustive()
     }
 }
 
@@ -259,8 +259,8 @@ impl Loading {
 
     fn finish(self, told: impl FnMut(u64)) -> Result<Tree, Duplicate> {
         Ok(match self.tree {
-            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_telling(told)?),
-            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_telling(told)?),
+            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_with_progress(told)?),
+            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_with_progress(told)?),
         })
     }
 }
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn records_of_many_are_those_of_each() {
-        let order = PartOrder::new(&Definition::default());
+        let order = MemoryRanking::new(&Definition::default());
         // More than are read or published at a time, and half of those who are asked for.
         let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
         let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };

@@ -5,7 +5,7 @@
 
 mod scrape;
 
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::resp::counts::AllCounts;
 use crate::security;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -143,7 +143,7 @@ impl Metrics {
     }
 
     /// The text that Prometheus reads.
-    pub fn render(&self, gate: &Gate) -> String {
+    pub fn render(&self, gate: &Readiness) -> String {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry).expect("a string takes everything");
         encode_registry(&mut text, &scrape::registry(gate)).expect("a string takes everything");

@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// A refusal by status and code.
+/// A rejection by status and code.
 fn problem(status: u16, body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     match problem["code"].as_str() {

@@ -9,10 +9,10 @@ use super::RankingError;
 use super::asks::{Ask, Between, Mode, Stretch, Want};
 use super::looks::Count;
 use super::member_codec::behind;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use super::select::select;
-use crate::page::{Edge, Page, PageQuery, Place, Start};
+use crate::page::{Edge, Page, PageQuery, RankedEntry, Start};
 use tally_rules::definition::{Order, Ranking};
 use tally_rules::{PlayerId, Record};
 
@@ -47,7 +47,7 @@ struct Cut {
     members: Vec<Vec<u8>>,
 }
 
-impl RedisPart {
+impl RedisWindow {
     pub(super) fn page(&self, query: &PageQuery) -> Result<Page, RankingError> {
         let mut between = self.between(query.min, query.max);
         let skip = match &query.start {
@@ -287,7 +287,7 @@ impl RedisPart {
     }
 
     /// Gives ranks to a stretch.
-    fn places(&self, cut: &Cut) -> Result<Vec<Place>, RankingError> {
+    fn places(&self, cut: &Cut) -> Result<Vec<RankedEntry>, RankingError> {
         let (mut place, mut shared) = (cut.start, cut.shared);
         let mut last: Option<&[u8]> = None;
         let mut places = Vec::with_capacity(cut.members.len());
@@ -299,7 +299,7 @@ impl RedisPart {
             last = Some(score);
             let ahead = if self.ranking() == Ranking::Ordinal { place } else { shared };
             let (player, record) = self.decoded(member)?;
-            places.push(Place { rank: ahead + 1, player, record });
+            places.push(RankedEntry { rank: ahead + 1, player, record });
             place += 1;
         }
         Ok(places)

@@ -2,12 +2,12 @@
 //!
 //! A desk is a contest's counters; each method is one change of one application and says what it is afterwards, and whether
 //! what was held for it is to be released. One that is taken back is no application any more, so the player may apply again;
-//! one that was rejected stays, so it may not. Nothing is changed by a refusal. Not here: money, and the contest's state.
+//! one that was rejected stays, so it may not. Nothing is changed by a rejection. Not here: money, and the contest's state.
 
 use crate::instant::Micros;
 use crate::ledger::{HoldId, MemberId};
 use crate::named;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 named! {
     /// What became of an application.
@@ -34,7 +34,7 @@ pub struct Application {
 
 /// A contest's counters of applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Desk {
+pub struct ApplicationCounts {
     /// Nobody has decided on these.
     pub pending: u32,
     /// They will be members.
@@ -47,7 +47,7 @@ pub struct Desk {
 
 /// How many may be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// By the contest.
     pub capacity: u32,
     /// By the leaderboards that may still be made.
@@ -56,14 +56,14 @@ pub struct Room {
 
 /// What an application is afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ApplicationChange {
     /// The application; `None` where it was taken back.
     pub now: Option<Application>,
     /// What was held for it, and is to be free again.
     pub release: Option<HoldId>,
 }
 
-impl Desk {
+impl ApplicationCounts {
     /// Every application there is.
     pub fn all(&self) -> u32 {
         self.pending + self.accepted + self.rejected
@@ -89,12 +89,17 @@ impl Desk {
     }
 
     /// Whether a player may apply; `most` is how many applications there may be.
-    pub fn may_apply(&self, present: Option<&Application>, is_staff: bool, most: u32) -> Result<(), Refusal> {
+    pub fn may_apply(
+        &self,
+        present: Option<&Application>,
+        is_staff: bool,
+        most: u32,
+    ) -> Result<(), Rejection> {
         match present.map(|present| present.status) {
-            Some(Status::Rejected) => Err(Refusal::AlreadyRejected),
-            Some(Status::Pending | Status::Accepted) => Err(Refusal::AlreadyApplied),
-            None if is_staff => Err(Refusal::StaffCannotApply),
-            None if self.all() >= most => Err(Refusal::ContestTooLarge(most)),
+            Some(Status::Rejected) => Err(Rejection::AlreadyRejected),
+            Some(Status::Pending | Status::Accepted) => Err(Rejection::AlreadyApplied),
+            None if is_staff => Err(Rejection::StaffCannotApply),
+            None if self.all() >= most => Err(Rejection::ContestTooLarge(most)),
             None => Ok(()),
         }
     }
@@ -110,38 +115,40 @@ impl Desk {
         &mut self,
         present: Option<&Application>,
         is_staff: bool,
-        room: Room,
-    ) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+        room: Capacity,
+    ) -> Result<ApplicationChange, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         match old.status {
-            Status::Accepted => Ok(Changed { now: Some(old), release: None }),
+            Status::Accepted => Ok(ApplicationChange { now: Some(old), release: None }),
             // What was held for it is free again, so there is nothing to accept.
-            Status::Rejected => Err(Refusal::NotApplied),
-            Status::Pending if is_staff => Err(Refusal::StaffCannotApply),
-            Status::Pending if self.accepted >= room.capacity => Err(Refusal::ContestFull),
-            Status::Pending if self.accepted >= room.boards => Err(Refusal::TooManyBoards),
-            Status::Pending => Ok(Changed { now: Some(self.moved(old, Status::Accepted)), release: None }),
+            Status::Rejected => Err(Rejection::NotApplied),
+            Status::Pending if is_staff => Err(Rejection::StaffCannotApply),
+            Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull),
+            Status::Pending if self.accepted >= room.boards => Err(Rejection::TooManyBoards),
+            Status::Pending => {
+                Ok(ApplicationChange { now: Some(self.moved(old, Status::Accepted)), release: None })
+            }
         }
     }
 
     /// Somebody is rejected, also when accepted before. Doing it again changes nothing.
-    pub fn reject(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+    pub fn reject(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
-            return Ok(Changed { now: Some(old), release: None });
+            return Ok(ApplicationChange { now: Some(old), release: None });
         }
         let now = Application { hold: None, ..self.moved(old, Status::Rejected) };
-        Ok(Changed { now: Some(now), release: old.hold })
+        Ok(ApplicationChange { now: Some(now), release: old.hold })
     }
 
     /// An application is taken back.
-    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
-            return Err(Refusal::AlreadyRejected);
+            return Err(Rejection::AlreadyRejected);
         }
         *self.count(old.status) -= 1;
-        Ok(Changed { now: None, release: old.hold })
+        Ok(ApplicationChange { now: None, release: old.hold })
     }
 
     /// All applications are cleared.
@@ -195,7 +202,7 @@ mod tests {
         }
 
         /// What the contract says comes of it; player 0 is of the staff.
-        fn act(&mut self, op: Op, Room { capacity, boards }: Room) -> Result<(), &'static str> {
+        fn act(&mut self, op: Op, Capacity { capacity, boards }: Capacity) -> Result<(), &'static str> {
             match op {
                 Op::Apply(player) => {
                     if self.rejected.contains(&player) {
@@ -248,7 +255,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4, boards in 0_u32..6) {
-            let (mut desk, mut rows, mut paper) = (Desk::default(), BTreeMap::<u8, Application>::new(), Paper::default());
+            let (mut desk, mut rows, mut paper) = (ApplicationCounts::default(), BTreeMap::<u8, Application>::new(), Paper::default());
             let mut released = Vec::new();
             for (at, op) in (1_i64..).zip(ops) {
                 let before = desk;
@@ -257,13 +264,13 @@ mod tests {
                         let may = desk.may_apply(rows.get(&player), player == 0, MOST);
                         let hold = HoldId(Uuid([player; 16]));
                         let now = may.map(|()| desk.apply(Micros(at), None, Some(hold)));
-                        (player, now.map(|now| Changed { now: Some(now), release: None }))
+                        (player, now.map(|now| ApplicationChange { now: Some(now), release: None }))
                     }
-                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Room { capacity, boards })),
+                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Capacity { capacity, boards })),
                     Op::Reject(player) => (player, desk.reject(rows.get(&player))),
                     Op::Withdraw(player) => (player, desk.withdraw(rows.get(&player))),
                 };
-                let wanted = paper.act(op, Room { capacity, boards });
+                let wanted = paper.act(op, Capacity { capacity, boards });
                 match done {
                     Ok(changed) => {
                         prop_assert_eq!(wanted, Ok(()), "{:?}", op);
@@ -273,8 +280,8 @@ mod tests {
                             None => drop(rows.remove(&player)),
                         }
                     }
-                    Err(refusal) => {
-                        prop_assert_eq!(wanted, Err(refusal.code()), "{:?}", op);
+                    Err(rejection) => {
+                        prop_assert_eq!(wanted, Err(rejection.code()), "{:?}", op);
                         prop_assert_eq!(desk, before);
                     }
                 }

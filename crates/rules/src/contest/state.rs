@@ -6,7 +6,7 @@
 //! [`due`]: super::due
 
 use crate::named;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 named! {
     /// Where a contest stands.
@@ -35,7 +35,7 @@ named! {
 }
 named! {
     /// Who wants it.
-    pub enum By { /// A key that may do everything.
+    pub enum ActorKind { /// A key that may do everything.
         Admin = "admin", /// A key of a game server that names nobody.
         Server = "server", /// Somebody of its staff, or a server's key that names one.
         Staff = "staff", /// A player, for itself.
@@ -54,31 +54,38 @@ named! {
 
 /// One row: in `from`, each of `by` may do `event`, and then the contest is in `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Transition {
     /// Where the contest stands.
     pub from: State,
     /// What is wanted.
     pub event: Event,
     /// By any of these.
-    pub by: &'static [By],
+    pub by: &'static [ActorKind],
     /// Where it stands then.
     pub to: State,
     /// What happens besides.
     pub effects: &'static [Effect],
 }
 
-const KEYS: &[By] = &[By::Admin, By::Server];
-const STAFF: &[By] = &[By::Admin, By::Staff];
-const STAFF_OR_CLOCK: &[By] = &[By::Admin, By::Staff, By::Clock];
-const APPLICANTS: &[By] = &[By::Admin, By::Server, By::Player];
-const APPLICANTS_OR_STAFF: &[By] = &[By::Admin, By::Server, By::Staff, By::Player];
+const KEYS: &[ActorKind] = &[ActorKind::Admin, ActorKind::Server];
+const STAFF: &[ActorKind] = &[ActorKind::Admin, ActorKind::Staff];
+const STAFF_OR_CLOCK: &[ActorKind] = &[ActorKind::Admin, ActorKind::Staff, ActorKind::Clock];
+const APPLICANTS: &[ActorKind] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Player];
+const APPLICANTS_OR_STAFF: &[ActorKind] =
+    &[ActorKind::Admin, ActorKind::Server, ActorKind::Staff, ActorKind::Player];
 
-const fn row(from: State, event: Event, by: &'static [By], to: State, effects: &'static [Effect]) -> Row {
-    Row { from, event, by, to, effects }
+const fn row(
+    from: State,
+    event: Event,
+    by: &'static [ActorKind],
+    to: State,
+    effects: &'static [Effect],
+) -> Transition {
+    Transition { from, event, by, to, effects }
 }
 
 /// The machine. What has no row is refused.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[Transition] = &[
     row(State::Draft, Event::Patch, KEYS, State::Draft, &[]),
     row(State::Draft, Event::Open, STAFF_OR_CLOCK, State::Open, &[]),
     row(State::Draft, Event::Cancel, STAFF, State::Cancelled, &[]),
@@ -101,12 +108,12 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// The row of that, or why there is none.
-pub fn judge(state: State, event: Event, by: By) -> Result<&'static Row, Refusal> {
+pub fn judge(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
-        return Err(Refusal::Forbidden);
+        return Err(Rejection::Forbidden);
     }
-    of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Refusal::ContestState(state))
+    of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Rejection::ContestState(state))
 }
 
 /// The table as it is in the documentation.
@@ -114,8 +121,8 @@ pub fn markdown() -> String {
     fn names<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> String {
         all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
     }
-    let line = |row: &Row| {
-        let (by, effects) = (names(row.by, By::as_str), names(row.effects, Effect::as_str));
+    let line = |row: &Transition| {
+        let (by, effects) = (names(row.by, ActorKind::as_str), names(row.effects, Effect::as_str));
         format!("| `{}` | {} | {by} | `{}` | {effects} |\n", row.from, row.event, row.to)
     };
     let head = "| in | may be done | by | then it is | and |\n|---|---|---|---|---|\n";
@@ -129,7 +136,7 @@ mod tests {
     #[test]
     fn a_row_is_there_once_and_names_nobody_twice() {
         for (at, row) in TABLE.iter().enumerate() {
-            let like = |other: &&Row| (other.from, other.event) == (row.from, row.event);
+            let like = |other: &&Transition| (other.from, other.event) == (row.from, row.event);
             assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
             assert!(row.by.is_sorted_by(|a, b| a < b), "{row:?}");
         }
@@ -154,10 +161,10 @@ mod tests {
         assert_eq!(rows.len(), Event::ALL.len());
         for (event, states) in rows {
             for state in State::ALL {
-                let done = judge(*state, *event, By::Admin);
+                let done = judge(*state, *event, ActorKind::Admin);
                 match states.contains(state) {
                     true => assert_eq!(done.map(|row| row.from), Ok(*state), "{event} in {state}"),
-                    false => assert_eq!(done, Err(Refusal::ContestState(*state)), "{event} in {state}"),
+                    false => assert_eq!(done, Err(Rejection::ContestState(*state)), "{event} in {state}"),
                 }
             }
         }
@@ -167,21 +174,21 @@ mod tests {
     fn who_may_not_learns_nothing_of_the_state() {
         for state in State::ALL {
             for (event, by) in [
-                (Event::Start, By::Player),
-                (Event::Start, By::Server),
-                (Event::Settle, By::Player),
-                (Event::Decide, By::Server),
-                (Event::Patch, By::Staff),
-                (Event::Score, By::Player),
-                (Event::Cancel, By::Clock),
-                (Event::Apply, By::Staff),
+                (Event::Start, ActorKind::Player),
+                (Event::Start, ActorKind::Server),
+                (Event::Settle, ActorKind::Player),
+                (Event::Decide, ActorKind::Server),
+                (Event::Patch, ActorKind::Staff),
+                (Event::Score, ActorKind::Player),
+                (Event::Cancel, ActorKind::Clock),
+                (Event::Apply, ActorKind::Staff),
             ] {
-                assert_eq!(judge(*state, event, by), Err(Refusal::Forbidden), "{event} by {by} in {state}");
+                assert_eq!(judge(*state, event, by), Err(Rejection::Forbidden), "{event} by {by} in {state}");
             }
         }
         assert_eq!(
-            judge(State::Settled, Event::Settle, By::Clock),
-            Err(Refusal::ContestState(State::Settled))
+            judge(State::Settled, Event::Settle, ActorKind::Clock),
+            Err(Rejection::ContestState(State::Settled))
         );
     }
 

@@ -3,7 +3,7 @@
 //! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text.
 //! Not here: what is counted as it happens.
 
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
@@ -89,7 +89,7 @@ fn labels<const N: usize>(labels: [(&'static str, &dyn fmt::Display); N]) -> Lab
 }
 
 /// Everything that is asked for at a scrape; until the server has loaded, what is known without it.
-pub(super) fn registry(gate: &Gate) -> Registry {
+pub(super) fn registry(gate: &Readiness) -> Registry {
     let mut scrape = Scrape(Registry::with_prefix("tally"));
     listeners(&mut scrape, gate);
     start(&mut scrape, gate);
@@ -104,7 +104,7 @@ pub(super) fn registry(gate: &Gate) -> Registry {
     scrape.0
 }
 
-fn listeners(scrape: &mut Scrape, gate: &Gate) {
+fn listeners(scrape: &mut Scrape, gate: &Readiness) {
     let off = Spans::default();
     let spans = gate.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
     let spans = spans.map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
@@ -123,7 +123,7 @@ fn listeners(scrape: &mut Scrape, gate: &Gate) {
     scrape.histograms("resp_seconds", help, [(Vec::new(), counts.seconds())]);
 }
 
-fn start(scrape: &mut Scrape, gate: &Gate) {
+fn start(scrape: &mut Scrape, gate: &Readiness) {
     scrape.gauge("ready", "1 while ranks are exact", u64::from(gate.ready().is_ok()));
     let progress = gate.progress.snapshot();
     scrape.gauge("loading_rows_done", "Rows loaded in the present phase", progress.done);

@@ -19,10 +19,10 @@ pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, part_number};
-use tally_rules::refusal::WrongField;
+use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow};
@@ -40,7 +40,7 @@ pub struct LivePart {
     /// From when to when.
     pub span: Span,
     /// Its order.
-    pub order: Standings,
+    pub order: WindowRanking,
 }
 
 /// One rule with its periods.
@@ -199,7 +199,7 @@ impl Periods {
         &mut self,
         rows: &[PartRow],
         known: impl Fn(Part) -> Option<Arc<LivePart>>,
-        order: impl Fn(&PartRow) -> Standings,
+        order: impl Fn(&PartRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };

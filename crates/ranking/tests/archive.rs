@@ -2,19 +2,21 @@
 
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;
-use tally_ranking::{Closed, Edge, Movement, PageQuery, PartOrder, Source, Start, StoredBlock};
+use tally_ranking::{
+    ArchiveBlock, ArchiveSource, ArchivedRanking, Edge, MemoryRanking, Movement, PageQuery, Start,
+};
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties};
 use tally_rules::{Micros, PlayerId, Record};
 
 #[derive(Default)]
 struct Stored {
-    blocks: Vec<StoredBlock>,
+    blocks: Vec<ArchiveBlock>,
     records: HashMap<PlayerId, Record>,
 }
 
-impl Source for Stored {
+impl ArchiveSource for Stored {
     type Error = String;
-    fn block(&self, block: u64) -> Result<StoredBlock, String> {
+    fn block(&self, block: u64) -> Result<ArchiveBlock, String> {
         self.blocks.get(usize::try_from(block).unwrap()).cloned().ok_or_else(|| format!("no block {block}"))
     }
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, String> {
@@ -30,8 +32,8 @@ fn player(number: u64) -> PlayerId {
 }
 
 /// Few scores and few instants, so that ties cross the ends of blocks.
-fn build(definition: &Definition, players: u64) -> (PartOrder, Stored) {
-    let order = PartOrder::new(definition);
+fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
+    let order = MemoryRanking::new(definition);
     let mut stored = Stored::default();
     let mut moves = Vec::new();
     for number in 0..players {
@@ -74,7 +76,7 @@ fn every_question_has_the_answer_of_the_order() {
     let players = 2 * BLOCK_ENTRIES as u64 + 77;
     for definition in definitions() {
         let (order, stored) = build(&definition, players);
-        let closed = Closed::new(&definition, players, &stored);
+        let closed = ArchivedRanking::new(&definition, players, &stored);
         for edge in [Edge::Best, Edge::Worst] {
             for (offset, min, max) in [
                 (0, None, None),
@@ -116,8 +118,8 @@ fn every_question_has_the_answer_of_the_order() {
 
 /// What rank a record would have that the player does not hold now: better, equal, worse, first and last in time.
 fn check_ranks_of_records(
-    closed: &Closed<'_, Stored>,
-    order: &PartOrder,
+    closed: &ArchivedRanking<'_, Stored>,
+    order: &MemoryRanking,
     player: &PlayerId,
     definition: &Definition,
 ) {
@@ -142,7 +144,7 @@ fn check_ranks_of_records(
 fn an_empty_period_answers_too() {
     let definition = Definition::default();
     let (order, stored) = build(&definition, 0);
-    let closed = Closed::new(&definition, 0, &stored);
+    let closed = ArchivedRanking::new(&definition, 0, &stored);
     assert_eq!(
         closed.read(|it| it.page(&PageQuery { limit: 5, ..PageQuery::default() })).unwrap(),
         order.read(|it| it.page(&PageQuery::default()))
@@ -160,7 +162,7 @@ fn a_hidden_player_has_a_record_and_no_place() {
     let (_, mut stored) = build(&definition, 700);
     let hidden = PlayerId::new("hidden").unwrap();
     stored.records.insert(hidden.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
-    let closed = Closed::new(&definition, 700, &stored);
+    let closed = ArchivedRanking::new(&definition, 700, &stored);
     assert_eq!(closed.read(|it| it.ranked(&hidden)).unwrap(), None);
     assert_eq!(closed.read(|it| it.around(&hidden, 1, 1)).unwrap(), None);
     let best = Record { score: i64::MAX, subscore: 0, at: Micros(0) };
@@ -172,14 +174,14 @@ fn a_damaged_block_ends_the_question_with_its_error() {
     let definition = Definition::default();
     let (_, mut stored) = build(&definition, 700);
     stored.blocks[1].entries.truncate(10);
-    let closed = Closed::new(&definition, 700, &stored);
+    let closed = ArchivedRanking::new(&definition, 700, &stored);
     let query = PageQuery { start: Start::Offset(510), limit: 5, ..PageQuery::default() };
     assert_eq!(closed.read(|it| it.page(&query)), Err("block 1 is damaged".to_owned()));
     let worst = Record { score: i64::MIN, subscore: 0, at: Micros(0) };
     assert_eq!(closed.read(|it| it.rank_of(&player(1), &worst)), Err("block 1 is damaged".to_owned()));
     stored.blocks.truncate(1);
     assert_eq!(
-        Closed::new(&definition, 700, &stored).read(|it| it.page(&query)),
+        ArchivedRanking::new(&definition, 700, &stored).read(|it| it.page(&query)),
         Err("no block 1".to_owned())
     );
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Who pays and who is paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
+pub enum TransferKind {
     /// Money from outside.
     Deposit {
         /// Who gets it.
@@ -47,7 +47,7 @@ pub enum Move {
     },
 }
 
-impl Move {
+impl TransferKind {
     /// Who gives and who gets.
     pub fn sides(self) -> (Option<MemberId>, Option<MemberId>) {
         match self {
@@ -77,9 +77,9 @@ impl Move {
 
 /// One movement of money as somebody wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct TransferRequest {
     /// From where to where.
-    pub what: Move,
+    pub what: TransferKind,
     /// In what.
     pub currency: Currency,
     /// How much.
@@ -88,7 +88,7 @@ pub struct Order {
     pub reference: Option<Arc<str>>,
 }
 
-impl Order {
+impl TransferRequest {
     /// Every wallet that it may read or write.
     pub fn wallets(&self, home: Currency) -> impl Iterator<Item = WalletKey> {
         let (from, to) = self.what.sides();
@@ -119,7 +119,7 @@ pub struct Posted {
 
 /// What is to be written. Each list is in order of keys.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct LedgerWrites {
     /// Wallets that changed, as they are now.
     pub wallets: Vec<(WalletKey, Wallet)>,
     /// New movements.

@@ -18,7 +18,7 @@ use tally_rules::{PlayerId, Record};
 
 /// A block as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredBlock {
+pub struct ArchiveBlock {
     /// Distinct scores better than that of its first.
     pub distinct_better: u64,
     /// Its packed entries.
@@ -26,11 +26,11 @@ pub struct StoredBlock {
 }
 
 /// Where blocks and records come from.
-pub trait Source {
+pub trait ArchiveSource {
     /// Why one cannot be read.
     type Error;
     /// A block by its number.
-    fn block(&self, block: u64) -> Result<StoredBlock, Self::Error>;
+    fn block(&self, block: u64) -> Result<ArchiveBlock, Self::Error>;
     /// A player's record in this period.
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, Self::Error>;
     /// What a block that is not what we wrote is called.
@@ -38,13 +38,13 @@ pub trait Source {
 }
 
 /// Reads a closed period.
-pub struct Closed<'a, X: Source> {
+pub struct ArchivedRanking<'a, X: ArchiveSource> {
     rules: Rules,
     total: u64,
     source: &'a X,
 }
 
-impl<'a, X: Source> Closed<'a, X> {
+impl<'a, X: ArchiveSource> ArchivedRanking<'a, X> {
     /// The period of a board of this definition, with so many entries.
     pub fn new(definition: &Definition, total: u64, source: &'a X) -> Self {
         Self { rules: Rules::new(definition), total, source }
@@ -65,8 +65,8 @@ impl<'a, X: Source> Closed<'a, X> {
 }
 
 /// The blocks as an order. The first error is kept; every question after it gets a neutral answer that nobody sees.
-struct Blocks<'a, S, X: Source> {
-    closed: &'a Closed<'a, X>,
+struct Blocks<'a, S, X: ArchiveSource> {
+    closed: &'a ArchivedRanking<'a, X>,
     firsts: RefCell<HashMap<u64, Item<S>>>,
     read: RefCell<HashMap<u64, Rc<Block<S>>>>,
     error: OnceCell<X::Error>,
@@ -77,8 +77,8 @@ struct Block<S> {
     items: Vec<Item<S>>,
 }
 
-impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
-    fn new(closed: &'a Closed<'a, X>) -> Self {
+impl<'a, S: Normal, X: ArchiveSource> Blocks<'a, S, X> {
+    fn new(closed: &'a ArchivedRanking<'a, X>) -> Self {
         Self { closed, firsts: RefCell::default(), read: RefCell::default(), error: OnceCell::new() }
     }
 
@@ -130,7 +130,7 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
         Some(first)
     }
 
-    fn stored(&self, number: u64) -> Option<StoredBlock> {
+    fn stored(&self, number: u64) -> Option<ArchiveBlock> {
         if self.error.get().is_some() {
             return None;
         }
@@ -178,7 +178,7 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
     }
 }
 
-impl<S: Normal, X: Source> Sorted<S> for Blocks<'_, S, X> {
+impl<S: Normal, X: ArchiveSource> Sorted<S> for Blocks<'_, S, X> {
     fn len(&self) -> u64 {
         self.closed.total
     }

@@ -19,7 +19,7 @@ use super::{Options, RankingError, reply};
 use redis::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_rules::contest::application::{Application, Desk, Status};
+use tally_rules::contest::application::{Application, ApplicationCounts, Status};
 use tally_rules::idempotency::RequestKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
@@ -29,13 +29,13 @@ const APPLICATIONS: &str = "applications";
 
 /// The applications of contests in a Redis or a cluster. Clones share its connections.
 #[derive(Clone, Debug)]
-pub struct RedisDesks {
+pub struct RedisApplications {
     redis: Arc<Redis>,
 }
 
 /// One contest's applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeskKey {
+pub struct ApplicationsKey {
     /// The contest.
     pub contest: Uuid,
     /// The number of this opening.
@@ -44,7 +44,7 @@ pub struct DeskKey {
 
 /// An application as Redis has it: to be changed it has to be still this.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredApplication {
     /// What it says.
     pub application: Application,
     /// Which change made it so.
@@ -54,9 +54,9 @@ pub struct Kept {
 
 /// What was read at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ApplicationsRead {
     /// How many there are; no places are given by it.
-    pub desk: Desk,
+    pub desk: ApplicationCounts,
     /// How often was decided on them.
     pub revision: u64,
     /// Whether a start holds them still.
@@ -64,16 +64,16 @@ pub struct Look {
     /// Which change was the last decision.
     pub last: String,
     /// What was asked for.
-    pub rows: Vec<Option<Kept>>,
+    pub rows: Vec<Option<StoredApplication>>,
 }
 
 /// One application that is to be changed.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ApplicationRow {
     /// Whose.
     pub player: PlayerId,
     /// As it was seen.
-    pub seen: Option<Kept>,
+    pub seen: Option<StoredApplication>,
     /// What it becomes; `None` takes it back.
     pub to: Option<Status>,
     /// When the player applied.
@@ -82,7 +82,7 @@ pub struct Row {
 
 /// Changes of one contest's applications: all of them or none.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct ApplicationsChange {
     /// A name that no other change has, of letters and digits.
     pub mark: String,
     /// The revision at which was decided, where it matters: then it is a decision, and gives the next revision.
@@ -92,12 +92,12 @@ pub struct Change {
     /// The request: its key, what is kept of it, and for how long.
     pub request: Option<(RequestKey, Vec<u8>, Duration)>,
     /// What changes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ApplicationRow>,
 }
 
 /// What came of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
+pub enum ChangeResult {
     /// It was made: the applications as they are now.
     Done(Vec<Option<Application>>),
     /// The request was done before; what was kept of it, with the first application behind.
@@ -108,7 +108,7 @@ pub enum Changed {
     Conflict,
 }
 
-impl RedisDesks {
+impl RedisApplications {
     /// Those at `redis://…` or `redis-cluster://…`; one that does not answer now is connected to when it is needed.
     /// Threads that ask it may block and must not be those of an asynchronous runtime.
     pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
@@ -127,12 +127,12 @@ impl RedisDesks {
     }
 
     /// Begins to take applications under a number that was never used.
-    pub fn begin(&self, key: DeskKey) -> Result<(), RankingError> {
+    pub fn begin(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskBegin, key, Vec::new())).map(drop)
     }
 
     /// Counts, and the applications of some players.
-    pub fn look(&self, key: DeskKey, players: &[PlayerId]) -> Result<Look, RankingError> {
+    pub fn look(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
         look(self.ask(
             Script::DeskRead,
             key,
@@ -141,8 +141,8 @@ impl RedisDesks {
     }
 
     /// The counts of several contests, all asked at once. What fails fails alone.
-    pub fn counts(&self, keys: &[DeskKey]) -> Vec<Result<Desk, RankingError>> {
-        let one = |key: &DeskKey| self.request(Script::DeskRead, *key, Vec::new());
+    pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<ApplicationCounts, RankingError>> {
+        let one = |key: &ApplicationsKey| self.request(Script::DeskRead, *key, Vec::new());
         let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
         answers.into_iter().map(|answer| Ok(look(answer?)?.desk)).collect()
     }
@@ -150,7 +150,7 @@ impl RedisDesks {
     /// At most `limit` applications in one status by their places, from the first one above `above`.
     pub fn page(
         &self,
-        key: DeskKey,
+        key: ApplicationsKey,
         status: Status,
         above: u64,
         limit: usize,
@@ -166,7 +166,11 @@ impl RedisDesks {
     }
 
     /// Changes some, where they are as they were seen.
-    pub fn change(&self, key: DeskKey, change: &Change) -> Result<Changed, RankingError> {
+    pub fn change(
+        &self,
+        key: ApplicationsKey,
+        change: &ApplicationsChange,
+    ) -> Result<ChangeResult, RankingError> {
         let number = |number: Option<u64>| number.map_or_else(Vec::new, decimal);
         let mut args = vec![
             change.mark.clone().into_bytes(),
@@ -192,11 +196,11 @@ impl RedisDesks {
         match reply::number(&reply::next(&mut values)?)? {
             0 => {
                 let applications = values.map(|value| Ok(kept(value)?.map(|kept| kept.application)));
-                Ok(Changed::Done(applications.collect::<Result<_, RankingError>>()?))
+                Ok(ChangeResult::Done(applications.collect::<Result<_, RankingError>>()?))
             }
-            1 => Ok(Changed::Before(reply::bytes(reply::next(&mut values)?)?)),
-            2 => Ok(Changed::Frozen),
-            _ => Ok(Changed::Conflict),
+            1 => Ok(ChangeResult::Before(reply::bytes(reply::next(&mut values)?)?)),
+            2 => Ok(ChangeResult::Frozen),
+            _ => Ok(ChangeResult::Conflict),
         }
     }
 
@@ -211,21 +215,21 @@ impl RedisDesks {
     }
 
     /// Nobody is decided on from now on: a start of that number reads who is accepted.
-    pub fn freeze(&self, key: DeskKey, number: u64) -> Result<(), RankingError> {
+    pub fn freeze(&self, key: ApplicationsKey, number: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskFreeze, key, vec![decimal(number)])).map(drop)
     }
 
     /// No start below that number can take place any more.
-    pub fn thaw(&self, key: DeskKey, below: u64) -> Result<(), RankingError> {
+    pub fn thaw(&self, key: ApplicationsKey, below: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskThaw, key, vec![decimal(below)])).map(drop)
     }
 
     /// Takes everything of it away. It may be gone already.
-    pub fn clear(&self, key: DeskKey) -> Result<(), RankingError> {
+    pub fn clear(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskClear, key, Vec::new())).map(drop)
     }
 
-    fn request(&self, script: Script, key: DeskKey, args: Vec<Vec<u8>>) -> Request {
+    fn request(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Request {
         let keys = keys::of_desk(&self.redis.address().prefix, key.contest, key.number);
         Request { script, slot: keys.slot, keys: keys.names, args, entries: 0 }
     }
@@ -234,27 +238,27 @@ impl RedisDesks {
         keys::of_request(&self.redis.address().prefix, contest, &request.scope, &request.key)
     }
 
-    fn ask(&self, script: Script, key: DeskKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
+    fn ask(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
         self.redis.all(&[self.request(script, key, args)]).pop().unwrap_or(Err(RankingError::Lost))
     }
 }
 
 /// What scripts answer that open one.
-fn look(answer: Value) -> Result<Look, RankingError> {
+fn look(answer: Value) -> Result<ApplicationsRead, RankingError> {
     let mut values = reply::list(answer)?.into_iter();
     let mut count = || -> Result<u32, RankingError> {
         let number = reply::number(&reply::next(&mut values)?)?;
         u32::try_from(number).map_err(|_| reply::strange("more applications than there can be"))
     };
-    let desk = Desk { pending: count()?, accepted: count()?, rejected: count()?, places: 0 };
+    let desk = ApplicationCounts { pending: count()?, accepted: count()?, rejected: count()?, places: 0 };
     let revision = reply::number(&reply::next(&mut values)?)?;
     let frozen = reply::signed(&reply::next(&mut values)?)? >= 0;
     let last = text(reply::bytes(reply::next(&mut values)?)?)?;
-    Ok(Look { desk, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
+    Ok(ApplicationsRead { desk, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
 }
 
 /// An application as it is written: its list, its place, when the player applied, and which change it was.
-fn kept(value: Value) -> Result<Option<Kept>, RankingError> {
+fn kept(value: Value) -> Result<Option<StoredApplication>, RankingError> {
     let bytes = match value {
         Value::Nil => return Ok(None),
         value => reply::bytes(value)?,
@@ -265,15 +269,15 @@ fn kept(value: Value) -> Result<Option<Kept>, RankingError> {
     read(&bytes).map(Some).ok_or_else(|| reply::strange("an application that is none"))
 }
 
-/// Reads an application as [`Changed::Before`] has it too.
-pub fn read(bytes: &[u8]) -> Option<Kept> {
+/// Reads an application as [`ChangeResult::Before`] has it too.
+pub fn read(bytes: &[u8]) -> Option<StoredApplication> {
     let mut parts = std::str::from_utf8(bytes).ok()?.split(':');
     let list = parts.next()?;
     let status = *Status::ALL.iter().find(|status| list.as_bytes() == [letter(**status)])?;
     let (place, applied_at) = (parts.next()?.parse().ok()?, Micros(parts.next()?.parse().ok()?));
     let mark = parts.next()?.to_owned();
     let application = Application { status, place, applied_at, member: None, hold: None };
-    Some(Kept { application, mark, text: bytes.to_vec() })
+    Some(StoredApplication { application, mark, text: bytes.to_vec() })
 }
 
 /// The list of a status.
