@@ -5,7 +5,7 @@
 
 mod scrape;
 
-use crate::gate::Readiness;
+use crate::readiness::Readiness;
 use crate::resp::counts::AllCounts;
 use crate::security;
 use prometheus_client::encoding::EncodeLabelSet;

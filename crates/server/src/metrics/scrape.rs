@@ -3,7 +3,7 @@
 //! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text.
 //! Not here: what is counted as it happens.
 
-use crate::gate::Readiness;
+use crate::readiness::Readiness;
 use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
