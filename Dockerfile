@@ -15,12 +15,12 @@ WORKDIR /src
 COPY . .
 # `docker build --build-arg COMMIT=$(git rev-parse HEAD)`: `tally --version --verbose` says it.
 ARG COMMIT=unknown
-RUN TALLY_BUILD_COMMIT=$COMMIT cargo build --release --locked --package tally
+RUN TALLY_BUILD_COMMIT=$COMMIT cargo build --profile dist --locked --package tally
 
 FROM debian:bookworm-slim@sha256:3783cc01769c7b2b1b83a5c5ad96c815348e28ed7da68e2e3687004faa906251
 RUN useradd --system --uid 8420 --home-dir /var/lib/tally --create-home tally \
     && chmod 700 /var/lib/tally
-COPY --from=build /src/target/release/tally /usr/local/bin/tally
+COPY --from=build /src/target/dist/tally /usr/local/bin/tally
 USER tally
 # Settings by the environment, so that every `tally` in the container works on the same data.
 ENV TALLY_DATA=/var/lib/tally \

@@ -1,7 +1,7 @@
 //! Measures transfers on SQLite, through the ledger's lane beside a transaction of four statements for each, on the same
 //! rows.
 //!
-//! Run it with `--release`; arguments are the number of wallets and the seconds for each row of the table. The naive way
+//! Run it with `--release`; arguments are the number of wallets and the seconds for each row of the table. The baseline
 //! reads both wallets, updates both, and adds the transfer and its entries, on one connection, as SQLite has one writer.
 //! The lane does that and keeps the request's key and the totals of accounts as well, both on the disk before the answer.
 //! Not here: MariaDB (`cargo xtask bench transfer`), and HTTP.
@@ -40,11 +40,11 @@ fn main() -> Result<(), Failed> {
     let time = Duration::from_secs(seconds);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;
-    let naive = folder.path().join("naive.db");
-    let store = sqlite::SqliteStore::open(&naive, &sqlite::Options::default())?;
+    let baseline = folder.path().join("baseline.db");
+    let store = sqlite::SqliteStore::open(&baseline, &sqlite::Options::default())?;
     fill(&store, wallets)?;
     drop(store);
-    show("one transaction each, one connection", &in_file(&naive, wallets, time)?, seconds)?;
+    show("one transaction each, one connection", &in_file(&baseline, wallets, time)?, seconds)?;
     let store = sqlite::SqliteStore::open(&folder.path().join("lane.db"), &sqlite::Options::default())?;
     lanes(Arc::new(store), &runtime, wallets, time)
 }

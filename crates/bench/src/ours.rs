@@ -1,6 +1,6 @@
 //! Our way in the scenarios that leave out the wire: the service in this process, its lanes in front of a store.
 //!
-//! Callers are futures that await the same use case as the doors do, so an answer has the previous score and both ranks.
+//! Callers are futures that await the same use case as the listeners do, so an answer has the previous score and both ranks.
 //! Not here: which store, and what is submitted.
 
 use crate::submit::{BEGIN_MICROS, Contents, Operation};

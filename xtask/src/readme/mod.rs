@@ -23,14 +23,6 @@ use demo::Demo;
 const PRELUDE: &str =
     "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\nset -x\n";
 
-/// The release profile without what only makes the binary faster: nothing that the README shows depends on it, and it takes half of
-/// the time to build. Who measures builds by the profile as it is.
-const PROFILE: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
-];
-
 pub(crate) fn main() -> Result<()> {
     packages::ensure()?;
     let steps = Steps::default();
@@ -53,7 +45,6 @@ pub(crate) fn copy(steps: &Steps) -> Result<PathBuf> {
 pub(crate) fn build(copy: &Path) -> Result<Command> {
     let mut command = process::cargo(&["build", "--release"])?;
     command.args(process::locked()).current_dir(copy).env("CARGO_TARGET_DIR", process::target_folder()?);
-    command.envs(PROFILE);
     Ok(command)
 }
 

@@ -1,7 +1,7 @@
 //! The largest contests there may be, started and settled for real: how long that takes, how much memory, and how long
 //! transfers of others wait meanwhile.
 //!
-//! Everybody has a score and a prize. The members' wallets and applications are written as rows, because nobody waits for
+//! Every member has a score and a prize. The members' wallets and applications are written as rows, because no request waits for
 //! them here; holds, scores, the start and the settling are the service's.
 
 use super::ours::{Ours, id, no};
@@ -33,7 +33,7 @@ use tokio::runtime::Runtime;
 const CONTEST: u32 = 1_000_000;
 /// Requests that wait together, and rows of one transaction while filling.
 const TOGETHER: usize = 1_000;
-/// What somebody pays, where it costs something.
+/// What a member pays, where it costs something.
 const FEE: i64 = 10;
 /// How long transfers are measured with nothing else going on.
 const IDLE: Duration = Duration::from_millis(500);
@@ -132,7 +132,7 @@ fn movement(what: TransferKind, units: i64) -> NewTransfer {
     NewTransfer { order, identity: None }
 }
 
-/// Wallets with money, and a contest in which everybody is accepted.
+/// Wallets with money, and a contest in which every application is accepted.
 fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[u64]) -> Result<(), Error> {
     let key = |number: &u64| WalletKey { member: member(members, *number), currency: won() };
     for some in numbers.chunks(TOGETHER) {

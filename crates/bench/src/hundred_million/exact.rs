@@ -47,7 +47,7 @@ pub(super) fn ask_ranks(place: &Place<'_>, server: &Server, seed: u64) -> Result
     Ok(given)
 }
 
-/// Counts every row of the store, which nobody serves meanwhile; gives how many rows there are.
+/// Counts every row of the store while no server runs on it; gives how many rows there are.
 pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
     let store = place.open()?;
     let boards = store.boards().during("read boards")?;

@@ -1,6 +1,6 @@
 //! Our way: the service in this process, with a clock that is set to the end of the day.
 //!
-//! Callers await the same use case as the doors do. Until a caller is told that the day is over its scores say when they
+//! Callers await the same use case as the listeners do. Until a caller is told that the day is over its scores say when they
 //! happened, so that what is in the day is a function of how many each caller did.
 
 use super::{
@@ -67,7 +67,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
     fill(&*store, players).during("fill the store")?;
     let ahead = Arc::new(AtomicI64::new(0));
     let (served, now) = (Arc::clone(&store), clock(&ahead));
-    // On a thread of its own that ends, as the server does: its memory goes back when somebody else frees it.
+    // On a thread of its own that ends, as the server does: its memory goes back when another thread frees it.
     let started = std::thread::spawn(move || serve(served, now)).join();
     let tally = started.expect("the start does not panic").during("start the service")?;
     let runtime =

@@ -1,4 +1,4 @@
-//! A store that remembers how long transactions took, by who asked: the score lane, or whoever closes periods.
+//! A store that remembers how long transactions took, by caller: the score lane, or the close of periods.
 //!
 //! It stands between the service and its store and changes nothing. A time includes the wait for the other one.
 

@@ -20,7 +20,7 @@ use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
-use tally_load::open::{self, Bounds, Door, Journey, Scene, Schedule, Threshold};
+use tally_load::open::{self, Bounds, Journey, Protocol, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
 use tally_server::readiness::LOCAL_PREFIX;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,8 +45,8 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let client = &target.client;
     client.wait_until_ready()?;
     plan.scene.address = address(args.redis.as_deref().unwrap_or(client.base()))?;
-    // The word for commands of this machine is good at the door for them only.
-    let good = |key: &&str| plan.scene.door == Door::Http || !key.starts_with(LOCAL_PREFIX);
+    // The token of this machine is accepted over HTTP only.
+    let good = |key: &&str| plan.scene.protocol == Protocol::Http || !key.starts_with(LOCAL_PREFIX);
     plan.scene.key = client.key().filter(good).map(str::to_owned);
     plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
     if args.what == LoadWhat::Scores {
@@ -137,7 +137,7 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
                 LoadSkew::Uniform => Skew::Uniform,
                 LoadSkew::Zipf => Skew::Zipf,
             },
-            door: if args.redis.is_some() { Door::Redis } else { Door::Http },
+            protocol: if args.redis.is_some() { Protocol::Redis } else { Protocol::Http },
             key: None,
             board: args.board.clone(),
             reads: args.reads,

@@ -1,4 +1,4 @@
-//! The naive way: a connection behind a mutex, and one upsert for each request in a transaction of its own.
+//! The baseline: a connection behind a mutex, and one upsert for each request in a transaction of its own.
 //!
 //! The same table, the same settings that make a commit durable, the same memory for pages, a statement prepared once.
 //! It does less than the service does: it answers neither with the previous score nor with a rank.
@@ -33,7 +33,7 @@ pub(super) fn measure(
     time: Duration,
     seed: u64,
 ) -> Result<Measured, Error> {
-    let connection = open(&folder.join("naive.db"), players).during("fill the naive table")?;
+    let connection = open(&folder.join("baseline.db"), players).during("fill the baseline table")?;
     let connection = Mutex::new(connection);
     let start = Barrier::new(counts.len() + 1);
     let (began, all) = std::thread::scope(|scope| {
@@ -61,7 +61,7 @@ pub(super) fn measure(
     }
     let mut connection = connection.into_inner().unwrap_or_else(PoisonError::into_inner);
     finish(&mut connection, rests).during("write the rest")?;
-    let contents = Contents::of(&connection, LIST).during("read the naive table")?;
+    let contents = Contents::of(&connection, LIST).during("read the baseline table")?;
     Ok(Measured { seconds, latencies, counts: counts.to_vec(), rows_per_commit: 1.0, contents })
 }
 

@@ -1,7 +1,7 @@
-//! The ways of somebody who has no service: upserts on connections of their own, each its own transaction.
+//! A client without a service: upserts on connections of their own, each its own transaction.
 //!
 //! A statement has one row, or many in order of keys, and is prepared once. It answers neither with the previous score nor
-//! with a rank. Nobody here waits for others to fill a statement: its rows are at hand, as in an import.
+//! with a rank. No caller waits for others to fill a statement: its rows are at hand, as in an import.
 
 use super::measured::Round;
 use super::shares::Share;

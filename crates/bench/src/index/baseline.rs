@@ -1,4 +1,4 @@
-//! The naive way: what somebody writes by hand with the maps of a standard library.
+//! The baseline: what is written by hand with the maps of a standard library.
 //!
 //! A sorted set of (score, stamp, id) and a map from id to entry. Updates are fine; a rank is a count from the front,
 //! because a sorted set does not know how many stand before.
@@ -11,7 +11,7 @@ use tally_index::{Entry, RankingIndex};
 use tally_load::Random;
 
 /// An order of entries.
-pub(super) struct Naive {
+pub(super) struct Baseline {
     order: BTreeSet<(i64, i64, Id)>,
     entries: HashMap<Id, Entry<i64>>,
 }
@@ -24,16 +24,16 @@ pub(super) struct Figures {
     pub(super) around_ns: f64,
 }
 
-impl Naive {
+impl Baseline {
     /// The present players of an index.
     pub(super) fn of(order: &RankingIndex<i64>, members: u64) -> Self {
-        let mut naive = Self { order: BTreeSet::new(), entries: HashMap::new() };
+        let mut baseline = Self { order: BTreeSet::new(), entries: HashMap::new() };
         for id in (0..members).map(id) {
             if let Some(entry) = order.get(&id) {
-                naive.set(id, entry);
+                baseline.set(id, entry);
             }
         }
-        naive
+        baseline
     }
 
     fn set(&mut self, id: Id, entry: Entry<i64>) {
@@ -67,11 +67,15 @@ impl Naive {
 }
 
 /// Makes the same changes to both and times each; leaves both with what should be one content.
-pub(super) fn beside(naive: &mut Naive, order: &mut RankingIndex<i64>, seed: u64) -> (Figures, Figures) {
+pub(super) fn beside(
+    baseline: &mut Baseline,
+    order: &mut RankingIndex<i64>,
+    seed: u64,
+) -> (Figures, Figures) {
     let members = order.len();
     let mut random = Random::new(seed);
     let made = changes(members, (members as usize / 2).max(1), &mut random);
-    let naive_update = median_ns(1, made.len(), |_| made.clone(), |(id, entry)| naive.set(id, entry));
+    let baseline_update = median_ns(1, made.len(), |_| made.clone(), |(id, entry)| baseline.set(id, entry));
     let our_update = median_ns(
         1,
         made.len(),
@@ -81,19 +85,19 @@ pub(super) fn beside(naive: &mut Naive, order: &mut RankingIndex<i64>, seed: u64
         },
     );
     let mut ids = |count| some(members, count, &mut random);
-    let naive_rank = median_ns(5, 40, &mut ids, |id| {
-        black_box(naive.rank(&id));
+    let baseline_rank = median_ns(5, 40, &mut ids, |id| {
+        black_box(baseline.rank(&id));
     });
     let our_rank = median_ns(5, 10_000, &mut ids, |id| {
         black_box(order.ordinal(&id));
     });
-    let naive_around = median_ns(5, 10_000, &mut ids, |id| naive.around(&id));
+    let baseline_around = median_ns(5, 10_000, &mut ids, |id| baseline.around(&id));
     let our_around = median_ns(5, 10_000, &mut ids, |id| {
         let place = order.ordinal(&id).unwrap_or_default();
         for row in order.range(place.saturating_sub(5)).take(11) {
             black_box(row);
         }
     });
-    let naive = Figures { rank_ns: naive_rank, update_ns: naive_update, around_ns: naive_around };
-    (naive, Figures { rank_ns: our_rank, update_ns: our_update, around_ns: our_around })
+    let baseline = Figures { rank_ns: baseline_rank, update_ns: baseline_update, around_ns: baseline_around };
+    (baseline, Figures { rank_ns: our_rank, update_ns: our_update, around_ns: our_around })
 }

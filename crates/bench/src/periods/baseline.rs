@@ -1,5 +1,5 @@
-//! The naive way: the end of the day is one statement that ranks it and one that deletes it, in one transaction on the
-//! connection that everybody waits for.
+//! The baseline: the end of the day is one statement that ranks it and one that deletes it, in one transaction on the
+//! connection that every caller waits for.
 //!
 //! It does less than the service does: it answers neither with the previous score nor with a rank.
 
@@ -48,7 +48,7 @@ pub(super) fn measure(
     counts: &[u64],
     options: &Options,
 ) -> Result<Measured, Error> {
-    let connection = open(&folder.join("naive.db"), players).during("fill the naive tables")?;
+    let connection = open(&folder.join("baseline.db"), players).during("fill the baseline tables")?;
     let connection = Mutex::new(connection);
     let (mut waits, mut seconds) = (Waits::default(), [0.0; 3]);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The ways of somebody who has no service: three tables, prepared statements, a save for each member.
+//! A client without a service: three tables, prepared statements, a save for each member.
 //!
 //! They ask for the state and for those accepted, write members one after the other (each its own commit, or all in one),
 //! change the state, and delete the contest's applications by its key. No leaderboard is made and nothing is judged.
@@ -45,7 +45,7 @@ impl OnSqlite {
             TABLES.iter().try_for_each(|table| connection.execute_batch(table))?;
             Ok(connection)
         };
-        Ok(Self { connection: open().during("make the naive tables")?, way })
+        Ok(Self { connection: open().during("make the baseline tables")?, way })
     }
 
     fn begin(&self, sql: &str) -> rusqlite::Result<()> {
@@ -82,11 +82,11 @@ impl Place for OnSqlite {
             }
             conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
         };
-        fill().during("fill the naive tables")
+        fill().during("fill the baseline tables")
     }
 
     fn start(&mut self, contest: u32) -> Result<(), Error> {
-        self.start_it(contest).during("start the naive contest")
+        self.start_it(contest).during("start the baseline contest")
     }
 
     fn stands(&mut self, contest: u32) -> Result<Stands, Error> {
@@ -95,7 +95,7 @@ impl Place for OnSqlite {
             Ok(Stands { members: row.get(0)?, applications: row.get(1)?, runs })
         };
         let row = params![contest, contest, contest];
-        self.connection.query_row(COUNTS, row, stands).during("read the naive contest")
+        self.connection.query_row(COUNTS, row, stands).during("read the baseline contest")
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> OnMySql<'a> {
             let save = conn.prep(SAVE).await?;
             Ok::<_, mysql_async::Error>((conn, save))
         });
-        let (conn, save) = made.during("make the naive tables")?;
+        let (conn, save) = made.during("make the baseline tables")?;
         Ok(Self { runtime, conn, save, way })
     }
 
@@ -147,18 +147,18 @@ impl Place for OnMySql<'_> {
             conn.exec_batch(APPLY, (0..members).map(|place| (contest, player(place.into()), place))).await?;
             conn.query_drop("COMMIT").await
         });
-        filled.during("fill the naive tables")
+        filled.during("fill the baseline tables")
     }
 
     fn start(&mut self, contest: u32) -> Result<(), Error> {
         let runtime = self.runtime;
-        runtime.block_on(self.start_it(contest)).during("start the naive contest")
+        runtime.block_on(self.start_it(contest)).during("start the baseline contest")
     }
 
     fn stands(&mut self, contest: u32) -> Result<Stands, Error> {
         let (runtime, conn) = (self.runtime, &mut self.conn);
         let row = runtime.block_on(conn.exec_first(COUNTS, (contest, contest, contest)));
-        let row: Option<(u32, u32, String)> = row.during("read the naive contest")?;
+        let row: Option<(u32, u32, String)> = row.during("read the baseline contest")?;
         let (members, applications, state) = row.expect("it was made");
         Ok(Stands { members, applications, runs: state == "running" })
     }

@@ -2,7 +2,7 @@
 //!
 //! Callers are threads with a connection to the database and one to Redis, held, statements prepared once; a server that
 //! takes their requests is left out, which favours this way. A submit is durable in the database before Redis hears of it,
-//! and what a crash in between leaves is nobody's concern here. Players belong to callers, so what each must have is known.
+//! and what a crash in between leaves is not repaired here. Players belong to callers, so what each must have is known.
 
 use super::{BOARD, Cores, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
 use crate::database::table::{self, Lines};
@@ -24,7 +24,7 @@ use tally_load::{Draws, Latencies, Random, Skew, player};
 use tally_wire::resp::Reply;
 use tokio::runtime::Runtime;
 
-const NAME: &str = "naive: one upsert, one ZADD";
+const NAME: &str = "baseline: one upsert, one ZADD";
 const TABLE: &str = "records";
 /// As in the load of our way.
 const SCORE_END: u64 = 1_000_000_000;
@@ -32,7 +32,7 @@ const SCORE_END: u64 = 1_000_000_000;
 const AROUND: i64 = 5;
 /// Members that are set before replies are read, while filling.
 const FILL_PIPELINE: u64 = 500;
-/// Rows between two words to whoever waits.
+/// Rows between two progress lines.
 const TELL_ROWS: u64 = 50_000;
 
 /// What a caller promised last, by player.
@@ -44,7 +44,7 @@ pub(super) fn measure(
     work: Work,
     options: &Options,
 ) -> Result<Way, Error> {
-    let url = database.create("naive")?;
+    let url = database.create("baseline")?;
     let redis = Redis::start(&options.redis)?;
     let began = Instant::now();
     fill(database, &url, &redis, folder, work, options)?;
@@ -105,7 +105,7 @@ struct Caller {
     number: u64,
     callers: u64,
     /// Of all players, and of the caller's own.
-    anybody: Draws,
+    any_player: Draws,
     own: Draws,
     random: Random,
     submits: Latencies,
@@ -135,7 +135,7 @@ impl Caller {
             redis: Client::open(redis).during("connect to Redis")?,
             number,
             callers,
-            anybody: Draws::new(skew, work.players),
+            any_player: Draws::new(skew, work.players),
             own: Draws::new(skew, (work.players - number).div_ceil(callers)),
             random: Random::new(work.seed ^ (number << 32)),
             submits: Latencies::default(),
@@ -170,7 +170,7 @@ impl Caller {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let name = player(self.anybody.draw(&mut self.random));
+        let name = player(self.any_player.draw(&mut self.random));
         let rank = self.redis.integer(&["ZREVRANK", BOARD, &name]).during("ask for a rank")?;
         let (first, last) = ((rank - AROUND).max(0).to_string(), (rank + AROUND).to_string());
         let page = self.redis.call(&["ZREVRANGE", BOARD, &first, &last, "WITHSCORES"]);
