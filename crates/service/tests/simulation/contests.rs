@@ -22,7 +22,7 @@ use tally_service::contests::command::What;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
-use tally_store::{EntrantKey, Store};
+use tally_store::{EntrantKey, Reads};
 use tally_testkit::rng::Rng;
 
 /// Contests of one run.

@@ -17,7 +17,7 @@ use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally, boards};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Store, Window, WindowKey, WriteSet,
+    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Transactions, Window, WindowKey, WriteSet,
 };
 
 pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
