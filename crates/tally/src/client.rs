@@ -50,8 +50,8 @@ impl Client {
         Self { base: "http://127.0.0.1".into(), shown: format!("unix:{path}"), key, agent }
     }
 
-    /// The address that it asks.
-    pub(crate) fn base(&self) -> &str {
+    /// The address that it asks, as it was given.
+    pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 

@@ -227,8 +227,8 @@ pub(super) fn decide(
     when: (Micros, i64),
 ) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
-    let decide = |request: &Box<dyn AnyRequest>| request.decide(&mut state, take(&mut ids, &**request));
-    let decisions = batch.iter().map(decide).collect();
+    let mut decide = |request: &dyn AnyRequest| request.decide(&mut state, take(&mut ids, request));
+    let decisions = batch.iter().map(|request| decide(&**request)).collect();
     (state.into_changes(), decisions)
 }
 

@@ -285,7 +285,6 @@ mod tests {
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow, Reads, Transactions};
-    use tally_store::{Reads, Transactions};
 
     fn movement(number: u32, shown: bool) -> Movement {
         let record = Record { score: i64::from(number), subscore: 0, at: Micros(0) };

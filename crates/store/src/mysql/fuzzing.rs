@@ -14,8 +14,10 @@ use mysql_async::consts::ColumnType;
 use mysql_async::{Column as Named, Row, Value};
 use mysql_common::row::new_row;
 
+type Decoder = fn(&mut Fields<'_>) -> Result<(), StoreError>;
+
 /// What reads a row of each table.
-const DECODERS: &[fn(&mut Fields<'_>) -> Result<(), StoreError>] = &[
+const DECODERS: &[Decoder] = &[
     |row| boards::decode(row).map(drop),
     |row| keys::decode(row).map(drop),
     |row| events::decode(row).map(drop),

@@ -1,13 +1,10 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
-//! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
-//! and requests are new, or for rows of the ledger that it knows (`row_cache`): it is taken for granted, said in the row of the
-//! batch and by plain inserts, and read where it turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
-//! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
-//! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
-//! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
-//! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
-//! have it.
+//! A plan that reads nothing is one message. The only writer also sends one message where it only asks whether leaderboards are live and requests are
+//! new, or for ledger rows that it knows (`row_cache`): it assumes the answers, writes the assumption into the commit marker, and reads where the
+//! assumption fails. It does so only on a connection that has just answered, because a lost connection cannot say whether the one message arrived.
+//! Changes of leaderboards or API keys take one more. A lost answer to COMMIT is resolved on a new connection; the outcome is unknown only while the
+//! database cannot be reached. What was certainly not done on an idle connection begins again, once. Not here: other retries.
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};

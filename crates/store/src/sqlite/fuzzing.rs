@@ -15,8 +15,10 @@ use rusqlite::{Connection, Row, params_from_iter};
 /// More than any table has.
 pub(crate) const COLUMNS: usize = 24;
 
+type Decoder = fn(&Connection, &Row<'_>) -> Result<(), StoreError>;
+
 /// What reads a row of each table.
-const DECODERS: &[fn(&Connection, &Row<'_>) -> Result<(), StoreError>] = &[
+const DECODERS: &[Decoder] = &[
     |connection, row| boards::decode(connection, row).map(drop),
     |_, row| keys::decode(row).map(drop),
     |_, row| requests::decode(row).map(drop),

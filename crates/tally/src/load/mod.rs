@@ -44,7 +44,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let target = Target::running(cli, &args.target)?;
     let client = &target.client;
     client.wait_until_ready()?;
-    plan.scene.address = address(args.redis.as_deref().unwrap_or(client.base()))?;
+    plan.scene.address = address(args.redis.as_deref().unwrap_or(client.shown()))?;
     // The token of this machine is accepted over HTTP only.
     let good = |key: &&str| plan.scene.protocol == Protocol::Http || !key.starts_with(LOCAL_PREFIX);
     plan.scene.key = client.key().filter(good).map(str::to_owned);
@@ -62,7 +62,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
             eprintln!("interrupted before the first arrival");
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        outcome => outcome.with_context(|| format!("load {}", client.base()))?,
+        outcome => outcome.with_context(|| format!("load {}", client.shown()))?,
     };
     // Found anew: one that was started again meanwhile has another token.
     let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
