@@ -18,6 +18,10 @@ pub struct FieldError {
 
 /// A field is missing, of the wrong type or out of range.
 pub const INVALID_FIELD: &str = "invalid_field";
+/// Unknown fields or parameters that one answer names: a body of 2 MiB may have 200,000.
+pub const UNKNOWN_MAX: usize = 20;
+/// Bytes of a cron expression, which the definition of a leaderboard keeps.
+const SCHEDULE_BYTES_MAX: usize = 1_000;
 /// A field that this request does not have.
 pub const UNKNOWN_FIELD: &str = "unknown_field";
 
@@ -85,7 +89,7 @@ impl Fields {
 
     /// Ends: what was not taken is unknown.
     pub fn finish(mut self) -> Result<(), Vec<FieldError>> {
-        for name in self.object.keys() {
+        for name in self.object.keys().take(UNKNOWN_MAX) {
             let pointer = format!("{}/{}", self.pointer, escape(name));
             let detail = format!("is not a field of this request; it has: {}", self.known.join(", "));
             self.errors.push(FieldError { pointer, code: UNKNOWN_FIELD, detail });
@@ -97,6 +101,15 @@ impl Fields {
 /// Reads a string.
 pub fn text(value: &Value) -> Result<String, &'static str> {
     value.as_str().map(str::to_owned).ok_or("must be a string")
+}
+
+/// Reads a cron expression, as far as it may be one.
+pub fn schedule(value: &Value) -> Result<String, String> {
+    let schedule = text(value)?;
+    if schedule.len() > SCHEDULE_BYTES_MAX {
+        return Err(format!("must have at most {SCHEDULE_BYTES_MAX} bytes"));
+    }
+    Ok(schedule)
 }
 
 /// Reads true or false.
@@ -125,5 +138,14 @@ mod tests {
         let got: Vec<_> = errors.iter().map(|error| (error.pointer.as_str(), error.code)).collect();
         assert_eq!(got, [("/a", INVALID_FIELD), ("/e", INVALID_FIELD), ("/c~1~0d", UNKNOWN_FIELD)]);
         assert!(Fields::new("", json!([])).is_err());
+    }
+
+    #[test]
+    fn what_a_body_can_make_an_answer_say_has_a_bound() {
+        let many: Map<String, Value> = (0..1_000).map(|at| (at.to_string(), json!(1))).collect();
+        let fields = Fields::new("", Value::Object(many)).unwrap();
+        assert_eq!(fields.finish().unwrap_err().len(), UNKNOWN_MAX);
+        assert!(schedule(&json!("0 0 * * *")).is_ok());
+        assert!(schedule(&json!("0,".repeat(501))).is_err());
     }
 }

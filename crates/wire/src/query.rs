@@ -1,6 +1,6 @@
 //! Query parameters: each known, each once.
 
-use crate::fields::FieldError;
+use crate::fields::{FieldError, UNKNOWN_MAX};
 use crate::numbers;
 use percent_encoding::percent_decode_str;
 use tally_rules::score::Given;
@@ -96,7 +96,7 @@ impl Query {
 
     /// Ends: what was not taken is unknown.
     pub fn finish(&mut self) -> Result<(), Vec<FieldError>> {
-        for (name, _) in std::mem::take(&mut self.pairs) {
+        for (name, _) in std::mem::take(&mut self.pairs).into_iter().take(UNKNOWN_MAX) {
             let known = if self.known.is_empty() { "none".to_owned() } else { self.known.join(", ") };
             self.errors.push(FieldError {
                 pointer: name.chars().take(64).collect(),

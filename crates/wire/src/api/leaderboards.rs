@@ -72,7 +72,7 @@ fn read_period(pointer: &str, value: Value) -> Result<PeriodRule, Vec<FieldError
         }
     };
     let name = fields.required("name", crate::fields::text);
-    let schedule = fields.required("schedule", crate::fields::text);
+    let schedule = fields.required("schedule", crate::fields::schedule);
     let time_zone = fields.optional("time_zone", crate::fields::text);
     let keep = fields.optional("keep", count(100_000));
     let grace_s = fields.optional("grace_s", count(604_800));

@@ -4,7 +4,7 @@
 
 use super::show::write_definition_of;
 use super::{Inner, count, finish, into, read_rest};
-use crate::fields::{FieldError, Fields, text};
+use crate::fields::{FieldError, Fields, schedule, text};
 use crate::time;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
@@ -19,9 +19,9 @@ pub fn read_new_series(body: Value) -> Result<(Option<ContestId>, SeriesSpec), V
     let id = fields.optional("id", |value| ContestId::of_series(&text(value)?).map_err(|bad| bad.0));
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), true));
     let template = fields.required("template", template).unwrap_or_default();
-    let (open, start) = (fields.required("open", text), fields.required("start", text));
+    let (open, start) = (fields.required("open", schedule), fields.required("start", schedule));
     let spec =
-        SeriesSpec { template, open, start, end: fields.required("end", text), ..read_more(&mut fields) };
+        SeriesSpec { template, open, start, end: fields.required("end", schedule), ..read_more(&mut fields) };
     finish(fields, inner)?;
     Ok((id, spec))
 }
@@ -32,9 +32,9 @@ pub fn read_series_patch(body: Value) -> Result<SeriesSpec, Vec<FieldError>> {
     let mut inner = Inner::new();
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), false));
     let template = fields.optional("template", template).unwrap_or_default();
-    let (open, start) = (fields.optional("open", text), fields.optional("start", text));
+    let (open, start) = (fields.optional("open", schedule), fields.optional("start", schedule));
     let spec =
-        SeriesSpec { template, open, start, end: fields.optional("end", text), ..read_more(&mut fields) };
+        SeriesSpec { template, open, start, end: fields.optional("end", schedule), ..read_more(&mut fields) };
     finish(fields, inner)?;
     Ok(spec)
 }
