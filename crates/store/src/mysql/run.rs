@@ -1,13 +1,9 @@
-//! One transaction: read and lock, decide, write and commit, in two messages.
+//! One transaction in two messages: read and lock; then write and commit.
 //!
-//! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
-//! and requests are new, or for rows of the ledger that it knows (`row_cache`): it is taken for granted, said in the row of the
-//! batch and by plain inserts, and read where it turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
-//! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
-//! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
-//! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
-//! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
-//! have it.
+//! Fewer: a read set that is empty takes one message, and so does an optimistic transaction of the only writer (`optimistic`). More: changes
+//! of boards or keys are rare and refer to rows that are there, so they take one more. A commit whose answer is lost is resolved at once
+//! on a new connection. When the database is unreachable, the caller gets an in-doubt commit. What was certainly not done on an idle
+//! connection begins again once. A relaxed read set is as durable as any other. Not here: other retries, which the lanes have.
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
