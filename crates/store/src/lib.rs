@@ -1,9 +1,9 @@
-//! The truth: what is acknowledged is here, and everything else is derived from it.
+//! The store: what is acknowledged is here, and everything else is derived from it.
 //!
-//! [`Store`] is the trait with its guarantees; [`plan`] says what a transaction reads and writes, in the words of the
-//! domain; each backend is a folder with one file per table. There is no ORM and no query builder: access is by key,
-//! rows map to types in one place per table. Not here: rules (a transaction asks the caller to `decide`), ranks, and
-//! any retry policy (the lanes have it, from the kinds of [`StoreError`]).
+//! [`Store`] is four traits with their guarantees: [`Transactions`], [`Reads`], [`Coordination`] and [`Maintenance`]. [`plan`] has what a
+//! transaction reads and writes, in the words of the domain. Each backend is a folder with a file for each table; `codec` has the bytes
+//! that several of them store. There is no ORM: access is by key, and rows become types in one place for each table.
+//! Not here: rules, ranks and retries.
 
 pub(crate) mod codec;
 mod contest_reads;

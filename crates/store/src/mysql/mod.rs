@@ -1,18 +1,20 @@
-//! The truth in MySQL or MariaDB: one transaction, two messages.
+//! The store in MySQL or MariaDB: one transaction, two messages.
 //!
-//! What a round trip costs decides everything here. A transaction is one text that begins it and reads and locks
-//! all it needs, and one that writes a statement per table and commits; nothing is prepared, nothing is asked twice. The
-//! trait blocks, so each connection is driven by the thread that uses it.
+//! Round trips decide the cost. The first message begins a transaction and reads and locks all that it needs. The second writes a
+//! statement for each table and commits. Nothing is prepared. The trait blocks, so the thread that uses a connection drives it.
 //!
-//! - `run`: the write path; `load`: its first message; `write`: its second; `batches`: what became of a commit whose answer was lost; `notes`: what `shards` keeps beside a transaction
-//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `stats`; `survey`; `options`: bounds; `text`, `row`: SQL and results
-//! - `lease`, `leases`: how a server that keeps orders in memory stays the only one that writes; `moving`: rows to another database; `revisions`, `tasks`, `marks`: how several servers share a store
-//! - `witness`: whether the database has lost commits; `replication`: which kinds are refused; `migrate`: whose database it is, and its schema; `purge`: what is deleted at leisure; `check`; `snapshot`: the ledger of one moment; a file for each table, with its statements and the one place where its rows become types
+//! - `transactions`, `reads`, `coordination`, `maintenance`: the four traits
+//! - `run`: the write path; `load`: its first message; `write`: its second; `optimistic`, `row_cache`: the only writer asks less; `notes`: what `shards` keeps beside a transaction
+//! - `table`: a table, described once; a file for each table
+//! - `batches`: commit markers; `witness`: whether the database has lost commits; `outbox`; `revisions`: the change feed; `tasks`: task leases
+//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `text`, `row`: SQL and results; `stats`, `probe`, `options`
+//! - `lease`, `leases`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`: rows to another database
+//! - `purge`, `check`: bounded deletes, and what no table holds; `snapshot`: the ledger of one moment
 //!
-//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key that has no row is not locked: locking the gap
-//! where it would be (REPEATABLE READ) deadlocks whenever two transactions then fill one gap, which is every batch of new players. Instead the second message inserts such a
-//! key without ON DUPLICATE KEY, or inserts and deletes it where nothing is to be written: a row that came meanwhile makes that a duplicate, which is a conflict, and the
-//! batch is decided again.
+//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key without a row is
+//! not locked: locking its gap (REPEATABLE READ) deadlocks when two transactions fill one gap, and every batch of new players does. Instead
+//! the second message inserts such a key without ON DUPLICATE KEY, or guards it: inserts and deletes it. A row that came meanwhile makes
+//! that a duplicate. That is a conflict, and the lane decides the batch again.
 //!
 //! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
 

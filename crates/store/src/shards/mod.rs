@@ -1,14 +1,14 @@
-//! Records spread by player over several databases, without anything between them and us.
+//! Records spread by player over several databases that know nothing of each other.
 //!
-//! - `home`: which shard a player's records are in
-//! - `split`: plans and changes shard by shard; `run`: a transaction on each; `reads`: everything else that is asked
-//! - `directory`: boards, which are true on the first shard and told to the others; `feeds`: what other servers have changed
+//! - `home`: which shard a player's records are in; `split`: read sets and write sets by shard
+//! - `run`: a transaction on each; `reads`, `coordination`, `maintenance`: the other traits
+//! - `directory`: leaderboards, which are true on the first shard and told to the others; `feeds`: the change feeds of all
 //! - `layout`: which shard a database is, so that a wrong list is refused; `reshard`, `moving`: another number of them
-//! - `upgrade`: what earlier releases may have left
+//! - `breaker`: a shard that did not answer fails at once for a short time; `upgrade`: what earlier releases may have left
 //!
-//! No transaction spans two databases. Servers with ranks outside write side by side; one with ranks in memory keeps others away by a
-//! lease on every shard: they are taken in order, so whoever has the first may have the others. While a shard is away, what concerns
-//! it fails and what concerns others does not. Not here: databases that are no MySQL or MariaDB.
+//! No transaction spans two databases. Servers with ranks in Redis write side by side. A server with ranks in memory holds a lease on every
+//! shard; it takes them in order, so the holder of the first can get the others. While a shard is unavailable, only what concerns it
+//! fails. Not here: databases other than MySQL and MariaDB.
 
 mod breaker;
 mod contests;

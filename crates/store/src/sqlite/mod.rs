@@ -1,14 +1,13 @@
-//! The truth in SQLite: tables in one file, and beside it a journal of what is not in them yet.
+//! The store in SQLite: tables in one file, and beside it a journal of what is not in them yet.
 //!
-//! A random row written into a table dirties a page, some eight kilobytes on the disk. So a transaction is appended to
-//! the journal as one row and synced, its rows are kept in memory, and much later, with many others, they are flushed
-//! into the tables in key order. Both are SQLite files: at rest there is one file of plain tables that any client
-//! reads; while a server runs it is some seconds behind.
+//! A random row written into a table dirties a page of some eight kilobytes. So a transaction is one row of the journal, synced, and its rows
+//! stay in a memtable. Much later a flush writes them with many others into the tables, in key order. Both are SQLite files. At rest
+//! there is one file of plain tables that any client reads; while a server runs, that file is some seconds behind.
 //!
-//! - `run`: the write path; `journal`: a file of the journal; `batch`: what a row of it means
-//! - `memtable`: what is not flushed, in memory; `state`: reading it and the tables at one moment; `reads`
-//! - `flush`, `flush_worker`: from the memtable into the `tables`; `rotation`: the next file, the next memtable; `stall`: how much may wait for it; `unsynced`: relaxed transactions
-//! - `journal`: a file of it that is written; `manifest`: which files there are; `journal_rows`: reading one back
+//! - `run`: transactions; `reads`; `maintenance`; `batch`: what a row of the journal means; `table`: a table, described once
+//! - `memtable`: what is not flushed; `state`: reading it and the tables at one moment; `merge`: pages of both
+//! - `flush`, `flush_worker`: from the memtable into the `tables`; `rotation`: the next journal file; `stall`: how much may wait; `unsynced`: asynchronous commits
+//! - `journal`: a file of it that is written; `manifest`: which files there are; `journal_rows`: reading one back; `sync_failure`: a marker for the next start
 //! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
