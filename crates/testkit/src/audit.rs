@@ -98,8 +98,17 @@ pub fn walk(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec
 /// A number of the metrics.
 pub fn metric(metrics: &Answer, name: &str) -> f64 {
     let text = metrics.text();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    let line = line.unwrap_or_else(|| panic!("no metric {name} in {text}"));
+    // Labels have no order.
+    let labels_of = |series: &str| {
+        let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+        let mut labels: Vec<String> = labels.trim_end_matches('}').split(',').map(str::to_owned).collect();
+        labels.sort_unstable();
+        (name.to_owned(), labels)
+    };
+    let wanted = labels_of(name);
+    let mut series = text.lines().filter_map(|line| line.rsplit_once(' '));
+    let line = series.find(|(series, _)| series.starts_with(&wanted.0) && labels_of(series) == wanted);
+    let (_, line) = line.unwrap_or_else(|| panic!("no metric {name} in {text}"));
     line.trim().parse().expect("metrics are numbers")
 }
 

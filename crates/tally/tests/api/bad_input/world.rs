@@ -124,7 +124,8 @@ impl World {
         }
     }
 
-    fn read_all(&mut self) {
+    /// Looks whether a request since the last look changed something.
+    pub(super) fn read_all(&mut self) {
         if self.sent.is_empty() {
             return;
         }

@@ -113,7 +113,9 @@ fn staff(console: &mut Console, admin: &str) {
     // Who comes later is asked to say it again: what staff alone may read is shown from then on.
     console.show("#/contests");
     console.show("#/contests/cup");
-    console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('may not') ?? false");
+    console.page.wait(
+        "document.querySelector('main [role=alert]')?.innerText.includes('Permission denied') ?? false",
+    );
     console.fill("Act as", "cleo");
     console.sees("No pending applications");
     console.page.wait("document.querySelector('main [role=alert]') === null");

@@ -62,14 +62,12 @@ impl Failing {
     /// Takes the lines so far. A cause that is said twice is wrong.
     pub(super) fn take(&mut self, lines: &Lines) -> Result<(), String> {
         for (message, cause) in std::mem::take(&mut *lines.0.lock().unwrap()) {
-            if let Some(what) = message.strip_prefix("it works again to ") {
+            if let Some(what) = message.strip_suffix(": it works again") {
                 self.0.remove(what);
-            } else if let Some(what) =
-                message.strip_prefix("failed to ").and_then(|text| text.split_once(';'))
-            {
-                let before = self.0.insert(what.0.to_owned(), cause.clone());
+            } else if let Some(what) = message.strip_suffix(": it is tried again until it works") {
+                let before = self.0.insert(what.to_owned(), cause.clone());
                 if before.as_ref() == Some(&cause) {
-                    return Err(format!("the log says twice that it failed to {}: {cause}", what.0));
+                    return Err(format!("the log says twice that it fails: {what}: {cause}"));
                 }
             }
         }
