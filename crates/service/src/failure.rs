@@ -163,6 +163,7 @@ pub async fn blocking<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || traces::follow_blocking(sink, work)).await;
     done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
 }
+
 /// The fault of the whole of a list: that of its first row, where every row has one.
 pub fn common_fault<T>(results: &[Result<T, Failure>]) -> Option<Fault> {
     let fault = |one: &Result<T, Failure>| match one {

@@ -5,7 +5,7 @@ use super::batch::{
 };
 use super::shared::Shared;
 use crate::boards::Board;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::periods::ALL_TIME_NAME;
 use crate::periods::view::View;
 use crate::requests::{Begun, Running};
@@ -301,14 +301,4 @@ pub fn checked(
         }
     };
     Ok(ScoreWrite { player, score, subscore, at })
-}
-
-/// A fault that one row has is one for the whole answer where every row has it.
-pub fn common_fault(results: &[RowResult]) -> Option<Fault> {
-    let fault = |one: &RowResult| match one {
-        Err(Failure::Fault(fault)) => Some(fault.clone()),
-        Ok(_) | Err(Failure::Refused(_)) => None,
-    };
-    let first = results.first().and_then(fault)?;
-    results.iter().all(|one| fault(one).is_some()).then_some(first)
 }
