@@ -11,7 +11,7 @@ use crate::maintenance::{self, Pace};
 use crate::periods::{prizes, scheduler as periods};
 use crate::servers::in_doubt;
 use crate::tally::Tally;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ impl Next {
             Self::After(time) => woken.recv_timeout(time),
             Self::WhenWoken => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        // One look serves all wakes that have queued.
-        while woken.try_recv().is_ok() {}
+        // One look serves the wake that came while it waited for its time, too.
+        let _ = woken.try_recv();
         heard != Err(RecvTimeoutError::Disconnected)
     }
 }
@@ -40,7 +40,7 @@ impl Next {
 /// The thread of a task, if it is running.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundTask {
-    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    thread: Mutex<Option<(SyncSender<()>, JoinHandle<()>)>>,
 }
 
 impl BackgroundTask {
@@ -52,7 +52,8 @@ impl BackgroundTask {
         first: Next,
         mut look: impl FnMut(&Tally) -> Next + Send + 'static,
     ) -> Result<(), Failure> {
-        let (wake, woken) = channel();
+        // One look serves all wakes before it, so one that waits is enough.
+        let (wake, woken) = sync_channel(1);
         let tally = Arc::downgrade(tally);
         let run = move || {
             let mut next = first;
@@ -70,8 +71,8 @@ impl BackgroundTask {
     /// Has it look at once.
     pub(crate) fn wake(&self) {
         if let Some((wake, _)) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
-            // A thread that has ended needs no waking.
-            let _ = wake.send(());
+            // Another wake waits already, or the thread has ended.
+            let _ = wake.try_send(());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs test binaries side by side, so that no processor waits for the slowest test of one of them.
 //!
 //! Each run writes into a file, and the schedule prints that file whole when the run has ended: the output of two binaries never mixes.
-//! Whoever cannot wait reads the file meanwhile.
+//! The file can be read meanwhile.
 //!
 //! Not here: which binaries there are, and on which stores they run.
 

@@ -73,6 +73,11 @@ impl Log {
         self.bytes.len() + self.ends.len() * size_of::<usize>() + self.commands.len() * COMMAND_BYTES
     }
 
+    /// Bytes of memory that it has taken, of which commands may fill but a half.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity() + (self.ends.capacity() + self.commands.capacity()) * size_of::<usize>()
+    }
+
     /// Forgets them; the memory stays.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();

@@ -40,6 +40,10 @@ impl Holding {
     /// The connection holds so many bytes now; whether it may.
     pub(super) fn set(&mut self, bytes: usize) -> bool {
         let bytes = if bytes > FREE_BYTES { bytes } else { 0 };
+        // A client that goes on sending is always ready to be read, so its connection is not waiting to be told.
+        if bytes > 0 && self.client.doomed.load(Relaxed) {
+            return false;
+        }
         let before = std::mem::replace(&mut self.counted, bytes);
         if bytes == before {
             return true;
@@ -60,12 +64,14 @@ impl Holding {
         let Some(largest) = clients.iter().max_by_key(|client| client.held.load(Relaxed)) else {
             return false;
         };
-        let held = largest.held.load(Relaxed);
-        tracing::info!(
-            peer = %largest.peer, held,
-            "a connection of the Redis protocol is closed: it holds most of `resp.buffer_bytes_max`"
-        );
-        largest.closing.notify_one();
+        if !largest.doomed.swap(true, Relaxed) {
+            let held = largest.held.load(Relaxed);
+            tracing::info!(
+                peer = %largest.peer, held,
+                "a connection of the Redis protocol is closed: it holds most of `resp.buffer_bytes_max`"
+            );
+            largest.closing.notify_one();
+        }
         largest.id != self.client.id
     }
 }

@@ -114,8 +114,9 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         };
         session.end();
         session.answered(arrived);
-        pipe.beside =
-            decoder.held() + log.bytes() + session.multi.as_ref().map_or(0, |multi| multi.queue.bytes());
+        pipe.beside = decoder.held()
+            + log.capacity()
+            + session.multi.as_ref().map_or(0, |multi| multi.queue.capacity());
         if !pipe.count() {
             return;
         }

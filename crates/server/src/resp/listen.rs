@@ -13,7 +13,7 @@ use crate::tls::{Patience, Stream, Tls};
 use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
@@ -120,8 +120,10 @@ impl Door {
     fn welcome(&self, peer: PeerAddress) -> Arc<Client> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let names = Mutex::new(Names { resp: 2, ..Names::default() });
-        let (heard, held, closing) = (AtomicU64::new(0), AtomicUsize::new(0), Notify::new());
-        let client = Arc::new(Client { id, peer, since: Instant::now(), names, heard, held, closing });
+        let (heard, held) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let (doomed, closing) = (AtomicBool::new(false), Notify::new());
+        let client =
+            Arc::new(Client { id, peer, since: Instant::now(), names, heard, held, doomed, closing });
         self.lock().insert(id, Arc::clone(&client));
         self.served.fetch_add(1, Ordering::Relaxed);
         client
@@ -162,8 +164,11 @@ pub(super) async fn serve(
     let client = door.welcome(peer);
     let open = door.gate.metrics.resp_connections.clone();
     open.inc();
-    let id = client.id;
-    connection::serve(Session::new(Arc::clone(door), client, counts), stream, stopped).await;
+    connection::serve(Session::new(Arc::clone(door), Arc::clone(&client), counts), stream, stopped).await;
     open.dec();
-    door.lock().remove(&id);
+    door.lock().remove(&client.id);
+    if client.doomed.load(Ordering::Relaxed) {
+        // It was closed for the memory it held.
+        tally_memory::give_back();
+    }
 }

@@ -14,7 +14,7 @@ use crate::listener::PeerAddress;
 use crate::readiness::Serving;
 use crate::security::Event;
 use crate::way::Way;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_service::scores::orders::Orders;
@@ -39,7 +39,9 @@ pub(super) struct Client {
     pub(super) heard: AtomicU64,
     /// Bytes of its buffers, as far as they are counted.
     pub(super) held: AtomicUsize,
-    /// Told when it has to close.
+    /// Whether it has to close: it is looked at before more is held.
+    pub(super) doomed: AtomicBool,
+    /// Told when it has to close: a client that sends and reads nothing does not ask for more.
     pub(super) closing: Notify,
 }
 

@@ -218,7 +218,7 @@ fn install(board: &Board, New { definition, ends, gone }: &New) {
         forgotten.for_each(|live| live.order.forget());
         state.live.retain(|live| !gone.contains(&live.window));
         state.closed.retain(|row| !gone.contains(&row.window));
-        // A present period in which nobody has scored yet has a stored end now too.
+        // A present period without a score has a stored end now, too.
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
             if state.live(row.window).is_none() {
                 let (window, rule, span) = (row.window, row.rule, row.span);

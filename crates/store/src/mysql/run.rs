@@ -41,7 +41,7 @@ pub(super) enum Stop {
     Mistaken(Fault),
 }
 
-/// See [`crate::Store::run`]. `row_cache` is given where nobody else writes.
+/// See [`crate::Store::run`]. `row_cache` is given to the only writer.
 pub(super) fn run(
     (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,

@@ -136,7 +136,7 @@ pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreS
     Ok(keys.iter().map(|key| state(key).map(|state| (state.record, state.version))).collect())
 }
 
-/// Walks a window, with those who were removed or without; how many there were.
+/// Scans a window, with or without tombstones. Returns the number of rows.
 pub(super) fn walk_all(
     pool: &Pool,
     of: (BoardNo, Window, bool),

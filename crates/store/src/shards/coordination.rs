@@ -59,7 +59,7 @@ impl Coordination for Shards {
         places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.clear_outbox(&batches)))
     }
 
-    /// Nobody writes to any shard who has not the lease of the first.
+    /// A server writes to any shard only with the lease of the first.
     fn may_answer(&self) -> bool {
         self.inner.all[FIRST].may_answer() && self.lost().is_none()
     }

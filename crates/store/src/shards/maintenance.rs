@@ -34,7 +34,7 @@ impl Maintenance for Shards {
         let _changing = self.inner.directory.change();
         let one = |shard| {
             if shard != FIRST && self.inner.shared {
-                // Whoever forgot it may have ended before the others were told.
+                // The server that forgot it may have ended before it told the others.
                 self.inner.sync(shard, &Told { gone: [window].into(), ..Told::default() })?;
             }
             self.inner.ask(shard, |store| store.purge_window(window, limit))

@@ -2,7 +2,7 @@
 //!
 //! It is the writer's: between two batches, so that each is in one file and in one memtable. The flush asks for it and
 //! waits; a writer that is busy does it before its next batch, because a mutex may let a busy one have it again and
-//! again, and where nobody writes the flush does it itself. Not here: making and emptying files (`flush`).
+//! again. A flush without a writer does it itself. Not here: making and emptying files (`flush`).
 
 use super::journal::Journal;
 use super::memtable::Memtable;

@@ -1,7 +1,7 @@
 //! What the threads of a store share, and reading all of it at one moment.
 //!
-//! A row is in the active memtable, in the one being flushed, or in the tables. Whoever reads takes the memtable's lock,
-//! begins a snapshot of the tables under it, looks into the memtable and lets go. A transaction puts its rows in under
+//! A row is in the active memtable, in the one being flushed, or in the tables. A read takes the memtable's lock,
+//! begins a snapshot of the tables under it, looks into the memtable and releases the lock. A transaction puts its rows in under
 //! the same lock, and a flushed memtable leaves under it, after its rows are in the tables. So what is found in the
 //! memtable, merged over the snapshot, is one moment: no row is missing from both, and none is older than another of its
 //! transaction.

@@ -1,9 +1,9 @@
-//! The connection that writes the tables, and the flushing of its log into the file.
+//! The connection that writes the tables, and the checkpoints of its log into the file.
 //!
-//! The tables are written in the background: by the flush, by what forgets and purges, and by whoever remembers a value. So
-//! whoever wrote also flushes the log when a part of its bound is waiting, and nobody who was promised an answer
-//! waits for it. A reader with an old snapshot can keep the log from starting over; past the bound it is waited for,
-//! briefly, and the result of every flush of the log is looked at and counted.
+//! The tables are written in the background: by the flush, by expiry and purges, and where a value is remembered. The thread that
+//! wrote also makes a checkpoint when a part of the log's bound is waiting, so no request waits for one. A reader with an old
+//! snapshot can keep the log from starting over. Past the bound the thread waits for it, briefly. The result of every
+//! checkpoint is checked and counted.
 //!
 //! Not here: SQLite's automatic checkpoint, which is off, and what is written.
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The log is flushed when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
+/// A checkpoint begins when so much of the log's bound is waiting: little, because other syncs wait for its sync.
 const START_PART: u64 = 64;
 
 /// How long readers are waited for when the log has grown past its bound.

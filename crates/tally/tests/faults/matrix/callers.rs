@@ -68,7 +68,7 @@ pub(crate) struct Caller<'a> {
     /// Whether the database may lose what it has acknowledged.
     may_lose: bool,
     rng: Rng,
-    /// The last rejection, for whoever reads why a cell fails.
+    /// The last rejection: it explains a cell that fails.
     last: String,
 }
 
