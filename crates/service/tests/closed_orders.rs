@@ -195,7 +195,7 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
     let no = world.board().no;
     let keys: Vec<_> =
         world.board().periods().parts().iter().map(|part| PartKey { board: no, part: *part }).collect();
-    assert_eq!((keys.len(), world.store().unpurged(&keys).unwrap()), (2, Vec::new()));
+    assert_eq!((keys.len(), world.store().unpurged(&keys, 0).unwrap()), (2, Vec::new()));
     world.tally().work().unwrap();
     assert_eq!(world.store().parts(no).unwrap().len(), 2);
     world.stop();

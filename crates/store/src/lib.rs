@@ -137,12 +137,12 @@ pub trait Store: Send + Sync + 'static {
         self.walk_versions(board, part, after, limit, each)
     }
 
-    /// The same with those that were removed not long ago, as `None`: whoever loads an order outside from them keeps an
-    /// older version that comes late from bringing them back.
+    /// The same of all shards or one, with those that were removed not long ago, as `None`: whoever loads an order outside from
+    /// them keeps an older version that comes late from bringing them back.
     fn walk_states(
         &self,
-        board: BoardNo,
-        part: Part,
+        _shard: Option<usize>,
+        (board, part): (BoardNo, Part),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -250,9 +250,9 @@ pub trait Store: Send + Sync + 'static {
     /// Deletes at most `limit` rows that belong to deleted boards; returns how many. Zero means there are none.
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
 
-    /// Those of these parts that have rows, or versions of blocks, which wait to be purged. Until that is done a part of the
-    /// same number must not be stored again: it would see the old rows, and the purge would delete the new ones.
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError>;
+    /// Those of these parts that have rows, or versions of blocks, which wait to be purged on one shard. Until that is done a
+    /// part of the same number must not be stored there again: it would see the old rows, and the purge would delete the new ones.
+    fn unpurged(&self, parts: &[PartKey], shard: usize) -> Result<Vec<PartKey>, StoreError>;
 
     /// Purges at most `limit` rows of one part; returns whether nothing of it waits any more.
     fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError>;

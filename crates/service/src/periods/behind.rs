@@ -39,13 +39,17 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 }
 
 /// Brings every order to what is stored; with `everywhere` also those are looked at that seem right, and what other servers
-/// have left. The first that cannot be mended ends it: the others are as far away.
+/// have left. The first that the ranking does not answer for ends it: the others are as far away. After the first that a database
+/// does not answer for, none is loaded, and what is known here is published all the same.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let mut turn = Turn::new(store);
+    let (mut turn, mut mended) = (Turn::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         for (part, order) in orders(&board) {
-            mend(&mut turn, &board, (part, &order), everywhere)?;
+            match mend(&mut turn, &board, (part, &order), everywhere, mended.is_ok()) {
+                Err(failure @ Failure::Fault(Fault::ShardAway { .. })) => mended = Err(failure),
+                done => done?,
+            }
         }
     }
     let waits = |board: &Arc<Board>| unpublished::has_some(board);
@@ -57,7 +61,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             tracing::info!(batches = found, "published what a server had committed and not published");
         }
     }
-    Ok(())
+    mended
 }
 
 /// The loading of a server that starts.
@@ -182,12 +186,13 @@ fn mend(
     board: &Arc<Board>,
     (part, order): (Part, &Order),
     everywhere: bool,
+    may_load: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = order.get().remote() else { return Ok(()) };
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    if remote.catch_up()? == Look::Ready || !turn.take()? {
+    if remote.catch_up()? == Look::Ready || !may_load || !turn.take()? {
         return Ok(());
     }
     // It may be lost because it was deleted or closed, which may not be known here yet.
@@ -238,7 +243,7 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board, part, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let walked = store.walk_states(None, (board, part), after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
         let hidden = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);

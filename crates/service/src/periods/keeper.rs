@@ -139,17 +139,11 @@ fn seal(board: &Board, now: Micros) -> Vec<Part> {
     for live in &late {
         let Some(state) = periods.rule_mut(live.rule) else { continue };
         if state.closed(live.span).is_none() {
-            state.closed.push(row(live));
+            state.closed.push(live.row(true));
             state.closed.sort_by_key(|row| row.span.start);
         }
     }
     late.into_iter().map(|live| live.part).collect()
-}
-
-/// As it is stored before its order is.
-pub(super) fn row(live: &LivePart) -> PartRow {
-    let LivePart { part, rule, span, .. } = *live;
-    PartRow { part, rule, span, closed: true, version: 0, stale: false, total: 0 }
 }
 
 /// Stores the orders of sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
@@ -161,7 +155,7 @@ pub(super) fn close(place: Place<'_>, board: &Board, parts: &[Part], now: Micros
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = order::in_memory(store, board, &live, |order| {
-            let row = row(&live);
+            let row = live.row(true);
             let naming = Naming::of(board, &row, now);
             order::write(place, basis, (&row, naming), order, keep_empty)
         })?;

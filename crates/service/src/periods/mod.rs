@@ -19,13 +19,14 @@ pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::Standings;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, part_number};
 use tally_rules::refusal::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow};
+use tally_store::{Part, PartRow, ShardSet};
 
 /// The name of the part over all time.
 pub const ALL_TIME_NAME: &str = "all_time";
@@ -41,6 +42,31 @@ pub struct LivePart {
     pub span: Span,
     /// Its order.
     pub order: Standings,
+    /// A bit for each database that has said that it has nothing to purge under the number of this period.
+    checked: AtomicU64,
+}
+
+impl LivePart {
+    /// A period in memory.
+    pub(crate) fn new(part: Part, rule: u32, span: Span, order: Standings) -> Self {
+        Self { part, rule, span, order, checked: AtomicU64::default() }
+    }
+
+    /// As it is stored before its order is.
+    pub(crate) fn row(&self, closed: bool) -> PartRow {
+        let Self { part, rule, span, .. } = *self;
+        PartRow { part, rule, span, closed, version: 0, stale: false, total: 0 }
+    }
+
+    /// Whether all of these databases have nothing to purge under its number.
+    pub(crate) fn is_checked(&self, shards: ShardSet) -> bool {
+        shards.bits() & !self.checked.load(Ordering::Relaxed) == 0
+    }
+
+    /// This database has nothing to purge under its number.
+    pub(crate) fn check(&self, shard: usize) {
+        self.checked.fetch_or(ShardSet::of(shard).bits(), Ordering::Relaxed);
+    }
 }
 
 /// One rule with its periods.
@@ -206,7 +232,7 @@ impl Periods {
             let known = known(row.part).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
                 let PartRow { part, rule, span, .. } = *row;
-                let fresh = || Arc::new(LivePart { part, rule, span, order: order(row) });
+                let fresh = || Arc::new(LivePart::new(part, rule, span, order(row)));
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {
@@ -274,6 +300,12 @@ impl Periods {
     /// Closed periods whose order is stored.
     pub fn packed(&self) -> Vec<PartRow> {
         self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
+    }
+
+    /// Closed periods whose order is stored, or written by another server meanwhile: that one has to see a change of them.
+    pub(crate) fn packed_anywhere(&self, is_shared: bool) -> Vec<PartRow> {
+        let all = self.rules.iter().flat_map(|state| &state.closed);
+        all.filter(|row| is_shared || row.version > 0).copied().collect()
     }
 
     /// Every part there is, open or closed.

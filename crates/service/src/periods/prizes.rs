@@ -294,7 +294,7 @@ mod tests {
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
         let order = || Standings::Memory(PartOrder::new(&Definition::default()));
-        let live = || Arc::new(LivePart { part, rule, span, order: order() });
+        let live = || Arc::new(LivePart::new(part, rule, span, order()));
         let row = |version, total| PartRow { part, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);
         assert!(!owes(&periods, due, &none));

@@ -3,7 +3,7 @@
 //! Not here: what is due, and writing orders (`keeper`).
 
 use super::LivePart;
-use super::keeper::{close, late, row, surplus};
+use super::keeper::{close, late, surplus};
 use super::order::Place;
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -32,32 +32,28 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
     close(Place::of(tally), board, &parts, now)
 }
 
-/// Marks periods in the store as closed that are due, and gives them, oldest first.
+/// Marks periods in the store as closed that are due, and gives them, oldest first. A period that is closed here is closed on every
+/// database: where one of them has not heard of it, it is told when the board is read.
 fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Part>, Failure> {
     for _ in 0..servers::TRIES {
         let revisions = board.followed();
         let due = late(board, now);
-        // Where there are several databases it is said again: not all may have heard of it.
-        let is_several = store.shards() > 1;
-        let open = |live: &&Arc<LivePart>| is_several || board.periods().closed(live.part).is_none();
+        let open = |live: &&Arc<LivePart>| board.periods().closed(live.part).is_none();
         let key = |live: &Arc<LivePart>| PartKey { board: board.no, part: live.part };
-        let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
+        let mut rows: Vec<_> =
+            due.iter().filter(open).map(|live| (key(live), Some(live.row(true)))).collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         if rows.is_empty() {
             return Ok(due.iter().map(|live| live.part).collect());
         }
         let plan = Plan { boards: vec![board.no], alone: true, ..Plan::default() };
         let revision = revisions.map(|revisions| revisions.of(0));
-        let mut as_planned = false;
         servers::run(store, &plan, &mut |loaded| {
-            as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
+            let as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
             let parts = if as_planned { rows.clone() } else { Vec::new() };
             Changes { parts, ..Changes::default() }
         })?;
         servers::renew(store, board)?;
-        if as_planned && is_several {
-            return Ok(due.iter().map(|live| live.part).collect());
-        }
     }
     // Others change it all the time: the next look tries again.
     Ok(Vec::new())

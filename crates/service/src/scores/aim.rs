@@ -4,7 +4,6 @@
 //! the batch that writes it.
 
 use super::command::Request;
-use super::redefine;
 use super::steps::Step;
 use crate::boards::Board;
 use crate::contests::play;
@@ -15,7 +14,7 @@ use std::sync::Arc;
 use tally_ranking::Standings;
 use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Refusal};
-use tally_store::{BoardNo, Part, PartKey, PartRow, Store, StoreError};
+use tally_store::{BoardNo, Part, PartKey, PartRow, ShardSet, Store, StoreError};
 
 /// Every part of a board that is in memory, due or not: hiding and showing concern them all.
 fn in_memory(board: &Board, now: Micros) -> RowAim {
@@ -60,12 +59,17 @@ pub(super) struct Aims {
     pub(super) opened: BTreeMap<PartKey, (Arc<Board>, Arc<LivePart>)>,
     /// Closed parts whose records change.
     pub(super) stale: BTreeMap<PartKey, (Arc<Board>, PartRow)>,
+    /// The databases of the batch.
+    pub(super) shards: ShardSet,
+    /// Open parts of which one of them has not said yet that it has nothing to purge under their number.
+    pub(super) unchecked: BTreeMap<PartKey, Arc<LivePart>>,
 }
 
 impl Aims {
-    /// Aims a batch.
-    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros) -> Self {
-        let mut aims = Self { rows: Vec::new(), opened: BTreeMap::new(), stale: BTreeMap::new() };
+    /// Aims a batch of some databases.
+    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros, shards: ShardSet) -> Self {
+        let (rows, opened, stale, unchecked) = Default::default();
+        let mut aims = Self { rows, opened, stale, shards, unchecked };
         for request in batch {
             let rows = match request {
                 Request::Submit(submit) => {
@@ -101,7 +105,8 @@ impl Aims {
 
     /// The same without a row.
     pub(super) fn without_rows(&self) -> Self {
-        Self { rows: Vec::new(), opened: self.opened.clone(), stale: self.stale.clone() }
+        let (opened, stale) = (self.opened.clone(), self.stale.clone());
+        Self { rows: Vec::new(), opened, stale, shards: self.shards, unchecked: BTreeMap::new() }
     }
 
     /// Forgets periods that no row of this batch counts for.
@@ -240,12 +245,16 @@ impl Aims {
 
     fn ensure_live(&mut self, board: &Arc<Board>, aimed: Aimed) {
         let Some((rule, span)) = aimed.period else { return };
-        if board.periods().live(aimed.part).is_some() {
+        let key = PartKey { board: board.no, part: aimed.part };
+        if let Some(live) = board.periods().live(aimed.part) {
+            if !live.is_checked(self.shards) {
+                self.unchecked.insert(key, Arc::clone(live));
+            }
             return;
         }
-        self.opened.entry(PartKey { board: board.no, part: aimed.part }).or_insert_with(|| {
+        self.opened.entry(key).or_insert_with(|| {
             let order = board.order_of_part(aimed.part);
-            (Arc::clone(board), Arc::new(LivePart { part: aimed.part, rule, span, order }))
+            (Arc::clone(board), Arc::new(LivePart::new(aimed.part, rule, span, order)))
         });
     }
 
@@ -259,61 +268,6 @@ impl Aims {
                 PartRow { part: aimed.part, rule, span, closed: true, version: 0, stale: true, total: 0 };
             (Arc::clone(board), PartRow { stale: true, ..known.copied().unwrap_or(fresh) })
         });
-    }
-
-    /// Parts that this batch would store anew while rows of the same number still wait to be purged. A new score does not
-    /// count for one: it was closed before it was forgotten. What has to be purged first is returned: a dated line or a
-    /// changed schedule needs the number.
-    pub(super) fn settle_purged(
-        &mut self,
-        batch: &[Request],
-        store: &dyn Store,
-        now: Micros,
-    ) -> Result<Vec<PartKey>, StoreError> {
-        let begun = |request: &Request| match request {
-            Request::Redefine(redefine) => redefine::begun(redefine, now),
-            _ => Vec::new(),
-        };
-        let begun: Vec<PartKey> = batch.iter().flat_map(begun).collect();
-        let fresh = |(_, row): &(Arc<Board>, PartRow)| row.version == 0;
-        let stale = self.stale.iter().filter(|(_, one)| fresh(one)).map(|(key, _)| *key);
-        let keys: Vec<PartKey> =
-            stale.chain(self.opened.keys().copied()).chain(begun.iter().copied()).collect();
-        if keys.is_empty() || is_planted(Plant::NumberReused) {
-            return Ok(Vec::new());
-        }
-        let waiting = store.unpurged(&keys)?;
-        if waiting.is_empty() {
-            return Ok(waiting);
-        }
-        let imported = |key: &PartKey| {
-            let of = batch.iter().zip(&self.rows).filter(
-                |(request, _)| matches!(request, Request::Import(chunk) if chunk.board.no == key.board),
-            );
-            of.flat_map(|(_, rows)| rows).any(|row| row.parts.contains(&key.part))
-        };
-        let needed = |key: &PartKey| imported(key) || begun.contains(key);
-        let needed: Vec<PartKey> = waiting.iter().copied().filter(needed).collect();
-        if needed.is_empty() {
-            waiting.iter().for_each(|key| self.leave(batch, *key));
-        }
-        Ok(needed)
-    }
-
-    /// New scores do not count for a part, as if it were closed.
-    fn leave(&mut self, batch: &[Request], key: PartKey) {
-        let Some((board, live)) = self.opened.remove(&key) else { return };
-        let periods = board.periods();
-        let name = periods.rule_no(live.rule).map(|state| state.name(live.span.start)).unwrap_or_default();
-        for (request, rows) in batch.iter().zip(&mut self.rows) {
-            for (at, row) in rows.iter_mut().enumerate() {
-                if request.board_of(at).is_some_and(|of| of.no == key.board) && row.parts.contains(&key.part)
-                {
-                    row.parts.retain(|part| *part != key.part);
-                    row.closed.push(name.clone());
-                }
-            }
-        }
     }
 
     /// The order of a part, in memory already or opened by this batch.
@@ -350,14 +304,19 @@ impl Aims {
         all
     }
 
-    /// Makes the parts that were stored with the batch visible.
-    pub(super) fn install(&self) {
-        for (board, live) in self.opened.values() {
-            if let Some(state) = board.periods_mut().rule_mut(live.rule) {
-                state.live.retain(|known| known.part != live.part);
-                state.live.push(Arc::clone(live));
-                state.live.sort_by_key(|live| live.span.start);
+    /// Makes the parts that were stored with the batch visible. A batch of another database may have opened one of them since
+    /// this batch was aimed: then both publish to the same ranking.
+    pub(super) fn install(&mut self) {
+        for (board, live) in self.opened.values_mut() {
+            let mut periods = board.periods_mut();
+            let Some(state) = periods.rule_mut(live.rule) else { continue };
+            if let Some(known) = state.live(live.part).filter(|known| known.span == live.span) {
+                *live = Arc::clone(known);
+                continue;
             }
+            state.live.retain(|known| known.part != live.part);
+            state.live.push(Arc::clone(live));
+            state.live.sort_by_key(|live| live.span.start);
         }
     }
 

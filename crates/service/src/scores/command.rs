@@ -125,9 +125,11 @@ impl Request {
         match self {
             Self::Submit(submit) => Some(&submit.write.player),
             Self::Remove(remove) => Some(&remove.player),
+            Self::Ban(ban) => Some(&ban.player),
+            Self::Erase(erase) => Some(&erase.player),
             Self::Commands(commands) => commands.player(),
             // They change what every lane looks at.
-            Self::Ban(_) | Self::Erase(_) | Self::Redefine(_) | Self::Vanish(_) => None,
+            Self::Redefine(_) | Self::Vanish(_) => None,
             Self::Import(_) => None,
         }
     }

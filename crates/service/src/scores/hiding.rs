@@ -72,7 +72,7 @@ impl State {
     /// Notes, with the change itself, that the stored orders of a player's closed periods are no longer right: whoever
     /// asked writes them anew before the answer, and if that is cut short, the next start does.
     fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
-        for row in board.periods().packed() {
+        for row in board.periods().packed_anywhere(board.is_shared()) {
             let key = score_key(board.no, row.part, player);
             if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
                 let part = PartKey { board: board.no, part: row.part };

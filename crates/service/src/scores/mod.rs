@@ -17,6 +17,7 @@ pub mod orders;
 pub mod pipeline;
 mod plan;
 mod publish;
+mod purged;
 mod redefine;
 pub mod remove;
 pub mod select;

@@ -36,7 +36,7 @@ pub(super) fn read(batch: &[Request], aims: &Aims, store: &dyn Store) -> Reading
             }
             Request::Ban(Ban { board, player, identity, .. }) => {
                 reading.board(board, &rows[0].parts, [player]);
-                let packed = board.periods().packed();
+                let packed = board.periods().packed_anywhere(board.is_shared());
                 reading.plan.scores.extend(packed.iter().map(|row| score_key(board.no, row.part, player)));
                 identity.as_ref()
             }

@@ -326,7 +326,7 @@ fn redefine_board(board: &Board, change: &Redefinition) {
             if state.live(row.part).is_none() {
                 let (part, rule, span) = (row.part, row.rule, row.span);
                 let order = board.order_of_part(part);
-                state.live.push(Arc::new(LivePart { part, rule, span, order }));
+                state.live.push(Arc::new(LivePart::new(part, rule, span, order)));
             }
         }
         state.live.sort_by_key(|live| live.span.start);

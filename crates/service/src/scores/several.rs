@@ -56,15 +56,16 @@ impl ScoreWork {
                 Err((_, fault)) if batch.len() > 1 => return Err(Failure::Row(fault)),
                 Err((away, fault)) => {
                     there = there.iter().filter(|shard| !away.has(*shard)).collect();
-                    if there.is_empty() || matches!(batch, [Request::Ban(_) | Request::Erase(_)]) {
+                    if there.is_empty() {
                         return Err(Failure::Piece(fault));
                     }
-                    let known = stuck.map_or_else(ShardSet::default, |(known, _)| known);
-                    stuck = Some((known.and(away), fault));
+                    stuck = Some((of_stuck(&stuck).and(away), fault));
                 }
             }
         };
-        self.judge(batch, &mut aims, time)?;
+        if let Some((away, fault)) = self.judge(batch, &mut aims, time)? {
+            stuck = Some((of_stuck(&stuck).and(away), fault));
+        }
         let taken = taken(batch, &aims).map_err(|error| Failure::Away(error.into()))?;
         let Some(stood) = standing.plan(batch, &aims) else {
             return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
@@ -149,6 +150,10 @@ fn taken(batch: &[Request], aims: &Aims) -> Result<Vec<(PlayerId, Record)>, Rank
     let shown = aims.rows[0][0].parts.first().and_then(|part| aims.order_of(board, *part));
     let Some(shown) = shown else { return Ok(Vec::new()) };
     shown.order().read(|order| select(&board.definition, order, &[], which))
+}
+
+fn of_stuck(stuck: &Option<(ShardSet, Fault)>) -> ShardSet {
+    stuck.as_ref().map_or_else(ShardSet::default, |(shards, _)| *shards)
 }
 
 fn fault_of(failure: &Failure<Fault>) -> &Fault {

@@ -20,13 +20,14 @@ pub(super) fn shards(batch: &[Request], store: &dyn Store) -> ShardSet {
     if spread.shards.is_empty() { ShardSet::of(FIRST) } else { spread.shards }
 }
 
-/// Whether a batch changes what everybody looks at: then other batches must not meet it anywhere.
+/// Whether a batch changes a leaderboard: no batch of any database runs beside it.
 pub(super) fn concerns_all(batch: &[Request]) -> bool {
-    let one = |request: &Request| match request {
-        Request::Ban(_) | Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => true,
-        Request::Submit(_) | Request::Remove(_) | Request::Import(_) | Request::Commands(_) => false,
-    };
-    batch.iter().any(one)
+    batch.iter().any(|request| matches!(request, Request::Redefine(_) | Request::Vanish(_)))
+}
+
+/// Whether a batch bans or erases players: it is alone at their database. On the other databases nothing of these players is read.
+pub(super) fn is_alone(batch: &[Request]) -> bool {
+    batch.iter().any(|request| matches!(request, Request::Ban(_) | Request::Erase(_)))
 }
 
 /// The databases that some commands concern.

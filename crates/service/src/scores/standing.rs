@@ -95,7 +95,7 @@ impl Standing {
         let moved_on = |shard: usize, boards: &[Option<u64>]| {
             let moved = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, stood) = self.boards.get(no)?;
-                now.is_some_and(|now| now != stood.of(shard)).then(|| Arc::clone(board))
+                now.is_some_and(|now| !stood.stands(shard, now)).then(|| Arc::clone(board))
             };
             plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
         };
@@ -124,6 +124,11 @@ impl Standing {
 }
 
 impl Stood {
+    /// Nobody knows for now whether this database has committed it.
+    pub(super) fn doubt(&mut self, shard: usize) {
+        self.changing.iter_mut().for_each(|changing| changing.doubt(shard));
+    }
+
     /// Where this process was stopped for very long since it was planned, what it committed is not published any more.
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {

@@ -7,6 +7,7 @@ use super::command::Request;
 use super::decide::{self, Decision};
 use super::plan;
 use super::shared::Shared;
+use super::spread;
 use super::standing::{Standing, Stood, Unready};
 use super::work::ScoreWork;
 use crate::boards::Board;
@@ -30,17 +31,21 @@ pub(super) struct Part {
 }
 
 impl ScoreWork {
-    /// What the contests of its boards allow, and that no period is begun again whose rows wait to be purged.
+    /// What the contests of its boards allow, and that no period is begun again whose rows wait to be purged. Gives the
+    /// databases that could not be asked for such rows.
     pub(super) fn judge(
         &self,
         batch: &[Request],
         aims: &mut Aims,
         time: Judged,
-    ) -> Result<(), Failure<Fault>> {
+    ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
         let store = &*self.shared.store;
         aims.judge(batch, store, time.now).map_err(in_lane)?;
-        let purging = aims.settle_purged(batch, store, time.now).map_err(in_lane)?;
-        if purging.is_empty() { Ok(()) } else { Err(Failure::Row(Fault::Purging(purging))) }
+        let (purging, away) = aims.settle_purged(batch, store, time.now).map_err(in_lane)?;
+        if !purging.is_empty() {
+            return Err(Failure::Row(Fault::Purging(purging)));
+        }
+        Ok(away.map(|(shards, error)| (shards, error.into())))
     }
 
     /// The transaction of a batch on one database.
@@ -117,8 +122,12 @@ impl ScoreWork {
         };
         match why {
             Unready::Moved(boards) => {
+                let shards = spread::shards(batch, &*self.shared.store);
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(fault)?;
+                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
+                        return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
+                    }
                 }
                 // A batch of another lane may be about to change it here.
                 self.shared.background.wait(Duration::from_millis(1));

@@ -1,7 +1,8 @@
 //! What a score lane does with a batch: one transaction, then one publication, then the answers.
 //!
 //! A player's requests are in one lane at a time, so lanes need not wait for each other; what concerns several players has a
-//! lane of its own, whose batches pass the gate alone.
+//! lane of its own, whose batches pass the gate alone. So do bans, and batches that open a period, at their own database: a
+//! commit in doubt keeps no batch of another database waiting.
 
 use super::aim::Aims;
 use super::answer::{answer, before};
@@ -102,21 +103,21 @@ impl ScoreWork {
             let now = time.now;
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
-            let aims = Aims::new(batch, &mut next, now);
+            let aims = Aims::new(batch, &mut next, now, shards);
             let used = alone || aims.opened.is_empty();
             if used {
                 *instants = next;
             }
             used.then_some((aims, time))
         };
-        let alone = self.shared.is_of_several(self.number);
+        let alone = self.shared.is_of_several(self.number) || spread::is_alone(batch);
         let pass = self.shared.pass(places, alone)?;
-        if let Some((aims, time)) = aim(alone && places == all) {
+        if let Some((aims, time)) = aim(alone) {
             return Ok((aims, time, pass));
         }
-        // Two lanes must not open one part twice.
+        // One lane of a database opens a period. Lanes of another one may open it at the same time: see `Aims::install`.
         drop(pass);
-        let pass = self.shared.pass_alone()?;
+        let pass = self.shared.pass(places, true)?;
         let (aims, time) = aim(true).expect("alone");
         Ok((aims, time, pass))
     }
@@ -187,8 +188,11 @@ impl Work for ScoreWork {
     /// The store knows by the name of the transaction; what it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (lost, _) = self.lost.as_ref().expect("a commit was lost");
-        let done = self.shared.store.became(lost).inspect_err(|_| match &self.open {
-            Some(Open::Whole(.., pass)) => pass.stick(),
+        let done = self.shared.store.became(lost).inspect_err(|_| match &mut self.open {
+            Some(Open::Whole(_, stood, shard, pass)) => {
+                stood.doubt(*shard);
+                pass.stick();
+            }
             Some(Open::Doubt(doubt)) => doubt.stick(),
             None => {}
         })?;
@@ -207,7 +211,7 @@ impl Work for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
-        let Decided { mut decisions, mut failed, aims, stale, stood, done, pass: _inside } = decided;
+        let Decided { mut decisions, mut failed, mut aims, stale, stood, done, pass: _inside } = decided;
         aims.install();
         if !stale.is_empty() {
             batch.iter().for_each(|request| request.each_board(|board| Stale::mark(board, &stale)));
@@ -258,7 +262,9 @@ impl ScoreWork {
             Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
             Err((_, fault)) => return Err(Failure::Piece(fault)),
         };
-        self.judge(batch, &mut aims, time)?;
+        if let Some((_, fault)) = self.judge(batch, &mut aims, time)? {
+            return Err(Failure::Piece(fault));
+        }
         let Some(stood) = standing.plan(batch, &aims) else {
             return Ok(Err(Unready::Moved(Vec::new())));
         };

@@ -33,7 +33,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let Some(last) = marks.last() else { return Ok(count) };
         after = Some(last.batch);
         let mut keys: BTreeMap<PartKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
-        let mut parts = HashSet::new();
+        // All of them are of one database.
+        let (shard, mut parts) = (usize::from(last.batch.shard), HashSet::new());
         for Mark { version, what, .. } in &marks {
             match what {
                 Marked::Parts(some) => parts.extend(some.iter().copied()),
@@ -49,7 +50,7 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let mut unknown = HashSet::new();
         for part in parts {
             keys.remove(&part);
-            let publish = |board: &Board, remote: &Remote| whole(store, board, part.part, remote);
+            let publish = |board: &Board, remote: &Remote| whole(store, board, (part.part, shard), remote);
             if !with_order((store, boards), part, publish)? {
                 unknown.insert(part);
             }
@@ -75,7 +76,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
 /// Publishes whatever is stored of a board over all time: after this its order has everything that was committed before,
 /// also what a server that died or was frozen has not published.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    board.order.remote().map_or(Ok(()), |remote| whole(store, board, ALL_TIME, remote))
+    let Some(remote) = board.order.remote() else { return Ok(()) };
+    (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
 }
 
 /// Publishes what is stored of one player.
@@ -122,13 +124,18 @@ fn some(
     publish(store, board.no, remote, rows.collect())
 }
 
-/// Publishes whatever is stored of a part.
-fn whole(store: &dyn Store, board: &Board, part: Part, remote: &Remote) -> Result<(), Failure> {
+/// Publishes whatever one database has of a part.
+fn whole(
+    store: &dyn Store,
+    board: &Board,
+    (part, shard): (Part, usize),
+    remote: &Remote,
+) -> Result<(), Failure> {
     let mut after = None;
     loop {
         let mut rows: Vec<Found> = Vec::new();
         let mut each = |player, record, version| rows.push((player, record, version));
-        let walked = store.walk_states(board.no, part, after.as_ref(), ROWS, &mut each)?;
+        let walked = store.walk_states(Some(shard), (board.no, part), after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
         publish(store, board.no, remote, rows)?;
         if walked < ROWS {
@@ -175,6 +182,10 @@ fn with_order(
     if board.periods().live(part.part).is_none() {
         // It may have been opened a moment ago.
         renew(store, &board)?;
+        if board.periods().live(part.part).is_none() && !board.revisions().unheard().is_empty() {
+            // By a database that is away.
+            return Ok(false);
+        }
     }
     let live = board.periods().live(part.part).cloned();
     live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;

@@ -41,6 +41,9 @@ const TRANSFERS: &str = "SELECT id, kind, currency, amount, debit_member, debit_
 const HOLDS: &str = "SELECT id, member, currency, amount, expires_at, state, captured, captured_to, transfer, \
      ended_at FROM holds FORCE INDEX (PRIMARY)";
 
+/// Says that a connection only reads, by a lock that is named by it.
+const SNAPSHOT_LOCK: &str = "SELECT GET_LOCK(CONCAT('tally.snapshot.', CONNECTION_ID()), 0)";
+
 /// See the head of the file.
 pub(crate) struct Snapshot {
     link: Link,
@@ -53,9 +56,11 @@ impl Snapshot {
         let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
         // It locks nothing, so it may take its time.
-        if snapshot.link.server.flavour == Flavour::MariaDb {
-            script.statement("SET SESSION idle_transaction_timeout = 0");
-        }
+        match snapshot.link.server.flavour {
+            Flavour::MariaDb => script.statement("SET SESSION idle_transaction_timeout = 0"),
+            // Servers that end silent connections ask for this lock: see `Pool::end_silent_transactions`.
+            Flavour::MySql { .. } => script.statement(SNAPSHOT_LOCK),
+        };
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
         script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
         snapshot.ask(&script)?;

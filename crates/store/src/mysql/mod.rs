@@ -249,8 +249,8 @@ impl Store for MySqlStore {
 
     fn walk_states(
         &self,
-        board: BoardNo,
-        part: Part,
+        _shard: Option<usize>,
+        (board, part): (BoardNo, Part),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -349,7 +349,7 @@ impl Store for MySqlStore {
         purge::some(&self.pool, limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+    fn unpurged(&self, parts: &[PartKey], _shard: usize) -> Result<Vec<PartKey>, StoreError> {
         purge::unpurged(&self.pool, parts)
     }
 

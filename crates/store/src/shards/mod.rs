@@ -41,7 +41,7 @@ use feeds::Feeds;
 use run::batch_of;
 use silent::Silent;
 use split::FIRST;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::profile::Profile;
@@ -254,13 +254,16 @@ impl Store for Shards {
 
     fn walk_states(
         &self,
-        board: BoardNo,
-        part: Part,
+        shard: Option<usize>,
+        of: (BoardNo, Part),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk((board, part, true), after, limit, each)
+        match shard {
+            Some(shard) => self.inner.ask(shard, |store| store.walk_states(None, of, after, limit, each)),
+            None => self.inner.walk((of.0, of.1, true), after, limit, each),
+        }
     }
 
     fn walk_shard(
@@ -330,12 +333,8 @@ impl Store for Shards {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
-        let mut found = BTreeSet::new();
-        for shard in 0..self.inner.all.len() {
-            found.extend(self.inner.ask(shard, |store| store.unpurged(parts))?);
-        }
-        Ok(found.into_iter().collect())
+    fn unpurged(&self, parts: &[PartKey], shard: usize) -> Result<Vec<PartKey>, StoreError> {
+        self.inner.ask(shard, |store| store.unpurged(parts, FIRST))
     }
 
     fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
@@ -348,7 +347,7 @@ impl Store for Shards {
             }
             self.inner.ask(shard, |store| store.purge_part(part, limit))
         };
-        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(one(shard)? && done))
+        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(done && one(shard)?))
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {

@@ -263,7 +263,7 @@ impl Store for SqliteStore {
         purge::some(&self.shared, limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+    fn unpurged(&self, parts: &[PartKey], _shard: usize) -> Result<Vec<PartKey>, StoreError> {
         purge::unpurged(&self.shared, parts)
     }
 

@@ -211,8 +211,8 @@ impl Store for Dying {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
-        self.inner.unpurged(parts)
+    fn unpurged(&self, parts: &[PartKey], shard: usize) -> Result<Vec<PartKey>, StoreError> {
+        self.inner.unpurged(parts, shard)
     }
 
     fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {

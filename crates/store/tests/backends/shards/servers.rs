@@ -6,7 +6,7 @@ use tally_rules::Definition;
 use tally_rules::period::Span;
 use tally_rules::{BoardId, Micros};
 use tally_store::{
-    BanKey, Bans, BoardChange, BoardNo, FeedPosition, Marked, Name, Part, PartKey, PartRow, Revisions,
+    BanKey, Bans, BoardChange, BoardNo, FeedPosition, Gone, Marked, Name, Part, PartKey, PartRow, Revisions,
     ShardSet,
 };
 
@@ -171,8 +171,13 @@ fn a_period_is_over_when_every_database_knows() {
     world.cut_off(1);
     let done = alter(&first, &parts(true));
     assert!(matches!(done, Err(StoreError::Partly(_))), "{done:?}");
-    let (half, _) = state(&second, None);
-    assert_eq!((half.of(0) > open.of(0), half.of(1)), (true, open.of(1)));
+    // The server that reads the leaderboard anew tells the database.
+    let (over, _) = state(&second, None);
+    assert!(
+        over.of(0) > open.of(0) && over.of(1) > open.of(1),
+        "a plan of {open:?} is planned again: {over:?}"
+    );
+    assert_eq!(second.each()[1].parts(BOARD).unwrap(), [row(true)]);
     world.proxies[1].pass();
     loop {
         match alter(&first, &parts(true)) {
@@ -180,9 +185,75 @@ fn a_period_is_over_when_every_database_knows() {
             done => break done.unwrap(),
         }
     }
-    let (over, _) = state(&second, None);
-    assert!(over.of(1) > open.of(1), "whoever planned with {open:?} plans again");
+    // A database that knows it already is not written to again.
+    assert_eq!(state(&second, None).0.of(1), over.of(1));
     assert_eq!(second.parts(BOARD).unwrap(), [row(true)]);
+}
+
+/// As if the server that forgot a period had died before it told the others.
+#[test]
+fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let span = Span { start: Micros(0), end: Micros(9) };
+    let row = PartRow { part: Part(7), rule: 0, span, closed: true, version: 0, stale: false, total: 0 };
+    let part = PartKey { board: BOARD, part: Part(7) };
+    alter(&first, &Changes { parts: vec![(part, Some(row))], ..Changes::default() }).unwrap();
+    let who = player(&first, 1, 0);
+    let key = key(BOARD.0, 7, who.as_str());
+    let plan = Plan { scores: vec![key.clone()], ..Plan::default() };
+    first.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
+    let [one, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
+    server.sql(&format!("DELETE FROM {one}.parts; INSERT INTO {one}.deleted_parts VALUES (1, 7, -1)"));
+    while second.purge_deleted(100).unwrap() > 0 {}
+    assert_eq!(server.sql(&format!("SELECT COUNT(*) FROM {other}.parts")).trim(), "0");
+    assert_eq!(second.records(&[key]).unwrap(), [None]);
+    assert_eq!([0, 1].map(|shard| second.unpurged(&[part], shard).unwrap()), [Vec::new(), Vec::new()]);
+}
+
+#[test]
+fn what_is_gone_is_purged_on_the_first_database_last() {
+    let store = beside(&databases(), "one");
+    create(&store, "b", &Definition::default()).unwrap();
+    let part = PartKey { board: BOARD, part: Part(7) };
+    let keys: Vec<_> = (0..3).map(|nth| key(BOARD.0, 7, player(&store, 1, nth).as_str())).collect();
+    for key in &keys {
+        let plan = Plan { scores: vec![key.clone()], ..Plan::default() };
+        store.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
+    }
+    let gone = Changes { parts: vec![(part, None)], gone: vec![Gone::Part(part)], ..Changes::default() };
+    alter(&store, &gone).unwrap();
+    while !store.purge_part(part, 1).unwrap() {
+        assert_eq!(store.unpurged(&[part], 0).unwrap(), [part]);
+    }
+    assert_eq!([0, 1].map(|shard| store.unpurged(&[part], shard).unwrap()), [Vec::new(), Vec::new()]);
+}
+
+#[test]
+fn a_database_that_is_away_keeps_no_marks_and_no_periods_of_others() {
+    let world = World::new();
+    let store = beside(&world.through, "one");
+    create(&store, "b", &Definition::default()).unwrap();
+    let part = PartKey { board: BOARD, part: Part(7) };
+    for (away, here) in [(0, 1), (1, 0)] {
+        let key = key(BOARD.0, 0, player(&store, here, 0).as_str());
+        let plan = Plan { boards: vec![BOARD], scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let score = |_: &_| scores(vec![(key.clone(), Some(record(1)))]);
+        let left = patiently(|| store.run(&plan, &mut { score })).marked.unwrap();
+        world.cut_off(away);
+        let found = store.marks(Duration::ZERO, None).unwrap();
+        assert_eq!(found.iter().map(|mark| mark.batch).collect::<Vec<_>>(), [left]);
+        assert_eq!(store.marks(Duration::ZERO, Some(left)).unwrap(), []);
+        let mut players = Vec::new();
+        let mut each = |player, _, _| players.push(player);
+        store.walk_states(Some(here), (BOARD, Part(0)), None, 9, &mut each).unwrap();
+        assert_eq!(players, [key.player]);
+        assert_eq!(store.unpurged(&[part], here).unwrap(), []);
+        store.take_marks_off(&[left]).unwrap();
+        world.proxies[away].pass();
+    }
 }
 
 #[test]
