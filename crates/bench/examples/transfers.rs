@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
 use tally_rules::Micros;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
-use tally_rules::ledger::{Amount, Currency, MemberId, Move, Order, Uuid, Wallet, WalletKey};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
+use tally_rules::ledger::{
+    Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_service::secret::Secret;
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::post;
@@ -127,10 +129,15 @@ async fn caller(
         if hot && from != member(0) {
             to = member(0);
         }
-        let (what, amount) = (Move::Transfer { from, to }, Amount::new(1).map_err(|one| one.detail())?);
+        let (what, amount) =
+            (TransferKind::Transfer { from, to }, Amount::new(1).map_err(|one| one.detail())?);
         let key = RequestKey { scope: "key".into(), key: format!("{callers}{hot} {number} {round}").into() };
-        let identity = Some(Identity { key, fingerprint: Fingerprint([0; 16]) });
-        post(&tally, NewMove { order: Order { what, currency, amount, reference: None }, identity }).await?;
+        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
+        post(
+            &tally,
+            NewMove { order: TransferRequest { what, currency, amount, reference: None }, identity },
+        )
+        .await?;
         latencies.record(began.elapsed());
     }
     Ok(latencies)

@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use tally_index::{Builder, Entry, Order, Tie};
+use tally_index::{Builder, Entry, RankingIndex, Tie};
 
 /// Operations between two looks at the clock.
 const ROUND: u64 = 10_000;
@@ -108,7 +108,7 @@ fn measure<const LEAF: usize>(members: u64, updates: u64, dense: bool) {
 
 fn report<const LEAF: usize>(
     name: &str,
-    order: &mut Order<i64, LEAF, 64>,
+    order: &mut RankingIndex<i64, LEAF, 64>,
     random: &mut Random,
     start: usize,
     rounds: u64,
@@ -141,7 +141,7 @@ fn report<const LEAF: usize>(
     time(&format!("{name}.update_ns"), rounds / 4, || update(order, random));
 }
 
-fn update<const LEAF: usize>(order: &mut Order<i64, LEAF, 64>, random: &mut Random) {
+fn update<const LEAF: usize>(order: &mut RankingIndex<i64, LEAF, 64>, random: &mut Random) {
     let player = id(random.next() % order.len());
     black_box(order.set(&player, entry(random)));
 }

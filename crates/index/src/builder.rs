@@ -17,7 +17,7 @@ use std::{fmt, thread};
 use crate::id_table::IdTable;
 use crate::leaf::{Item, Leaf, Span};
 use crate::nodes::Branch;
-use crate::order::Order;
+use crate::order::RankingIndex;
 use crate::pool::NONE;
 use crate::records::Records;
 use crate::score::{Entry, Score, Tie};
@@ -100,8 +100,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
     /// # Errors
     ///
     /// If a player was added twice.
-    pub fn finish(self) -> Result<Order<S, LEAF, FAN>, Duplicate> {
-        self.finish_telling(|_| {})
+    pub fn finish(self) -> Result<RankingIndex<S, LEAF, FAN>, Duplicate> {
+        self.finish_with_progress(|_| {})
     }
 
     /// The same; `told` hears now and then how many entries have their place.
@@ -109,7 +109,10 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
     /// # Errors
     ///
     /// If a player was added twice.
-    pub fn finish_telling(mut self, mut told: impl FnMut(u64)) -> Result<Order<S, LEAF, FAN>, Duplicate> {
+    pub fn finish_with_progress(
+        mut self,
+        mut told: impl FnMut(u64),
+    ) -> Result<RankingIndex<S, LEAF, FAN>, Duplicate> {
         self.end_run();
         self.run = Vec::new();
         let Builder { mut tree, runs, count, .. } = self;
@@ -126,7 +129,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         tree.records = records;
         stack_nodes(&mut tree, branches);
         tree.len = count;
-        Ok(Order { tree })
+        Ok(RankingIndex { tree })
     }
 
     fn end_run(&mut self) {

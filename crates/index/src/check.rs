@@ -5,7 +5,7 @@
 
 use crate::leaf::Item;
 use crate::nodes::Link;
-use crate::order::Order;
+use crate::order::RankingIndex;
 use crate::pool::NONE;
 use crate::score::Score;
 use crate::tree::{Home, Key};
@@ -24,7 +24,7 @@ struct Seen {
     nodes: usize,
 }
 
-impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
+impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
     /// Panics if anything in the structure is not as it must be.
     #[doc(hidden)]
     pub fn check(&self) {

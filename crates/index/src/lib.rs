@@ -15,7 +15,7 @@
 //! - Leaves and nodes know their place in their parent, and nodes keep sums of counts (`nodes`): a rank goes
 //!   bottom-up, reads one number per level and compares no key at all. What ranks and descents read of nodes
 //!   stands apart from the rest and stays in the caches.
-//! - A batch asks for what several players need before it begins; see [`Order::warm`].
+//! - A batch asks for what several players need before it begins; see [`RankingIndex::warm`].
 //! - Ids live in an arena of fixed strides (`records`), so that no length, pointer or padding is stored.
 //!
 //! Not here: names of boards, rules, clocks, I/O, locks. A broken invariant panics; the order is derived
@@ -37,6 +37,6 @@ mod search;
 mod tree;
 
 pub use builder::{Builder, Duplicate};
-pub use order::Order;
+pub use order::RankingIndex;
 pub use score::{Entry, Row, Score, Tie};
 pub use search::GROUP;

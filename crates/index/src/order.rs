@@ -13,14 +13,14 @@ use crate::search::GROUP;
 use crate::tree::{Home, Key, Tree};
 
 /// The entries of one board in order. The capacities of leaves and nodes are parameters for tests only.
-pub struct Order<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {
+pub struct RankingIndex<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {
     pub(crate) tree: Tree<S, LEAF, FAN>,
 }
 
-impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
+impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
     /// An order without entries. Only with `dense` can distinct scores be counted.
     pub fn new(tie: Tie, dense: bool) -> Self {
-        Order { tree: Tree::new(tie, dense) }
+        RankingIndex { tree: Tree::new(tie, dense) }
     }
 
     /// How many entries there are.
@@ -45,7 +45,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
 
     /// The entry of a player.
     pub fn get(&self, id: &[u8]) -> Option<Entry<S>> {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         Some(tree.entry(tree.home(tree.ids.hash(id), id, Leaf::warm)?))
     }
 
@@ -55,7 +55,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     ///
     /// If the id is empty or longer than 255 bytes, or after some four billion players.
     pub fn set(&mut self, id: &[u8], entry: Entry<S>) -> Option<Entry<S>> {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         let hash = tree.ids.hash(id);
         let key = Key { score: entry.score, stamp: entry.stamp, id };
         // Where the player is and where the entry goes are two chains of cache misses: walked side by side
@@ -90,7 +90,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
 
     /// Takes a player out and returns the entry it had.
     pub fn remove(&mut self, id: &[u8]) -> Option<Entry<S>> {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         let hash = tree.ids.hash(id);
         let home = tree.home(hash, id, Leaf::warm)?;
         let leaf = &tree.leaves[home.leaf];
@@ -104,23 +104,23 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
 
     /// The place of a player: how many entries stand before. Compares no scores, only the id.
     pub fn ordinal(&self, id: &[u8]) -> Option<u64> {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         Some(tree.ordinal(tree.home(tree.ids.hash(id), id, Leaf::warm_slots)?))
     }
 
     /// The entry of a player and its place, for the price of one look-up.
     pub fn find(&self, id: &[u8]) -> Option<(Entry<S>, u64)> {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         let home = tree.home(tree.ids.hash(id), id, Leaf::warm)?;
         Some((tree.entry(home), tree.ordinal(home)))
     }
 
-    /// [`Order::find`] of many players, in their order; see [`Order::warm`].
+    /// [`RankingIndex::find`] of many players, in their order; see [`RankingIndex::warm`].
     pub fn find_many<'a>(&'a self, ids: &'a [&'a [u8]]) -> impl Iterator<Item = Option<(Entry<S>, u64)>> {
         self.many(ids, Self::find)
     }
 
-    /// [`Order::get`] of many players, in their order; see [`Order::warm`].
+    /// [`RankingIndex::get`] of many players, in their order; see [`RankingIndex::warm`].
     pub fn get_many<'a>(&'a self, ids: &'a [&'a [u8]]) -> impl Iterator<Item = Option<Entry<S>>> {
         self.many(ids, Self::get)
     }
@@ -136,7 +136,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     /// wait for it. One operation waits for one thing after the other; a batch that first says what some
     /// sixteen operations are about waits for all of them at once. It changes no answer.
     pub fn warm(&self, ids: &[&[u8]], scores: &[S]) {
-        let Order { tree } = self;
+        let RankingIndex { tree } = self;
         for group in ids.chunks(GROUP) {
             let mut hashes = [0; GROUP];
             for (hash, id) in hashes.iter_mut().zip(group) {
@@ -206,7 +206,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     }
 
     /// The entries from a place back, towards better: that place first, place 0 last.
-    pub fn walk_back(&self, from: u64) -> impl FusedIterator<Item = Row<'_, S>> {
+    pub fn range_back(&self, from: u64) -> impl FusedIterator<Item = Row<'_, S>> {
         let mut here = self.tree.seek(from);
         std::iter::from_fn(move || {
             let (leaf, at) = here?;
@@ -227,7 +227,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
         for _ in 0..take {
             let slot = next?;
             // A number that is free has no id of its own: whoever has these bytes is somewhere else.
-            let Order { tree } = self;
+            let RankingIndex { tree } = self;
             let id = tree.records.id(slot);
             let home = tree.home(tree.ids.hash(id), id, Leaf::warm);
             if let Some(home) = home.filter(|home| home.slot == slot) {
@@ -245,9 +245,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Order<S, LEAF, FAN> {
     }
 }
 
-impl<S: Score, const LEAF: usize, const FAN: usize> fmt::Debug for Order<S, LEAF, FAN> {
+impl<S: Score, const LEAF: usize, const FAN: usize> fmt::Debug for RankingIndex<S, LEAF, FAN> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Order")
+        f.debug_struct("RankingIndex")
             .field("len", &self.len())
             .field("tie", &self.tree.tie)
             .field("dense", &self.tree.dense)

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use tally_index::{Builder, Entry, Order, Tie};
+use tally_index::{Builder, Entry, RankingIndex, Tie};
 
 struct Counting;
 
@@ -37,7 +37,7 @@ fn allocations(run: impl FnOnce()) -> u64 {
     CALLS.with(Cell::get) - before
 }
 
-fn order() -> Order<i64> {
+fn order() -> RankingIndex<i64> {
     let mut builder = Builder::new(Tie::Id, true);
     for player in 0..5000_u32 {
         let entry = Entry { score: i64::from(player % 700), stamp: i64::from(player) };
@@ -52,7 +52,7 @@ fn reads_do_not_allocate() {
     let order = order();
     let count = allocations(|| {
         let forth = order.walk(0).map(|row| row.id.len() as u64).sum::<u64>();
-        let back = order.walk_back(order.len() - 1).map(|row| row.id.len() as u64).sum::<u64>();
+        let back = order.range_back(order.len() - 1).map(|row| row.id.len() as u64).sum::<u64>();
         assert_eq!((forth, back), (4 * order.len(), 4 * order.len()));
         let id = 77_u32.to_be_bytes();
         assert!(order.find(&id).is_some());

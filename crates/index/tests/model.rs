@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tally_index::{Builder, Entry, Order, Row, Score, Tie};
+use tally_index::{Builder, Entry, RankingIndex, Row, Score, Tie};
 
-type Small<S> = Order<S, 20, 8>;
+type Small<S> = RankingIndex<S, 20, 8>;
 
 /// One step. Players and places are taken modulo what exists.
 #[derive(Clone, Debug)]
@@ -186,7 +186,7 @@ impl<S: Make> Run<'_, S> {
         let there: Vec<_> = order.walk(from as u64).take(count).collect();
         let expected: Vec<_> = (from..model.rows.len()).take(count).filter_map(|at| model.row(at)).collect();
         assert_eq!(there, expected);
-        let back: Vec<_> = order.walk_back(from as u64).take(count).collect();
+        let back: Vec<_> = order.range_back(from as u64).take(count).collect();
         let places = (0..=from).rev().filter(|_| from < model.rows.len()).take(count);
         let expected: Vec<_> = places.filter_map(|at| model.row(at)).collect();
         assert_eq!(back, expected);
@@ -236,7 +236,7 @@ impl<S: Make> Run<'_, S> {
 
 fn run<S: Make>(board: &Board) {
     let model = Model { tie: board.tie, rows: Vec::new() };
-    let mut run = Run::<S> { board, order: Order::new(board.tie, board.dense), model };
+    let mut run = Run::<S> { board, order: RankingIndex::new(board.tie, board.dense), model };
     for phase in [&board.grow, &board.churn, &board.shrink] {
         for (step, op) in phase.iter().enumerate() {
             run.step(op);

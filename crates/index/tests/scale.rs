@@ -2,7 +2,7 @@
 //!
 //! The model test has small leaves and a few hundred players; what only size brings is here.
 
-use tally_index::{Builder, Duplicate, Entry, Order, Tie};
+use tally_index::{Builder, Duplicate, Entry, RankingIndex, Tie};
 
 const PLAYERS: u64 = 100_000;
 
@@ -22,7 +22,7 @@ fn entry(player: u64) -> Entry<i64> {
 }
 
 /// All rows in order, and the ranks of some.
-fn assert_same(one: &Order<i64>, other: &Order<i64>) {
+fn assert_same(one: &RankingIndex<i64>, other: &RankingIndex<i64>) {
     assert_eq!(one.len(), other.len());
     assert!(one.walk(0).eq(other.walk(0)));
     for (place, row) in one.walk(0).enumerate().step_by(997) {
@@ -35,7 +35,7 @@ fn assert_same(one: &Order<i64>, other: &Order<i64>) {
 
 #[test]
 fn one_by_one_equals_bulk_and_shrinks_again() {
-    let mut order = Order::<i64>::new(Tie::StampDescending, true);
+    let mut order = RankingIndex::<i64>::new(Tie::StampDescending, true);
     let mut builder = Builder::<i64>::new(Tie::StampDescending, true);
     for player in 0..PLAYERS {
         order.set(&id(player), entry(player + 7));
@@ -68,7 +68,7 @@ fn one_by_one_equals_bulk_and_shrinks_again() {
 fn scores_in_order_fill_the_leaves() {
     let players = 20_000;
     let bytes = [1, -1].map(|direction| {
-        let mut order = Order::<i64>::new(Tie::StampAscending, false);
+        let mut order = RankingIndex::<i64>::new(Tie::StampAscending, false);
         for player in 0..players {
             order.set(&id(player), Entry { score: direction * player as i64, stamp: 0 });
         }
@@ -84,7 +84,7 @@ fn scores_in_order_fill_the_leaves() {
 fn wide_entries_among_narrow_ones_split_their_leaves() {
     // By id, so that the stamp, which takes eight bytes in one of seven, has no part in the order.
     let wide = |player: u64| if player % 7 == 3 { i64::MAX - player as i64 } else { 0 };
-    let mut order = Order::<i64>::new(Tie::Id, true);
+    let mut order = RankingIndex::<i64>::new(Tie::Id, true);
     for player in 0..5_000 {
         order.set(&id(player), Entry { score: 0, stamp: 0 });
     }
@@ -115,7 +115,7 @@ fn an_id_pushed_twice_is_an_error() {
 #[test]
 fn an_empty_order_answers() {
     let built = Builder::<[i64; 2]>::new(Tie::Id, true).finish().expect("no ids at all");
-    for order in [Order::<[i64; 2]>::new(Tie::Id, true), built] {
+    for order in [RankingIndex::<[i64; 2]>::new(Tie::Id, true), built] {
         order.check();
         assert!(order.is_empty());
         assert_eq!(order.get(b"x"), None);
@@ -124,13 +124,13 @@ fn an_empty_order_answers() {
         assert_eq!(order.count_at_least([i64::MAX; 2]), 0);
         assert_eq!(order.count_distinct_better([0; 2]), 0);
         assert_eq!(order.lower_bound([0; 2], 0, b"x"), 0);
-        assert_eq!(order.walk(0).count() + order.walk_back(0).count(), 0);
+        assert_eq!(order.walk(0).count() + order.range_back(0).count(), 0);
     }
 }
 
 #[test]
 fn extremes_are_stored_exactly() {
-    let mut order = Order::<i64>::new(Tie::StampDescending, true);
+    let mut order = RankingIndex::<i64>::new(Tie::StampDescending, true);
     let ends = [i64::MIN, -1, 0, 1, i64::MAX];
     for (player, (score, stamp)) in ends.iter().flat_map(|&it| ends.map(|other| (it, other))).enumerate() {
         order.set(&id(player as u64), Entry { score, stamp });
@@ -145,5 +145,5 @@ fn extremes_are_stored_exactly() {
 #[test]
 #[should_panic(expected = "a player id has 1 to 255 bytes")]
 fn an_empty_id_is_refused() {
-    Order::<i64>::new(Tie::Id, false).set(b"", Entry::default());
+    RankingIndex::<i64>::new(Tie::Id, false).set(b"", Entry::default());
 }

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tally_lanes::{Bounds, Failure, Lane, Refused, Stats, Weight, Work};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Refused, Stats, Weight};
 
 struct Echo;
 
-impl Work for Echo {
+impl BatchHandler for Echo {
     type Request = u64;
     type Answer = u64;
     type Fault = ();

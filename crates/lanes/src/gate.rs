@@ -16,7 +16,7 @@ const SLOW: Duration = Duration::from_millis(200);
 
 /// The gate; each lane has a clone of the same.
 #[derive(Clone, Debug, Default)]
-pub struct Gate {
+pub struct Barrier {
     shared: Arc<Shared>,
 }
 
@@ -31,13 +31,13 @@ struct State {
     /// The number that the next one to come gets.
     next: u64,
     /// Who waits to go in, first come first.
-    line: VecDeque<(u64, Wish)>,
+    line: VecDeque<(u64, Claim)>,
     inside: Vec<Inside>,
 }
 
 /// Where somebody goes in, and how.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct Claim {
     places: u64,
     alone: bool,
 }
@@ -45,7 +45,7 @@ struct Wish {
 #[derive(Debug)]
 struct Inside {
     number: u64,
-    wish: Wish,
+    spec: Claim,
     since: Instant,
     /// Nobody can say when it comes out.
     stuck: bool,
@@ -62,12 +62,12 @@ pub enum Blocked {
 
 /// The right to be inside, until it is dropped.
 #[derive(Debug)]
-pub struct Pass {
-    gate: Gate,
+pub struct BarrierGuard {
+    gate: Barrier,
     number: u64,
 }
 
-impl Wish {
+impl Claim {
     fn meets(self, other: Self) -> bool {
         self.places & other.places != 0 && (self.alone || other.alone)
     }
@@ -75,43 +75,43 @@ impl Wish {
 
 impl State {
     /// Whether the one of that number has to wait.
-    fn waits(&self, number: u64, wish: Wish) -> bool {
-        if self.inside.iter().any(|one| one.wish.meets(wish)) {
+    fn waits(&self, number: u64, spec: Claim) -> bool {
+        if self.inside.iter().any(|one| one.spec.meets(spec)) {
             return true;
         }
         let slow = |one: &Inside| one.stuck || one.since.elapsed() > SLOW;
         // One that came later and went by hinders nobody: else those who go by could take turns at it for ever.
-        let hindered = |before: u64, wish: Wish| {
-            self.inside.iter().any(|one| one.number < before && one.wish.meets(wish) && slow(one))
+        let hindered = |before: u64, spec: Claim| {
+            self.inside.iter().any(|one| one.number < before && one.spec.meets(spec) && slow(one))
         };
         let before = self.line.iter().take_while(|(other, _)| *other != number);
-        before.filter(|(_, other)| other.meets(wish)).any(|(before, other)| !hindered(*before, *other))
+        before.filter(|(_, other)| other.meets(spec)).any(|(before, other)| !hindered(*before, *other))
     }
 
-    fn stuck(&self, wish: Wish) -> u64 {
-        let met = self.inside.iter().filter(|one| one.stuck && one.wish.meets(wish));
-        met.fold(0, |places, one| places | one.wish.places & wish.places)
+    fn stuck(&self, spec: Claim) -> u64 {
+        let met = self.inside.iter().filter(|one| one.stuck && one.spec.meets(spec));
+        met.fold(0, |places, one| places | one.spec.places & spec.places)
     }
 }
 
-impl Gate {
+impl Barrier {
     /// Goes in at some places, beside others or alone, as soon as that can be. Nobody asks who is inside already.
     ///
     /// # Errors
     /// Somebody inside is stuck, or does not come out for as long as the patience lasts.
-    pub fn pass(&self, places: u64, alone: bool, patience: Duration) -> Result<Pass, Blocked> {
+    pub fn pass(&self, places: u64, alone: bool, patience: Duration) -> Result<BarrierGuard, Blocked> {
         let came = Instant::now();
-        let wish = Wish { places, alone };
+        let spec = Claim { places, alone };
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        state.line.push_back((number, wish));
+        state.line.push_back((number, spec));
         let blocked = loop {
-            let stuck = state.stuck(wish);
+            let stuck = state.stuck(spec);
             if stuck != 0 {
                 break Some(Blocked::Stuck(stuck));
             }
-            if !state.waits(number, wish) {
+            if !state.waits(number, spec) {
                 break None;
             }
             let left = patience.saturating_sub(came.elapsed());
@@ -123,7 +123,7 @@ impl Gate {
         };
         state.line.retain(|(other, _)| *other != number);
         if blocked.is_none() {
-            state.inside.push(Inside { number, wish, since: Instant::now(), stuck: false });
+            state.inside.push(Inside { number, spec, since: Instant::now(), stuck: false });
         }
         let others = !state.line.is_empty();
         drop(state);
@@ -131,7 +131,7 @@ impl Gate {
             // Whoever is next may be able to go in as well.
             self.shared.changed.notify_all();
         }
-        blocked.map_or_else(|| Ok(Pass { gate: self.clone(), number }), Err)
+        blocked.map_or_else(|| Ok(BarrierGuard { gate: self.clone(), number }), Err)
     }
 
     /// How many wait to go in.
@@ -145,9 +145,9 @@ impl Gate {
     }
 }
 
-impl Pass {
+impl BarrierGuard {
     /// Says that nobody knows when this one comes out: whoever would have to wait for it is told so at once.
-    pub fn stick(&self) {
+    pub fn mark_stuck(&self) {
         let mut state = self.gate.state();
         let mine = state.inside.iter_mut().filter(|one| one.number == self.number);
         mine.for_each(|one| one.stuck = true);
@@ -156,7 +156,7 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for BarrierGuard {
     fn drop(&mut self) {
         let mut state = self.gate.state();
         state.inside.retain(|one| one.number != self.number);

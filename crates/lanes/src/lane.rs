@@ -9,7 +9,7 @@ use crate::queue::{Queue, Refused};
 use crate::run::Runner;
 use crate::stats::{Counters, Stats};
 use crate::sync::{Builder, JoinHandle, Mutex};
-use crate::work::{Reply, Work};
+use crate::work::{BatchHandler, Reply};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,15 +17,15 @@ use std::time::Instant;
 /// A cheap handle of a running lane; clones are handles of the same lane.
 ///
 /// One lane has one type of reply; boxed closures do where call sites differ.
-pub struct Lane<W: Work, R: Reply<Result<W::Answer, W::Fault>>> {
+pub struct Lane<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> {
     door: Arc<Door<W, R>>,
 }
 
 /// A request and the reply that hears its answer.
-pub type Submission<W, R> = (<W as Work>::Request, R);
+pub type Submission<W, R> = (<W as BatchHandler>::Request, R);
 
 /// What all handles share; the lane's thread holds only what is inside.
-struct Door<W: Work, R> {
+struct Door<W: BatchHandler, R> {
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
     /// The loop of a lane without a thread.
@@ -37,7 +37,7 @@ pub struct LaneThread<W> {
     handle: JoinHandle<W>,
 }
 
-impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
+impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     /// Starts a lane with a thread of that name.
     ///
     /// # Errors
@@ -106,13 +106,13 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     }
 }
 
-impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Clone for Lane<W, R> {
+impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Clone for Lane<W, R> {
     fn clone(&self) -> Self {
         Self { door: Arc::clone(&self.door) }
     }
 }
 
-impl<W: Work, R> Drop for Door<W, R> {
+impl<W: BatchHandler, R> Drop for Door<W, R> {
     fn drop(&mut self) {
         self.queue.drain();
     }
@@ -128,7 +128,7 @@ impl<W> LaneThread<W> {
     }
 }
 
-fn weigh<W: Work, R>(request: W::Request, reply: R) -> Waiting<W::Request, R> {
+fn weigh<W: BatchHandler, R>(request: W::Request, reply: R) -> Waiting<W::Request, R> {
     let (weight, kind, since) = (W::weight(&request), W::kind(&request), Instant::now());
     Waiting { weight, kind, since, request, reply }
 }

@@ -6,14 +6,14 @@
 //! the load makes it: one request when idle, hundreds under pressure, and nobody ever waits for a batch
 //! to fill.
 //!
-//! What a batch *means* is the business of a [`Work`]; the crate knows no table, no rule and no runtime.
-//! How a caller hears is a [`Reply`]. [`WorkingSet`] helps a `Work` to apply many requests to one key in
+//! What a batch *means* is the business of a [`BatchHandler`]; the crate knows no table, no rule and no runtime.
+//! How a caller hears is a [`Reply`]. [`WorkingSet`] helps a `BatchHandler` to apply many requests to one key in
 //! memory and to write that key once.
 //!
 //! What holds:
 //! - Every accepted request is answered exactly once, after its batch was made durable and published.
 //! - Requests are committed in the order in which they were accepted, and answered in that order unless the
-//!   work has callers told elsewhere ([`Work::tell`]). Splitting a batch keeps that order; a request that
+//!   work has callers told elsewhere ([`BatchHandler::tell`]). Splitting a batch keeps that order; a request that
 //!   fails changes nothing for those before and after it.
 //! - While the outcome of a commit is unknown nothing else is committed.
 //! - A lane that drains answers all it has accepted and takes nothing more.
@@ -23,8 +23,8 @@
 //!
 //! A lane has a thread, or its owner does each turn ([`Lane::by_hand`]): the same turns.
 //!
-//! Lanes side by side know nothing of each other. Whoever puts requests into them asks [`Seats`] which one to take: as few as
-//! are enough, and for one key never two. Where their works share something, a [`Gate`] lets a batch be alone.
+//! Lanes side by side know nothing of each other. Whoever puts requests into them asks [`LaneAffinity`] which one to take: as few as
+//! are enough, and for one key never two. Where their works share something, a [`Barrier`] lets a batch be alone.
 //!
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 
@@ -42,13 +42,13 @@ mod work;
 mod working_set;
 
 pub use batch::{Bounds, Cut};
-pub use gate::{Blocked, Gate, Pass};
+pub use gate::{Barrier, BarrierGuard, Blocked};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;
-pub use seats::{Seat, Seats};
+pub use seats::{AffinityGuard, LaneAffinity};
 pub use stats::Stats;
-pub use work::{Failure, Kind, Passage, Reply, Resolution, Weight, Work, backoff};
+pub use work::{BatchHandler, Failure, Kind, LaneTimings, Reply, Resolution, Weight, backoff};
 pub use working_set::{WorkingSet, keys_to_load};
 
 #[cfg(test)]

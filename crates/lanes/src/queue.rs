@@ -30,7 +30,7 @@ impl<T> Refused<T> {
         }
     }
 
-    /// The same refusal of something else.
+    /// The same rejection of something else.
     pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Refused<U> {
         match self {
             Self::Full(given) => Refused::Full(with(given)),
@@ -63,7 +63,7 @@ impl<T> std::error::Error for Refused<T> {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Something is in the inbox, and more may come.
-    Work,
+    BatchHandler,
     /// Something is in the inbox, and that is all there will ever be.
     LastWork,
     /// The inbox is empty, for now.
@@ -222,7 +222,7 @@ impl<Q, R> State<Q, R> {
             inbox.append(&mut self.waiting);
         }
         match (inbox.is_empty(), self.draining) {
-            (false, false) => Found::Work,
+            (false, false) => Found::BatchHandler,
             (false, true) => Found::LastWork,
             (true, false) => Found::Nothing,
             (true, true) => Found::End,

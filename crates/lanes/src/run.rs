@@ -11,7 +11,7 @@ use crate::batch::{Batch, Bounds, Cut, Waiting, take};
 use crate::queue::{Found, Queue};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
-use crate::work::{Failure, Passage, Reply, Resolution, Work};
+use crate::work::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
 use std::collections::VecDeque;
 use std::iter::Zip;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ use std::time::Instant;
 use std::vec;
 
 /// The lane's thread: the work, and what it takes from the queue.
-pub(crate) struct Runner<W: Work, R> {
+pub(crate) struct Runner<W: BatchHandler, R> {
     name: Arc<str>,
     work: W,
     bounds: Bounds,
@@ -61,9 +61,9 @@ struct Unresolved<Q, F> {
     asked: u32,
 }
 
-type OpenEnd<W> = Option<Unresolved<<W as Work>::Request, <W as Work>::Fault>>;
+type OpenEnd<W> = Option<Unresolved<<W as BatchHandler>::Request, <W as BatchHandler>::Fault>>;
 
-impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
+impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     pub(crate) fn new(
         name: &str,
         (queue, counters): (Arc<Queue<W::Request, R>>, Arc<Counters>),
@@ -106,7 +106,7 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         let started = Instant::now();
         if let Some(unresolved) = self.unresolved.take() {
             self.unresolved = self.find_out(unresolved, found);
-        } else if matches!(found, Found::Work | Found::LastWork) {
+        } else if matches!(found, Found::BatchHandler | Found::LastWork) {
             let (batch, weight) = self.next_batch(found);
             self.unresolved = self.settle(batch, weight);
             self.counters.in_flight.store(0, Relaxed);
@@ -175,11 +175,11 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 
     /// How a piece of a batch went through the store, just now.
-    fn passage(&self, weight: BatchWeight, begun: Instant, retries: u32) -> Passage {
+    fn passage(&self, weight: BatchWeight, begun: Instant, retries: u32) -> LaneTimings {
         let BatchWeight { requests, rows, taken } = weight;
         let (lane, batch) = (Arc::clone(&self.name), self.counters.batches.load(Relaxed));
         let (read, ended) = (self.work.read_at().filter(|read| *read >= begun), Instant::now());
-        Passage { lane, batch, requests, rows, retries, taken, begun, read, ended, published: None }
+        LaneTimings { lane, batch, requests, rows, retries, taken, begun, read, ended, published: None }
     }
 
     /// Hands one batch to the store, as often as the bounds allow; how often again.
@@ -267,9 +267,12 @@ impl<W: Work, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 }
 
-type ResolveResult<W> = Result<Resolution<<W as Work>::Committed, <W as Work>::Fault>, <W as Work>::Fault>;
+type ResolveResult<W> = Result<
+    Resolution<<W as BatchHandler>::Committed, <W as BatchHandler>::Fault>,
+    <W as BatchHandler>::Fault,
+>;
 
-type CommitResult<W> = Result<<W as Work>::Committed, Setback<<W as Work>::Fault>>;
+type CommitResult<W> = Result<<W as BatchHandler>::Committed, Setback<<W as BatchHandler>::Fault>>;
 
 /// Callers who have an answer and have yet to hear it; they do when this is dropped, in order.
 struct Telling<A, F, R: Reply<Result<A, F>>> {
@@ -286,7 +289,7 @@ impl<A, F, R: Reply<Result<A, F>>> Drop for Telling<A, F, R> {
 }
 
 /// Tells everyone how it went.
-fn tell_each<A, R: Reply<A>>(replies: &mut [R], passage: &Passage) {
+fn tell_each<A, R: Reply<A>>(replies: &mut [R], passage: &LaneTimings) {
     replies.iter_mut().for_each(|reply| reply.passed(passage));
 }
 

@@ -31,7 +31,7 @@ pub(crate) const SILENT: Duration = Duration::from_millis(100);
 
 /// The seats of some lanes; clones are of the same.
 #[derive(Clone, Debug)]
-pub struct Seats {
+pub struct LaneAffinity {
     shared: Arc<Shared>,
 }
 
@@ -55,14 +55,14 @@ struct One {
 
 /// A request's place in a lane. It is to be dropped once the request is done: what it did can be read, or it did nothing.
 #[derive(Debug)]
-pub struct Seat {
-    seats: Seats,
+pub struct AffinityGuard {
+    seats: LaneAffinity,
     bucket: usize,
     lane: usize,
 }
 
-impl Seats {
-    /// Seats in so many lanes, 1 at least and 65,536 at most.
+impl LaneAffinity {
+    /// For this many lanes, 1 at least and 65,536 at most.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let buckets = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
@@ -86,7 +86,7 @@ impl Seats {
 
     /// A seat for a key of this hash: in the lane where others of it are, else in the one that suits best.
     #[must_use]
-    pub fn sit(&self, hash: u64) -> Seat {
+    pub fn assign(&self, hash: u64) -> AffinityGuard {
         let bucket = bucket(hash);
         let lane = self.enter(bucket, |taken| Some(taken.unwrap_or_else(|| self.best())));
         self.seat(bucket, lane.expect("there is always one"))
@@ -94,7 +94,7 @@ impl Seats {
 
     /// A seat in this lane, if no others of the key are elsewhere.
     #[must_use]
-    pub fn sit_in(&self, hash: u64, lane: usize) -> Option<Seat> {
+    pub fn assign_to(&self, hash: u64, lane: usize) -> Option<AffinityGuard> {
         let bucket = bucket(hash);
         let lane = self.enter(bucket, |taken| (taken.is_none() || taken == Some(lane)).then_some(lane))?;
         Some(self.seat(bucket, lane))
@@ -116,12 +116,12 @@ impl Seats {
         }
     }
 
-    fn seat(&self, bucket: usize, lane: usize) -> Seat {
+    fn seat(&self, bucket: usize, lane: usize) -> AffinityGuard {
         let one = &self.shared.lanes[lane];
         if one.seated.fetch_add(1, Ordering::Relaxed) == 0 {
             one.stirred.store(self.shared.now_ms(), Ordering::Relaxed);
         }
-        Seat { seats: self.clone(), bucket, lane }
+        AffinityGuard { seats: self.clone(), bucket, lane }
     }
 
     /// The emptiest of as many as are used beside each other now.
@@ -162,7 +162,7 @@ fn bucket(hash: u64) -> usize {
     (hash >> 32) as usize % BUCKETS
 }
 
-impl Seat {
+impl AffinityGuard {
     /// Which lane it is in.
     #[must_use]
     pub fn lane(&self) -> usize {
@@ -176,7 +176,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for AffinityGuard {
     fn drop(&mut self) {
         self.seats.shared.leave(self.lane);
         self.seats.shared.buckets[self.bucket].fetch_sub(1, Ordering::Release);

@@ -1,17 +1,17 @@
 //! What a lane is given: the work it does with a batch, and the way each caller hears.
 //!
 //! The failures are sorted by what the lane has to do next, not by what went wrong: the lane cannot read a
-//! fault, it only passes it on. A refusal by a rule is no failure at all; it is an `Answer`.
+//! fault, it only passes it on. A rejection by a rule is no failure at all; it is an `Answer`.
 
 use crate::sync;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a lane does with a batch. Runs on the lane's own thread and may block there.
-pub trait Work: Send + 'static {
-    /// One caller's wish. Requests of one batch are in the order in which the lane accepted them.
+pub trait BatchHandler: Send + 'static {
+    /// One caller's request. Requests of one batch are in the order in which the lane accepted them.
     type Request: Send + 'static;
-    /// What one caller hears when its request was handled; a refusal by a rule is an answer too.
+    /// What one caller hears when its request was handled; a rejection by a rule is an answer too.
     type Answer: Send + 'static;
     /// Why a request was not handled; goes to everyone it concerns.
     type Fault: Clone + Send + 'static;
@@ -76,14 +76,14 @@ pub trait Work: Send + 'static {
     }
 }
 
-/// How a caller hears. Consumed exactly once, on the lane's thread or where [`Work::tell`] has it done.
+/// How a caller hears. Consumed exactly once, on the lane's thread or where [`BatchHandler::tell`] has it done.
 ///
 /// It must neither block nor panic: everyone behind it waits, and a panic ends the lane. A caller that has
 /// gone away is not an error; there is nobody to tell.
 pub trait Reply<A>: Send + 'static {
     /// Hears, before the answer, how its request went through the lane. Not called where its batch was never handed to
     /// the store.
-    fn passed(&mut self, _passage: &Passage) {}
+    fn passed(&mut self, _passage: &LaneTimings) {}
 
     /// Hands over the answer.
     fn send(self, answer: A);
@@ -93,7 +93,7 @@ pub trait Reply<A>: Send + 'static {
 ///
 /// The same for all requests that were committed together; when each was accepted is known to whoever put it in.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct LaneTimings {
     /// The name of the lane.
     pub lane: Arc<str>,
     /// The number of its batch in that lane, from 1.
@@ -163,7 +163,7 @@ pub enum Failure<F> {
     Piece(F),
     /// The store cannot do it now, nothing was done. Everyone in the batch who has no answer yet gets this.
     Away(F),
-    /// The connection was lost while committing. The lane asks [`Work::resolve`]; if that cannot tell, the
+    /// The connection was lost while committing. The lane asks [`BatchHandler::resolve`]; if that cannot tell, the
     /// batch gets this fault, which should say that the outcome is not known.
     Unknown(F),
 }

@@ -1,6 +1,6 @@
 //! Many changes to one key become one row: the newest.
 //!
-//! A `Work` loads what a batch needs, applies its requests in order, each seeing what the one before left,
+//! A `BatchHandler` loads what a batch needs, applies its requests in order, each seeing what the one before left,
 //! and then writes every key that differs from what was loaded, once. A key that came back to its loaded
 //! value is not written at all. The set reads nothing by itself and knows no rule.
 

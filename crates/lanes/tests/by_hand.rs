@@ -1,7 +1,7 @@
 //! A lane without a thread: each turn is its caller's.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tally_lanes::{Bounds, Failure, Lane, Reply, Resolution, Weight, Work};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Reply, Resolution, Weight};
 
 /// Loses the answer of each commit with a 9, and does not know for two questions what became of it.
 #[derive(Default)]
@@ -9,7 +9,7 @@ struct Forgetful {
     asked: u32,
 }
 
-impl Work for Forgetful {
+impl BatchHandler for Forgetful {
     type Request = u32;
     type Answer = u32;
     type Fault = &'static str;

@@ -3,14 +3,14 @@
 
 use std::sync::mpsc;
 use std::thread;
-use tally_lanes::{Bounds, Failure, Lane, Weight, Work};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Weight};
 
 /// Answers with the number, told by whoever has the other end.
 struct Elsewhere {
     told: mpsc::Sender<(usize, Box<dyn Send>)>,
 }
 
-impl Work for Elsewhere {
+impl BatchHandler for Elsewhere {
     type Request = u64;
     type Answer = u64;
     type Fault = &'static str;

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
-use tally_lanes::{Bounds, Failure, Lane, LaneThread, Passage, Reply, Weight, Work};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, LaneThread, LaneTimings, Reply, Weight};
 
 /// Knows when it has read; a request of 0 is guilty, and one of 1 finds no store.
 #[derive(Default)]
@@ -11,7 +11,7 @@ struct Reads {
     commits: u32,
 }
 
-impl Work for Reads {
+impl BatchHandler for Reads {
     type Request = u32;
     type Answer = u32;
     type Fault = &'static str;
@@ -43,12 +43,12 @@ impl Work for Reads {
     }
 }
 
-type Heard = (Vec<Passage>, Result<u32, &'static str>);
+type Heard = (Vec<LaneTimings>, Result<u32, &'static str>);
 
-struct Ear(Vec<Passage>, Sender<Heard>);
+struct Ear(Vec<LaneTimings>, Sender<Heard>);
 
 impl Reply<Result<u32, &'static str>> for Ear {
-    fn passed(&mut self, passage: &Passage) {
+    fn passed(&mut self, passage: &LaneTimings) {
         self.0.push(passage.clone());
     }
 

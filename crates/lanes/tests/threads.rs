@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Blocked, Bounds, Failure, Gate, Lane, Refused, Reply, Weight, Work};
+use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused, Reply, Weight};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Sum {
 const PANIC_IN_COMMIT: u64 = u64::MAX;
 const PANIC_IN_PUBLISH: u64 = u64::MAX - 1;
 
-impl Work for Sum {
+impl BatchHandler for Sum {
     type Request = u64;
     type Answer = u64;
     type Fault = &'static str;
@@ -139,7 +139,7 @@ fn a_publish_that_forgets_an_answer_is_a_bug() {
 #[test]
 fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
     const LONG: Duration = Duration::from_secs(3600);
-    let gate = Gate::default();
+    let gate = Barrier::default();
     let slow = gate.pass(2, false, LONG).expect("nobody is there");
     let other = gate.clone();
     let waiting = thread::spawn(move || other.pass(3, true, LONG).is_ok());

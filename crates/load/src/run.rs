@@ -113,7 +113,7 @@ impl Shared {
         }
         match sent {
             Some(sent) if succeeded => self.acknowledged.promise(sent.player, sent.score),
-            // A refusal (4xx) and "too much is waiting" (503) say that nothing was done, but a proof should not rest on it.
+            // A rejection (4xx) and "too much is waiting" (503) say that nothing was done, but a proof should not rest on it.
             Some(sent) => self.acknowledged.forget(sent.player),
             None => {}
         }

@@ -18,7 +18,7 @@ use tally_rules::{PlayerId, Record};
 
 /// A block as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredBlock {
+pub struct ArchiveBlock {
     /// Distinct scores better than that of its first.
     pub distinct_better: u64,
     /// Its packed entries.
@@ -30,7 +30,7 @@ pub trait Source {
     /// Why one cannot be read.
     type Error;
     /// A block by its number.
-    fn block(&self, block: u64) -> Result<StoredBlock, Self::Error>;
+    fn block(&self, block: u64) -> Result<ArchiveBlock, Self::Error>;
     /// A player's record in this period.
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, Self::Error>;
     /// What a block that is not what we wrote is called.
@@ -130,7 +130,7 @@ impl<'a, S: Normal, X: Source> Blocks<'a, S, X> {
         Some(first)
     }
 
-    fn stored(&self, number: u64) -> Option<StoredBlock> {
+    fn stored(&self, number: u64) -> Option<ArchiveBlock> {
         if self.error.get().is_some() {
             return None;
         }

@@ -2,7 +2,7 @@
 //!
 //! [`memory`] keeps one counted tree per part of a board behind one lock; [`page`] says which stretch of it a reader
 //! wants, and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
-//! names (a part is handed out as an [`memory::PartOrder`]), rules beyond turning counts into ranks, and I/O.
+//! names (a part is handed out as an [`memory::MemoryRanking`]), rules beyond turning counts into ranks, and I/O.
 
 pub mod blocks;
 pub mod closed;
@@ -15,10 +15,10 @@ mod rules;
 mod sorted;
 pub mod standings;
 
-pub use closed::{Closed, Source, StoredBlock};
-pub use memory::{Held, Loading, Movement, PartOrder, Published, Shared};
+pub use closed::{ArchiveBlock, Closed, Source};
+pub use memory::{Held, Loading, MemoryRanking, Movement, Published, Shared};
 pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 pub use reads::Reads;
-pub use redis::{Changed, RankingError, RedisDesks, RedisRanking, Watched};
-pub use remote::{Look, PUBLISHED_WITHIN, Remote, RemoteLoad, Row};
-pub use standings::{HeldStandings, Ranking, Standings};
+pub use redis::{Changed, RankingError, RedisApplications, RedisBackend, Watched};
+pub use remote::{LoadState, PUBLISHED_WITHIN, RemoteLoad, RemoteRanking, Row};
+pub use standings::{LockedRanking, Ranking, WindowRanking};

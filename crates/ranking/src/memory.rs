@@ -7,7 +7,7 @@
 //! the macro below.
 
 use crate::blocks::BLOCK_ENTRIES;
-use crate::closed::StoredBlock;
+use crate::closed::ArchiveBlock;
 use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
 
 /// The order of one part.
-pub struct PartOrder {
+pub struct MemoryRanking {
     rules: Rules,
     tree: RwLock<Tree>,
     changes: AtomicU64,
@@ -73,7 +73,7 @@ macro_rules! on_tree {
     };
 }
 
-impl PartOrder {
+impl MemoryRanking {
     /// An empty order for boards of this definition.
     pub fn new(definition: &Definition) -> Self {
         let rules = Rules::new(definition);
@@ -159,14 +159,14 @@ impl PartOrder {
     }
 
     /// Keeps changes out until it is dropped. Take several in the order in which writers hold them, and ask none of them
-    /// through its [`PartOrder`] meanwhile: a writer that waits keeps new readers out.
+    /// through its [`MemoryRanking`] meanwhile: a writer that waits keeps new readers out.
     pub fn share(&self) -> Shared<'_> {
         Shared { rules: &self.rules, tree: self.shared() }
     }
 
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
     /// where [`changes`](Self::changes) tells of any meanwhile, the blocks do not fit together.
-    pub fn blocks<E>(&self, mut each: impl FnMut(u64, StoredBlock) -> Result<(), E>) -> Result<u64, E> {
+    pub fn blocks<E>(&self, mut each: impl FnMut(u64, ArchiveBlock) -> Result<(), E>) -> Result<u64, E> {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
             let offset = block * BLOCK_ENTRIES as u64;
@@ -210,9 +210,9 @@ impl Shared<'_> {
     }
 }
 
-impl std::fmt::Debug for PartOrder {
+impl std::fmt::Debug for MemoryRanking {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PartOrder").field("total", &self.total()).finish_non_exhaustive()
+        f.debug_struct("MemoryRanking").field("total", &self.total()).finish_non_exhaustive()
     }
 }
 
@@ -259,8 +259,8 @@ impl Loading {
 
     fn finish(self, told: impl FnMut(u64)) -> Result<Tree, Duplicate> {
         Ok(match self.tree {
-            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_telling(told)?),
-            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_telling(told)?),
+            LoadingTree::Plain(builder) => Tree::Plain(builder.finish_with_progress(told)?),
+            LoadingTree::Wide(builder) => Tree::Wide(builder.finish_with_progress(told)?),
         })
     }
 }
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn records_of_many_are_those_of_each() {
-        let order = PartOrder::new(&Definition::default());
+        let order = MemoryRanking::new(&Definition::default());
         // More than are read or published at a time, and half of those who are asked for.
         let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
         let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };

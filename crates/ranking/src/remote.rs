@@ -9,7 +9,7 @@
 use crate::memory::{Movement, Published};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{Changed, Loader, Outcome, RankingError, RedisPart, VersionedMovement, Watched};
+use crate::redis::{Changed, Loader, Outcome, RankingError, RedisWindow, VersionedMovement, Watched};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +35,8 @@ const LAST_TURN: u64 = ROW_TURN - 1;
 
 /// The order of one part.
 #[derive(Debug)]
-pub struct Remote {
-    part: RedisPart,
+pub struct RemoteRanking {
+    part: RedisWindow,
     /// Whether something has to be done before it can be asked: what `state` says, without its lock, which is held while
     /// somebody publishes.
     behind: AtomicBool,
@@ -60,7 +60,7 @@ struct State {
 
 /// What a look at a part has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum LoadState {
     /// It can be asked.
     Ready,
     /// Somebody loads it, or has begun to.
@@ -92,9 +92,9 @@ impl Row<'_> {
     }
 }
 
-impl Remote {
+impl RemoteRanking {
     /// An order of which nothing is known here yet.
-    pub(crate) fn new(part: RedisPart) -> Self {
+    pub(crate) fn new(part: RedisWindow) -> Self {
         Self { part, behind: AtomicBool::new(false), state: Mutex::default() }
     }
 
@@ -139,8 +139,9 @@ impl Remote {
         player: &PlayerId,
     ) -> Vec<Result<Option<Ranked>, RankingError>> {
         let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_behind()).collect();
-        let items: Vec<(&RedisPart, &PlayerId)> = asked.iter().map(|remote| (&remote.part, player)).collect();
-        let mut answers = asked.iter().zip(RedisPart::ranks_in(&items)).peekable();
+        let items: Vec<(&RedisWindow, &PlayerId)> =
+            asked.iter().map(|remote| (&remote.part, player)).collect();
+        let mut answers = asked.iter().zip(RedisWindow::ranks_in(&items)).peekable();
         let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
             Some((_, answer)) => remote.noted(answer),
             None => Err(RankingError::Loading),
@@ -191,7 +192,7 @@ impl Remote {
     }
 
     /// Publishes what waits, and looks whether Redis has the rest.
-    pub fn catch_up(&self) -> Result<Look, RankingError> {
+    pub fn catch_up(&self) -> Result<LoadState, RankingError> {
         self.change(|state| {
             if state.waiting_since.is_some_and(|since| since.elapsed() > PUBLISHED_WITHIN) {
                 state.give_up();
@@ -206,13 +207,13 @@ impl Remote {
                 return Err(error);
             }
             let look = match self.part.total() {
-                Ok(_) if !state.missed.is_empty() => Look::Lost,
-                Ok(_) => Look::Ready,
-                Err(RankingError::Loading) => Look::Loading,
-                Err(RankingError::Lost) => Look::Lost,
+                Ok(_) if !state.missed.is_empty() => LoadState::Lost,
+                Ok(_) => LoadState::Ready,
+                Err(RankingError::Loading) => LoadState::Loading,
+                Err(RankingError::Lost) => LoadState::Lost,
                 Err(error) => return Err(error),
             };
-            state.lost = look == Look::Lost;
+            state.lost = look == LoadState::Lost;
             Ok(look)
         })
     }
@@ -288,7 +289,7 @@ impl State {
 
     /// After changes were published, but for those of partitions that miss some or have others waiting: what could not be sent
     /// waits, in order. What is lost is loaded, by a load that has yet to begin and reads the change.
-    fn settle(&mut self, part: &RedisPart, movements: Vec<VersionedMovement>, outcome: &Outcome) {
+    fn settle(&mut self, part: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;
@@ -327,7 +328,7 @@ impl State {
 /// A load under way; dropped before its end, it leaves the part to be loaded again.
 #[derive(Debug)]
 pub struct RemoteLoad<'a> {
-    remote: &'a Remote,
+    remote: &'a RemoteRanking,
     loader: Option<Loader>,
 }
 

@@ -4,7 +4,7 @@
 //! a board's directions. Shared ranks are asked of the tree only where the score changes.
 
 use crate::blocks::{BLOCK_ENTRIES, pack};
-use crate::closed::StoredBlock;
+use crate::closed::ArchiveBlock;
 use crate::memory::{Movement, Published};
 use crate::page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
 use crate::sorted::{Item, Sorted};
@@ -198,16 +198,16 @@ impl Rules {
     }
 
     /// The block of entries that begins at a place.
-    pub(crate) fn block<S: Normal>(&self, order: &Order<S>, from: u64) -> StoredBlock {
+    pub(crate) fn block<S: Normal>(&self, order: &Order<S>, from: u64) -> ArchiveBlock {
         let items = Sorted::walk(order, from, BLOCK_ENTRIES, false);
-        let Some(first) = items.first().map(|item| item.entry.score) else { return StoredBlock::default() };
+        let Some(first) = items.first().map(|item| item.entry.score) else { return ArchiveBlock::default() };
         let distinct_better = match self.definition.ranking {
             Ranking::Dense => order.count_distinct_better(first),
             Ranking::Ordinal | Ranking::Competition => 0,
         };
         let entry = |item: &Item<S>| (item.player.clone(), self.record(item.entry.score, item.entry.stamp));
         let entries: Vec<_> = items.iter().map(entry).collect();
-        StoredBlock { distinct_better, entries: pack(&entries) }
+        ArchiveBlock { distinct_better, entries: pack(&entries) }
     }
 
     pub(crate) fn ranked<S: Normal>(&self, order: &impl Sorted<S>, player: &PlayerId) -> Option<Ranked> {

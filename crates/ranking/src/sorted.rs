@@ -75,7 +75,7 @@ impl<S: Score> Sorted<S> for Order<S> {
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
         let mut one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
         if back {
-            self.walk_back(from).take(take).for_each(&mut one);
+            self.range_back(from).take(take).for_each(&mut one);
         } else {
             self.walk(from).take(take).for_each(&mut one);
         }

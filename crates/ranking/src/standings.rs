@@ -3,11 +3,11 @@
 //! In memory nothing can go wrong. An order in somebody's Redis may be away, or may have to be loaded anew: then a
 //! question is an error, because no rank is better than a wrong one.
 
-use crate::memory::{Held, Movement, PartOrder, Published};
+use crate::memory::{Held, MemoryRanking, Movement, Published};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{RankingError, RedisRanking};
-use crate::remote::Remote;
+use crate::redis::{RankingError, RedisBackend};
+use crate::remote::RemoteRanking;
 use tally_rules::{Definition, PlayerId};
 
 /// Where orders are kept.
@@ -17,33 +17,35 @@ pub enum Ranking {
     #[default]
     Memory,
     /// In Redis.
-    Redis(RedisRanking),
+    Redis(RedisBackend),
 }
 
 /// The order of one part.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and there is one for each part")]
-pub enum Standings {
+pub enum WindowRanking {
     /// In this process.
-    Memory(PartOrder),
+    Memory(MemoryRanking),
     /// In Redis.
-    Redis(Remote),
+    Redis(RemoteRanking),
 }
 
 /// A part that one writer changes step by step.
-pub enum HeldStandings<'a> {
+pub enum LockedRanking<'a> {
     /// Readers wait until it is dropped.
     Memory(Held<'a>),
     /// Readers of other processes cannot be made to wait: they may see a transaction half way.
-    Redis(&'a Remote),
+    Redis(&'a RemoteRanking),
 }
 
 impl Ranking {
     /// The order of a part: an empty one in memory, one that has yet to be loaded in Redis.
-    pub fn of_part(&self, board: u32, part: u64, definition: &Definition) -> Standings {
+    pub fn of_part(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
         match self {
-            Self::Memory => Standings::Memory(PartOrder::new(definition)),
-            Self::Redis(redis) => Standings::Redis(Remote::new(redis.part(board, part, definition))),
+            Self::Memory => WindowRanking::Memory(MemoryRanking::new(definition)),
+            Self::Redis(redis) => {
+                WindowRanking::Redis(RemoteRanking::new(redis.part(board, part, definition)))
+            }
         }
     }
 
@@ -64,9 +66,9 @@ impl Ranking {
     }
 }
 
-impl Standings {
+impl WindowRanking {
     /// The tree, where it is in this process.
-    pub fn memory(&self) -> Option<&PartOrder> {
+    pub fn memory(&self) -> Option<&MemoryRanking> {
         match self {
             Self::Memory(order) => Some(order),
             Self::Redis(_) => None,
@@ -74,7 +76,7 @@ impl Standings {
     }
 
     /// What is known of it here, where it is not in this process.
-    pub fn remote(&self) -> Option<&Remote> {
+    pub fn remote(&self) -> Option<&RemoteRanking> {
         match self {
             Self::Memory(_) => None,
             Self::Redis(remote) => Some(remote),
@@ -96,7 +98,7 @@ impl Standings {
 
     /// Bytes of this process' memory.
     pub fn bytes(&self) -> u64 {
-        self.memory().map_or(0, PartOrder::bytes)
+        self.memory().map_or(0, MemoryRanking::bytes)
     }
 
     /// Asks it.
@@ -110,8 +112,8 @@ impl Standings {
     /// A player's place in each of several orders of one [`Ranking`]. Those that are elsewhere are all asked at once: one
     /// round trip, or two where one is split. What fails fails alone.
     pub fn ranked_in(orders: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let remotes: Vec<&Remote> = orders.iter().filter_map(|order| order.remote()).collect();
-        let mut elsewhere = Remote::ranked_in(&remotes, player).into_iter();
+        let remotes: Vec<&RemoteRanking> = orders.iter().filter_map(|order| order.remote()).collect();
+        let mut elsewhere = RemoteRanking::ranked_in(&remotes, player).into_iter();
         let ranked = |order: &&Self| match order {
             Self::Memory(order) => Ok(order.read(|order| order.ranked(player))),
             Self::Redis(_) => elsewhere.next().expect("an answer for each that was asked"),
@@ -129,10 +131,10 @@ impl Standings {
     }
 
     /// For several changes with questions in between.
-    pub fn hold(&self) -> HeldStandings<'_> {
+    pub fn hold(&self) -> LockedRanking<'_> {
         match self {
-            Self::Memory(order) => HeldStandings::Memory(order.hold()),
-            Self::Redis(remote) => HeldStandings::Redis(remote),
+            Self::Memory(order) => LockedRanking::Memory(order.hold()),
+            Self::Redis(remote) => LockedRanking::Redis(remote),
         }
     }
 
@@ -144,7 +146,7 @@ impl Standings {
     }
 }
 
-impl HeldStandings<'_> {
+impl LockedRanking<'_> {
     /// Publishes one change that was committed in that version; says the ranks around it if they are wanted.
     pub fn publish(&mut self, movement: &Movement, version: u64) -> Option<Published> {
         match self {

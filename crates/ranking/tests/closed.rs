@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;
-use tally_ranking::{Closed, Edge, Movement, PageQuery, PartOrder, Source, Start, StoredBlock};
+use tally_ranking::{ArchiveBlock, Closed, Edge, MemoryRanking, Movement, PageQuery, Source, Start};
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties};
 use tally_rules::{Micros, PlayerId, Record};
 
 #[derive(Default)]
 struct Stored {
-    blocks: Vec<StoredBlock>,
+    blocks: Vec<ArchiveBlock>,
     records: HashMap<PlayerId, Record>,
 }
 
 impl Source for Stored {
     type Error = String;
-    fn block(&self, block: u64) -> Result<StoredBlock, String> {
+    fn block(&self, block: u64) -> Result<ArchiveBlock, String> {
         self.blocks.get(usize::try_from(block).unwrap()).cloned().ok_or_else(|| format!("no block {block}"))
     }
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, String> {
@@ -30,8 +30,8 @@ fn player(number: u64) -> PlayerId {
 }
 
 /// Few scores and few instants, so that ties cross the ends of blocks.
-fn build(definition: &Definition, players: u64) -> (PartOrder, Stored) {
-    let order = PartOrder::new(definition);
+fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
+    let order = MemoryRanking::new(definition);
     let mut stored = Stored::default();
     let mut moves = Vec::new();
     for number in 0..players {
@@ -117,7 +117,7 @@ fn every_question_has_the_answer_of_the_order() {
 /// What rank a record would have that the player does not hold now: better, equal, worse, first and last in time.
 fn check_ranks_of_records(
     closed: &Closed<'_, Stored>,
-    order: &PartOrder,
+    order: &MemoryRanking,
     player: &PlayerId,
     definition: &Definition,
 ) {

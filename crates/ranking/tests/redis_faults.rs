@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tally_ranking::redis::{Options, RankingError, RedisPart, RedisRanking, VersionedMovement};
+use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, PageQuery};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
@@ -16,13 +16,13 @@ fn impatient() -> Options {
     Options { connect_timeout: short, response_timeout: short, threads: 1 }
 }
 
-fn connect(server: &ScratchRedis, options: &Options) -> RedisRanking {
-    RedisRanking::connect(&format!("redis://{}", server.address()), options).unwrap()
+fn connect(server: &ScratchRedis, options: &Options) -> RedisBackend {
+    RedisBackend::connect(&format!("redis://{}", server.address()), options).unwrap()
 }
 
-fn connect_cluster(cluster: &ScratchCluster, options: &Options) -> RedisRanking {
+fn connect_cluster(cluster: &ScratchCluster, options: &Options) -> RedisBackend {
     let seeds: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
-    RedisRanking::connect(&format!("redis-cluster://{}?partitions=7", seeds.join(",")), options).unwrap()
+    RedisBackend::connect(&format!("redis-cluster://{}?partitions=7", seeds.join(",")), options).unwrap()
 }
 
 fn id(number: u64) -> PlayerId {
@@ -39,13 +39,13 @@ fn change(number: u64, score: Option<i64>, version: u64) -> VersionedMovement {
 }
 
 /// Twenty players, each with the number as score.
-fn load(part: &RedisPart, epoch: u64) {
+fn load(part: &RedisWindow, epoch: u64) {
     let mut loader = part.load(epoch).unwrap();
     (0..20_u8).for_each(|number| loader.push(&id(number.into()), &record(number.into()), 1).unwrap());
     loader.finish().unwrap();
 }
 
-fn assert_whole(part: &RedisPart) {
+fn assert_whole(part: &RedisWindow) {
     assert_eq!(part.is_ready(), Ok(true));
     assert_eq!(part.total(), Ok(20));
     let best = part.read(|it| it.page(&PageQuery { limit: 1, ..PageQuery::default() })).unwrap();
@@ -54,7 +54,7 @@ fn assert_whole(part: &RedisPart) {
 }
 
 /// Every question there is, by name.
-fn every_question(part: &RedisPart) -> Vec<(&'static str, Option<RankingError>)> {
+fn every_question(part: &RedisWindow) -> Vec<(&'static str, Option<RankingError>)> {
     let player = id(3);
     let query = PageQuery { limit: 3, ..PageQuery::default() };
     vec![
@@ -76,7 +76,7 @@ fn every_question(part: &RedisPart) -> Vec<(&'static str, Option<RankingError>)>
     ]
 }
 
-fn assert_lost(part: &RedisPart) {
+fn assert_lost(part: &RedisWindow) {
     for (question, error) in every_question(part) {
         assert_eq!(error, Some(RankingError::Lost), "{question}");
     }
@@ -199,7 +199,7 @@ fn connections_that_break_and_scripts_that_vanish_are_not_noticed() {
 fn who_cannot_be_reached_or_refuses_is_said_at_once() {
     let server = ScratchRedis::start(RedisKind::Valkey9, &["--requirepass", "secret"]);
     let with = |login: &str| {
-        RedisRanking::connect(&format!("redis://{login}{}", server.address()), &Options::default()).map(drop)
+        RedisBackend::connect(&format!("redis://{login}{}", server.address()), &Options::default()).map(drop)
     };
     assert_eq!(with(":secret@"), Ok(()));
     for login in ["", ":wrong@"] {
@@ -209,9 +209,9 @@ fn who_cannot_be_reached_or_refuses_is_said_at_once() {
     let mut gone = ScratchRedis::start(RedisKind::Valkey9, &[]);
     gone.kill();
     let url = format!("redis://{}", gone.address());
-    assert_away(RedisRanking::connect(&url, &Options::default()).map(drop));
+    assert_away(RedisBackend::connect(&url, &Options::default()).map(drop));
     let cluster = format!("redis-cluster://{}", gone.address());
-    assert_away(RedisRanking::connect(&cluster, &Options::default()).map(drop));
+    assert_away(RedisBackend::connect(&cluster, &Options::default()).map(drop));
 }
 
 /// Two servers publish the same history, each in its own order with repeats; the newest of everybody stays.
@@ -350,7 +350,7 @@ fn of_two_loads_the_later_one_counts() {
 fn one_item_of_a_page_fails_alone() {
     let server = ScratchRedis::start(RedisKind::Valkey9, &[]);
     let ranking = connect(&server, &Options::default());
-    let parts: Vec<RedisPart> = (0..3).map(|part| ranking.part(1, part, &Definition::default())).collect();
+    let parts: Vec<RedisWindow> = (0..3).map(|part| ranking.part(1, part, &Definition::default())).collect();
     parts.iter().for_each(|part| load(part, 1));
     // A record that somebody has damaged, and one that the order does not have.
     let mut client = server.client();
@@ -366,7 +366,7 @@ fn one_item_of_a_page_fails_alone() {
     // A page over several parts, one of which is gone.
     parts[1].forget().unwrap();
     let player = id(7);
-    let items: Vec<(&RedisPart, &PlayerId)> = parts.iter().map(|part| (part, &player)).collect();
+    let items: Vec<(&RedisWindow, &PlayerId)> = parts.iter().map(|part| (part, &player)).collect();
     let answers = ranking.ranks(&items);
     assert_eq!(answers[1], Err(RankingError::Lost));
     for at in [0, 2] {
@@ -383,7 +383,7 @@ fn a_cluster_node_that_is_killed_takes_its_partitions_and_no_other_part() {
     load(&split, 1);
     // Dense boards are whole, each on one node.
     let dense = Definition { ranking: Ranking::Dense, ..Definition::default() };
-    let whole: Vec<(usize, RedisPart)> = (1..9)
+    let whole: Vec<(usize, RedisWindow)> = (1..9)
         .map(|number| {
             (cluster.node_of(&format!("{{tally:1.{number}}}:z"), 0), ranking.part(1, number, &dense))
         })

@@ -1,7 +1,7 @@
 //! Readings that wait at the same time share questions, and each hears what it would have heard alone.
 
 use futures_util::future::join_all;
-use tally_ranking::redis::{Options, RankingError, RedisPart, RedisRanking};
+use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow};
 use tally_ranking::{Edge, PageQuery, Reads, Start};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
@@ -26,7 +26,7 @@ fn read(reads: &dyn Reads, nth: i64) -> String {
     }
 }
 
-fn load(part: &RedisPart) {
+fn load(part: &RedisWindow) {
     let mut loader = part.load(1).unwrap();
     for number in 0..PLAYERS {
         let record = Record { score: number % 50, subscore: 0, at: Micros(number) };
@@ -36,7 +36,7 @@ fn load(part: &RedisPart) {
 }
 
 /// What all readings hear that are begun at the same moment.
-fn at_once(part: &RedisPart) -> Vec<Result<String, RankingError>> {
+fn at_once(part: &RedisWindow) -> Vec<Result<String, RankingError>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(join_all((0..READINGS).map(|nth| part.read_later(move |reads| read(reads, nth)))))
 }
@@ -54,7 +54,7 @@ fn scripts(clients: &mut [RespClient]) -> u64 {
 
 /// At most `share` of the scripts that they take one by one.
 fn whoever_reads(url: &str, mut clients: Vec<RespClient>, share: f64) {
-    let ranking = RedisRanking::connect(url, &Options::default()).unwrap();
+    let ranking = RedisBackend::connect(url, &Options::default()).unwrap();
     for (kind, nth) in [Ranking::Ordinal, Ranking::Competition, Ranking::Dense].into_iter().zip(0..) {
         let part = ranking.part(1, nth, &Definition { ranking: kind, ..Definition::default() });
         load(&part);
@@ -88,7 +88,7 @@ fn of_a_cluster() {
 fn a_server_that_goes_answers_all_of_them() {
     let mut server = ScratchRedis::start(RedisKind::Redis7, &[]);
     let url = format!("redis://{}", server.address());
-    let ranking = RedisRanking::connect(&url, &Options::default()).unwrap();
+    let ranking = RedisBackend::connect(&url, &Options::default()).unwrap();
     let part = ranking.part(1, 1, &Definition::default());
     load(&part);
     server.kill();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tally_ranking::redis::{Options, RankingError, RedisRanking};
-use tally_ranking::{Look, Movement, PageQuery, Ranking, Remote, Row, Standings};
+use tally_ranking::redis::{Options, RankingError, RedisBackend};
+use tally_ranking::{LoadState, Movement, PageQuery, Ranking, RemoteRanking, Row, WindowRanking};
 use tally_rules::definition::Definition;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, ScratchCluster};
@@ -24,7 +24,7 @@ struct Stored {
 }
 
 struct World {
-    standings: Standings,
+    standings: WindowRanking,
     stored: Mutex<Stored>,
 }
 
@@ -38,7 +38,7 @@ impl World {
         let options = Options { connect_timeout: short, response_timeout: short, threads: 1 };
         let seeds: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
         let url = format!("redis-cluster://{}?partitions={PARTITIONS}", seeds.join(","));
-        let ranking = Ranking::Redis(RedisRanking::connect(&url, &options).unwrap());
+        let ranking = RankingBackend::Redis(RedisBackend::connect(&url, &options).unwrap());
         let standings = ranking.of_part(1, 0, &Definition::default());
         let world = Self { standings, stored: Mutex::default() };
         for player in 0..PLAYERS {
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    fn remote(&self) -> &Remote {
+    fn remote(&self) -> &RemoteRanking {
         self.standings.remote().unwrap()
     }
 
@@ -85,8 +85,8 @@ impl World {
         let began = Instant::now();
         loop {
             match self.remote().catch_up() {
-                Ok(Look::Ready) => return,
-                Ok(Look::Lost | Look::Loading) => drop(self.load(|| {})),
+                Ok(LoadState::Ready) => return,
+                Ok(LoadState::Lost | LoadState::Loading) => drop(self.load(|| {})),
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }
             assert!(began.elapsed() < GIVE_UP, "it is never whole again: {:?}", self.remote().catch_up());
@@ -169,7 +169,7 @@ fn a_node_that_comes_back_empty_is_loaded_and_no_other_is_written() {
         cluster.restart(lost);
         cluster.wait_ok();
         let began = Instant::now();
-        while world.remote().catch_up() != Ok(Look::Lost) {
+        while world.remote().catch_up() != Ok(LoadState::Lost) {
             assert!(
                 began.elapsed() < GIVE_UP,
                 "it is never found to be lost: {:?}",
@@ -201,7 +201,7 @@ fn a_lost_partition_keeps_no_other_from_its_changes() {
     for player in 0..200 {
         world.submit(&[(player, 20_000 + player)]);
     }
-    assert_eq!(world.remote().catch_up(), Ok(Look::Lost));
+    assert_eq!(world.remote().catch_up(), Ok(LoadState::Lost));
     reset(&cluster);
     world.load(|| {}).unwrap();
     world.check();
@@ -225,7 +225,7 @@ fn disturbed(world: &World, disturb: impl FnOnce()) {
         scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
                 match world.remote().catch_up() {
-                    Ok(Look::Lost | Look::Loading) => drop(world.load(|| {})),
+                    Ok(LoadState::Lost | LoadState::Loading) => drop(world.load(|| {})),
                     _ => std::thread::sleep(Duration::from_millis(5)),
                 }
             }

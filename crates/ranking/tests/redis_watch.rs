@@ -1,7 +1,7 @@
 //! Who has changed in a part, told to those who look, whichever server published it.
 
 use std::collections::BTreeSet;
-use tally_ranking::redis::{Options, RedisPart, RedisRanking, VersionedMovement};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, Watched};
 use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::{Micros, PlayerId, Record};
@@ -16,7 +16,7 @@ fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> Version
 }
 
 /// Who is told; each once.
-fn told(part: &RedisPart, watched: &mut Watched) -> BTreeSet<String> {
+fn told(part: &RedisWindow, watched: &mut Watched) -> BTreeSet<String> {
     let (players, left_out) = part.changed(watched).unwrap();
     assert!(!left_out);
     let names: BTreeSet<String> = players.iter().map(|player| player.as_str().to_owned()).collect();
@@ -30,7 +30,7 @@ fn names(some: &[&str]) -> BTreeSet<String> {
 
 /// Two servers on one Redis, or on one cluster.
 fn whoever_publishes(urls: [String; 2]) {
-    let [here, there] = urls.map(|url| RedisRanking::connect(&url, &Options::default()).unwrap());
+    let [here, there] = urls.map(|url| RedisBackend::connect(&url, &Options::default()).unwrap());
     let kinds = [
         (Ranking::Ordinal, Ties::First),
         (Ranking::Competition, Ties::Player),
@@ -41,7 +41,7 @@ fn whoever_publishes(urls: [String; 2]) {
         let [here, there] = [&here, &there].map(|ranking| ranking.part(1, nth, &definition));
         here.load(1).unwrap().finish().unwrap();
         let publish =
-            |part: &RedisPart, some: &[VersionedMovement]| drop(part.publish(some, |_, _| ()).unwrap());
+            |part: &RedisWindow, some: &[VersionedMovement]| drop(part.publish(some, |_, _| ()).unwrap());
         publish(&there, &[change("before", Some(1), 1, true)]);
         let (mut first, mut second) = (Watched::default(), Watched::default());
         assert_eq!(told(&here, &mut first), names(&[]));
@@ -86,7 +86,7 @@ fn those_who_look_hear_of_every_server() {
 fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
     let ranking =
-        RedisRanking::connect(&format!("redis://{}", server.address()), &Options::default()).unwrap();
+        RedisBackend::connect(&format!("redis://{}", server.address()), &Options::default()).unwrap();
     let part = ranking.part(1, 0, &Definition::default());
     part.load(1).unwrap().finish().unwrap();
     let mut client = server.client();

@@ -90,7 +90,7 @@ impl ClockWatch {
     }
 
     /// Starts in doubt: a server that stopped in doubt did not learn which time is right.
-    pub fn begin_in_doubt(&mut self, reading: Reading) {
+    pub fn begin_untrusted(&mut self, reading: Reading) {
         self.believed = None;
         self.doubt = Some(Doubt { jump: 0, offset: reading.offset(), since: reading.monotonic });
     }
@@ -156,9 +156,9 @@ mod tests {
             };
             assert_eq!(doubt.jump, jump);
             assert_eq!(look(&mut watch, 9 * HOUR + 2, 7 + jump), None);
-            assert_eq!(watch.doubt(), Some(doubt));
+            assert_eq!(watch.distrust(), Some(doubt));
             assert_eq!(look(&mut watch, 9 * HOUR + 3, 8), Some(Turn::Believed));
-            assert_eq!(watch.doubt(), None);
+            assert_eq!(watch.distrust(), None);
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(look(&mut watch, 600 * SECOND, HOUR), None);
         // It jumps once more: the time begins again.
         assert_eq!(look(&mut watch, 600 * SECOND + 1, 3 * HOUR), None);
-        assert_eq!(watch.doubt().map(|doubt| doubt.jump), Some(3 * HOUR));
+        assert_eq!(watch.distrust().map(|doubt| doubt.jump), Some(3 * HOUR));
         assert_eq!(look(&mut watch, 1_200 * SECOND, 3 * HOUR), None);
         assert_eq!(look(&mut watch, 1_200 * SECOND + 1, 3 * HOUR), Some(Turn::Believed));
         assert!(matches!(look(&mut watch, 1_200 * SECOND + 2, 0), Some(Turn::Doubted(_))));
@@ -201,20 +201,20 @@ mod tests {
         look(&mut watch, 0, 0);
         for ahead in [25 * HOUR, -25 * HOUR, SKEW_MAX + 1, -SKEW_MAX - 1] {
             watch.compare(ahead);
-            assert_eq!(watch.doubt().map(|doubt| doubt.jump), Some(ahead));
+            assert_eq!(watch.distrust().map(|doubt| doubt.jump), Some(ahead));
             look(&mut watch, HOUR, 0);
-            assert!(watch.doubt().is_some(), "agreeing with itself does not help");
+            assert!(watch.distrust().is_some(), "agreeing with itself does not help");
             watch.compare(SKEW_MAX);
-            assert_eq!(watch.doubt(), None);
+            assert_eq!(watch.distrust(), None);
         }
     }
 
     #[test]
     fn a_start_in_doubt_waits_for_as_long() {
         let mut watch = ClockWatch::new(ClockBounds { jump_max: SECOND, steady: 5 * SECOND });
-        watch.begin_in_doubt(Reading { wall: Micros(9), monotonic: 9 });
+        watch.begin_untrusted(Reading { wall: Micros(9), monotonic: 9 });
         assert_eq!(look(&mut watch, 4 * SECOND, 0), None);
-        assert!(watch.doubt().is_some());
+        assert!(watch.distrust().is_some());
         assert_eq!(look(&mut watch, 5 * SECOND + 9, 0), Some(Turn::Believed));
     }
 }

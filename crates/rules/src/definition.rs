@@ -5,7 +5,7 @@ use crate::instant::Micros;
 use crate::ledger::Currencies;
 use crate::named;
 use crate::period::PeriodRule;
-use crate::refusal::{Refusal, WrongField};
+use crate::rejection::{Rejection, WrongField};
 
 named! {
     /// Which score is better.
@@ -104,7 +104,7 @@ impl Definition {
     }
 
     /// Refuses choices that contradict each other.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), Rejection> {
         if self.update == Update::Sum && self.subscore != Subscore::None {
             return Err(invalid("/subscore", "a board of update `sum` has no subscore"));
         }
@@ -113,7 +113,7 @@ impl Definition {
         }
         for (at, period) in self.periods.iter().enumerate() {
             let within =
-                |wrong: WrongField| Refusal::InvalidDefinition(wrong.within(&format!("/periods/{at}")));
+                |wrong: WrongField| Rejection::InvalidDefinition(wrong.within(&format!("/periods/{at}")));
             period.check().map_err(within)?;
             if self.periods[..at].iter().any(|before| before.name == period.name) {
                 let why = format!("two periods are named `{}`", period.name);
@@ -142,7 +142,7 @@ impl Definition {
     }
 
     /// Refuses prizes in currencies that there are not.
-    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Refusal> {
+    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Rejection> {
         check_currencies(&self.periods, currencies)
     }
 
@@ -163,15 +163,15 @@ impl Definition {
     }
 }
 
-fn invalid(pointer: impl Into<String>, why: impl Into<String>) -> Refusal {
-    Refusal::InvalidDefinition(WrongField::new(pointer, why))
+fn invalid(pointer: impl Into<String>, why: impl Into<String>) -> Rejection {
+    Rejection::InvalidDefinition(WrongField::new(pointer, why))
 }
 
-fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(), Refusal> {
+fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(), Rejection> {
     for (nth, period) in periods.iter().enumerate() {
         let unknown = |prize: &Prize| currencies.digits(prize.currency).is_none();
         if let Some(at) = period.prizes.table.iter().position(unknown) {
-            let why = Refusal::CurrencyMismatch.detail();
+            let why = Rejection::CurrencyMismatch.detail();
             let why = format!("period `{}`: prizes/{at}/currency: {why}", period.name);
             return Err(invalid(format!("/periods/{nth}/prizes/{at}/currency"), why));
         }
@@ -179,9 +179,9 @@ fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(
     Ok(())
 }
 
-/// A wish for a board: what a caller left out keeps its present or default value.
+/// A spec for a board: what a caller left out keeps its present or default value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct BoardSpec {
     /// See [`Definition::order`].
     pub order: Option<Order>,
     /// See [`Definition::update`].
@@ -200,17 +200,17 @@ pub struct Wish {
     pub periods: Option<Vec<PeriodRule>>,
 }
 
-impl Wish {
+impl BoardSpec {
     /// The definition of a new board.
-    pub fn create(&self) -> Result<Definition, Refusal> {
+    pub fn create(&self) -> Result<Definition, Rejection> {
         let definition = self.over(&Definition::default());
         definition.check()?;
         Ok(definition)
     }
 
-    /// The definition of a present board after this wish; only periods may change, the names of other fields that
-    /// differ are in the refusal.
-    pub fn change(&self, present: &Definition) -> Result<Definition, Refusal> {
+    /// The definition of a present board after this spec; only periods may change, the names of other fields that
+    /// differ are in the rejection.
+    pub fn change(&self, present: &Definition) -> Result<Definition, Rejection> {
         let wished = self.over(present);
         let differs = [
             ("order", wished.order != present.order),
@@ -224,14 +224,14 @@ impl Wish {
         let fields: Vec<&'static str> =
             differs.iter().filter(|(_, yes)| *yes).map(|(name, _)| *name).collect();
         if !fields.is_empty() {
-            return Err(Refusal::DefinitionConflict(fields));
+            return Err(Rejection::DefinitionConflict(fields));
         }
         wished.check()?;
         Ok(wished)
     }
 
     /// See [`Definition::check_currencies`].
-    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Refusal> {
+    pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Rejection> {
         check_currencies(self.periods.as_deref().unwrap_or_default(), currencies)
     }
 
@@ -259,25 +259,25 @@ mod tests {
 
     #[test]
     fn an_empty_wish_creates_the_defaults_and_repeats_anything() {
-        let created = Wish::default().create().unwrap();
+        let created = BoardSpec::default().create().unwrap();
         assert_eq!(created, Definition::default());
         let other = Definition { order: Order::Ascending, ..Definition::default() };
-        assert_eq!(Wish::default().change(&other).unwrap(), other);
+        assert_eq!(BoardSpec::default().change(&other).unwrap(), other);
     }
 
     #[test]
     fn every_fixed_field_that_differs_is_named() {
-        let wish = Wish { order: Some(Order::Ascending), ties: Some(Ties::Last), ..Wish::default() };
-        let refusal = wish.change(&Definition::default()).unwrap_err();
-        assert_eq!(refusal, Refusal::DefinitionConflict(vec!["order", "ties"]));
+        let spec = BoardSpec { order: Some(Order::Ascending), ties: Some(Ties::Last), ..BoardSpec::default() };
+        let rejection = spec.change(&Definition::default()).unwrap_err();
+        assert_eq!(rejection, Rejection::DefinitionConflict(vec!["order", "ties"]));
     }
 
     #[test]
     fn contradictions_are_refused() {
-        let sum = Wish { update: Some(Update::Sum), subscore: Some(Subscore::Ascending), ..Wish::default() };
-        assert!(matches!(sum.create(), Err(Refusal::InvalidDefinition(_))));
-        let nothing = Wish { all_time: Some(false), ..Wish::default() };
-        assert!(matches!(nothing.create(), Err(Refusal::InvalidDefinition(_))));
+        let sum = BoardSpec { update: Some(Update::Sum), subscore: Some(Subscore::Ascending), ..BoardSpec::default() };
+        assert!(matches!(sum.create(), Err(Rejection::InvalidDefinition(_))));
+        let nothing = BoardSpec { all_time: Some(false), ..BoardSpec::default() };
+        assert!(matches!(nothing.create(), Err(Rejection::InvalidDefinition(_))));
     }
 
     #[test]

@@ -13,12 +13,12 @@ pub struct Event {
     /// When it was written: it is kept from then on.
     pub at: Micros,
     /// What it was.
-    pub what: Happened,
+    pub what: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum EventKind {
     /// A contest was made, changed, or came into a state.
     Contest(ContestChanged),
     /// A period of a board takes no more scores, and its ranks are final.

@@ -2,7 +2,7 @@
 
 use crate::instant::Micros;
 use crate::outcome::Outcome;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use std::sync::Arc;
 
 /// The longest key a caller may choose, in bytes.
@@ -29,7 +29,7 @@ pub struct Fingerprint(pub [u8; 16]);
 
 /// A request that must have one effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct IdempotencyKey {
     /// Its key.
     pub key: RequestKey,
     /// What it asks for.
@@ -62,12 +62,12 @@ pub fn seen<'a>(
     fingerprint: Fingerprint,
     now: Micros,
     keep_micros: i64,
-) -> Result<Seen<'a>, Refusal> {
+) -> Result<Seen<'a>, Rejection> {
     match stored {
-        None => Ok(Seen::New),
-        Some(old) if now.since(old.at) >= keep_micros => Ok(Seen::New),
-        Some(old) if old.fingerprint == fingerprint => Ok(Seen::Replay(&old.outcome)),
-        Some(_) => Err(Refusal::IdempotencyKeyReused),
+        None => Ok(KeyCheck::New),
+        Some(old) if now.since(old.at) >= keep_micros => Ok(KeyCheck::New),
+        Some(old) if old.fingerprint == fingerprint => Ok(KeyCheck::Replay(&old.outcome)),
+        Some(_) => Err(Rejection::IdempotencyKeyReused),
     }
 }
 
@@ -85,10 +85,10 @@ mod tests {
         let stored =
             Stored { fingerprint: Fingerprint([1; 16]), at: Micros(1_000), outcome: Outcome::Removed };
         let ask = |print: u8, now: i64| seen(Some(&stored), Fingerprint([print; 16]), Micros(now), 500);
-        assert_eq!(ask(1, 1_499), Ok(Seen::Replay(&Outcome::Removed)));
-        assert_eq!(ask(1, 1_500), Ok(Seen::New));
-        assert_eq!(ask(2, 1_499), Err(Refusal::IdempotencyKeyReused));
-        assert_eq!(ask(2, 1_500), Ok(Seen::New));
-        assert_eq!(seen(None, Fingerprint([1; 16]), Micros(0), 500), Ok(Seen::New));
+        assert_eq!(ask(1, 1_499), Ok(KeyCheck::Replay(&Outcome::Removed)));
+        assert_eq!(ask(1, 1_500), Ok(KeyCheck::New));
+        assert_eq!(ask(2, 1_499), Err(Rejection::IdempotencyKeyReused));
+        assert_eq!(ask(2, 1_500), Ok(KeyCheck::New));
+        assert_eq!(seen(None, Fingerprint([1; 16]), Micros(0), 500), Ok(KeyCheck::New));
     }
 }

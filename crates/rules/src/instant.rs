@@ -3,7 +3,7 @@
 //! An instant of the source orders rows and decides ties. It never goes back, so after one wrong reading of the clock it may lie
 //! ahead of it for long. So it does not say to which period a row belongs: the clock says that.
 
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 /// Microseconds since 1970-01-01T00:00:00Z; negative before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,14 +60,14 @@ impl Instants {
     }
 
     /// The time of a row: the caller's where it gave one that is not in the future, else now, at the next instant of ours.
-    pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<RowTime, Refusal> {
+    pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<RowTime, Rejection> {
         match given {
             Some(at) if at <= now => {
                 // What comes later is later also where the clock is set back meanwhile, as after a restart.
                 self.last = self.last.max(at);
                 Ok(RowTime { at, aimed: at })
             }
-            Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Refusal::AtInFuture),
+            Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Rejection::AtInFuture),
             Some(_) | None => Ok(self.row_now(now)),
         }
     }
@@ -109,7 +109,7 @@ mod tests {
         let time = |at, aimed| Ok(RowTime { at, aimed });
         assert_eq!(instants.of_row(Some(Micros(5)), now), time(Micros(5), Micros(5)));
         assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), time(now, now));
-        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Refusal::AtInFuture));
+        assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Rejection::AtInFuture));
         assert_eq!(instants.of_row(None, now), time(now.plus(1), now));
     }
 

@@ -7,7 +7,7 @@ use crate::contest::prize::{self, Prize, PrizeTies};
 use crate::ids::BoardId;
 use crate::instant::Micros;
 use crate::ledger::Uuid;
-use crate::refusal::WrongField;
+use crate::rejection::WrongField;
 
 /// The longest name of a period.
 pub const NAME_BYTES_MAX: usize = 32;

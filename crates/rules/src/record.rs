@@ -2,7 +2,7 @@
 
 use crate::definition::{Definition, Order, Subscore, Update};
 use crate::instant::Micros;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::score;
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ pub struct Updated {
 }
 
 /// Applies one submit to the present record of its player.
-pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -> Result<Updated, Refusal> {
+pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -> Result<Updated, Rejection> {
     let Some(old) = present else {
         return Ok(Updated { record: submit, changed: true });
     };
@@ -41,7 +41,7 @@ pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -
         Update::Latest => submit,
         Update::Sum => {
             let score =
-                score::add(definition.score, old.score, submit.score).ok_or(Refusal::ScoreOverflow)?;
+                score::add(definition.score, old.score, submit.score).ok_or(Rejection::ScoreOverflow)?;
             let at = if score == old.score { old.at } else { old.at.max(submit.at) };
             Record { score, subscore: 0, at }
         }
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn a_sum_past_the_range_is_refused() {
         let refused = apply(&board(Update::Sum), Some(record(i64::MAX, 0, 1)), record(1, 0, 2));
-        assert_eq!(refused, Err(Refusal::ScoreOverflow));
+        assert_eq!(refused, Err(Rejection::ScoreOverflow));
         let floats = Definition { score: ScoreType::Float64, ..board(Update::Sum) };
         let (up, down) =
             (score::from_f64(f64::INFINITY).unwrap(), score::from_f64(f64::NEG_INFINITY).unwrap());
-        assert_eq!(apply(&floats, Some(record(up, 0, 1)), record(down, 0, 2)), Err(Refusal::ScoreOverflow));
+        assert_eq!(apply(&floats, Some(record(up, 0, 1)), record(down, 0, 2)), Err(Rejection::ScoreOverflow));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Why a well-formed command was refused. A refusal is an answer, not a fault: nothing went wrong.
+//! Why a well-formed command was refused. A rejection is an answer, not a fault: nothing went wrong.
 //!
 //! The order of the variants is their precedence: where two hold at once, the earlier one is the answer. Each door
-//! turns them into its own words in one `match` without a wildcard, so that a new refusal does not compile until
+//! turns them into its own words in one `match` without a wildcard, so that a new rejection does not compile until
 //! every door has decided.
 
-use crate::contest::start::Failed;
+use crate::contest::start::InvalidApplication;
 use crate::contest::state::State;
 
 const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
@@ -57,9 +57,9 @@ impl Limit {
     }
 }
 
-/// A refusal, in order of precedence.
+/// A rejection, in order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum Rejection {
     /// The PIN is not looked at for so many seconds.
     PinLocked {
         /// Whole seconds.
@@ -208,7 +208,7 @@ fn in_contest(contest: &str) -> String {
 const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
 
-impl Refusal {
+impl Rejection {
     /// The stable word that programs compare.
     pub fn code(&self) -> &'static str {
         match self {

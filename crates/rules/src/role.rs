@@ -12,7 +12,7 @@ named! {
 
 /// What an operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
+pub enum Permission {
     /// Nothing: whoever asks is not known yet.
     Open,
     /// Read the service's state.
@@ -32,20 +32,20 @@ pub enum Right {
 }
 
 /// Whether a key of the role has the right. A key is nobody, so nothing is its own.
-pub fn may(role: Role, right: Right) -> bool {
+pub fn may(role: Role, right: Permission) -> bool {
     match right {
-        Right::Open | Right::Observe | Right::Read => true,
-        Right::Write | Right::Members | Right::Play => role != Role::Reader,
-        Right::Administer => role == Role::Admin,
-        Right::Own => false,
+        Permission::Open | Permission::Observe | Permission::Read => true,
+        Permission::Write | Permission::Members | Permission::Play => role != Role::Reader,
+        Permission::Administer => role == Role::Admin,
+        Permission::Own => false,
     }
 }
 
 /// Whether a member who has signed in has the right.
-pub fn member_may(right: Right) -> bool {
+pub fn member_may(right: Permission) -> bool {
     match right {
-        Right::Open | Right::Read | Right::Own | Right::Play => true,
-        Right::Observe | Right::Write | Right::Members | Right::Administer => false,
+        Permission::Open | Permission::Read | Permission::Own | Permission::Play => true,
+        Permission::Observe | Permission::Write | Permission::Members | Permission::Administer => false,
     }
 }
 
@@ -56,28 +56,28 @@ mod tests {
     #[test]
     fn each_role_may_all_that_the_next_may() {
         let rights = [
-            Right::Open,
-            Right::Observe,
-            Right::Read,
-            Right::Write,
-            Right::Members,
-            Right::Play,
-            Right::Administer,
+            Permission::Open,
+            Permission::Observe,
+            Permission::Read,
+            Permission::Write,
+            Permission::Members,
+            Permission::Play,
+            Permission::Administer,
         ];
         for right in rights {
             let may: Vec<bool> = Role::ALL.iter().map(|role| may(*role, right)).collect();
             assert!(may.is_sorted_by(|a, b| a >= b), "{right:?}: {may:?}");
         }
-        assert!(!may(Role::Reader, Right::Write));
-        assert!(!may(Role::Reader, Right::Members));
-        assert!(!may(Role::Reader, Right::Play) && member_may(Right::Play));
-        assert!(!may(Role::Server, Right::Administer));
+        assert!(!may(Role::Reader, Permission::Write));
+        assert!(!may(Role::Reader, Permission::Members));
+        assert!(!may(Role::Reader, Permission::Play) && member_may(Permission::Play));
+        assert!(!may(Role::Server, Permission::Administer));
     }
 
     #[test]
     fn what_is_a_members_own_is_no_keys() {
-        assert!(Role::ALL.iter().all(|role| !may(*role, Right::Own)));
-        assert!(member_may(Right::Own) && member_may(Right::Read));
-        assert!(!member_may(Right::Members) && !member_may(Right::Observe) && !member_may(Right::Write));
+        assert!(Role::ALL.iter().all(|role| !may(*role, Permission::Own)));
+        assert!(member_may(Permission::Own) && member_may(Permission::Read));
+        assert!(!member_may(Permission::Members) && !member_may(Permission::Observe) && !member_may(Permission::Write));
     }
 }

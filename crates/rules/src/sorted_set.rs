@@ -6,7 +6,7 @@
 use crate::definition::{Definition, Order, Update};
 use crate::instant::Micros;
 use crate::record::{self, Record, Updated};
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use crate::score;
 
 /// Conditions and manner of an addition.
@@ -58,7 +58,7 @@ impl Add {
         present: Option<Record>,
         given: i64,
         at: Micros,
-    ) -> Result<Option<Updated>, Refusal> {
+    ) -> Result<Option<Updated>, Rejection> {
         if present.is_some() && self.new_only || present.is_none() && self.present_only {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl Add {
             return Ok(Some(Updated { record, changed: true }));
         };
         let score = if self.increment {
-            score::add(definition.score, old.score, given).ok_or(Refusal::ScoreOverflow)?
+            score::add(definition.score, old.score, given).ok_or(Rejection::ScoreOverflow)?
         } else {
             given
         };

@@ -2,7 +2,7 @@
 //! because its database has lost commits, or draining.
 //!
 //! The doors open before ranks are exact, so that health and progress can be asked; everything else goes through
-//! [`Gate::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole, and another one takes its
+//! [`Readiness::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole, and another one takes its
 //! place when the store was read anew. So whoever holds one for longer than a request lets go of it in between.
 
 use crate::limits::Limits;
@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, watch};
 pub const LOCAL_PREFIX: &str = "tally_local_";
 
 /// Shared by all doors.
-pub struct Gate {
+pub struct Readiness {
     /// How far the start has come.
     pub progress: Arc<Progress>,
     /// Bounds and access settings.
@@ -83,7 +83,7 @@ pub enum NotReady {
     Draining,
 }
 
-impl Gate {
+impl Readiness {
     /// A gate that is closed.
     pub fn new(
         progress: Arc<Progress>,

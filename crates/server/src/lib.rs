@@ -21,7 +21,7 @@ mod traces;
 mod way;
 
 pub use accept::ConnectionLimits;
-pub use gate::{Finding, Gate};
+pub use gate::{Finding, Readiness};
 pub use http::listen::{HttpServer, start};
 pub use http::proxies::Network;
 pub use limits::Limits;

@@ -3,7 +3,7 @@
 //! Requests are counted per route into handles that are made once, so counting is a few atomic additions. What lanes,
 //! boards and the store know of themselves is asked when somebody scrapes.
 
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::resp::counts::AllCounts;
 use crate::security;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -146,7 +146,7 @@ impl Metrics {
     }
 
     /// The text that Prometheus reads.
-    pub fn render(&self, gate: &Gate) -> String {
+    pub fn render(&self, gate: &Readiness) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a string takes everything");
         let end = "# EOF\n";
@@ -294,7 +294,7 @@ fn caches(text: &mut String, tally: &tally_service::Tally) -> std::fmt::Result {
 }
 
 /// What became of the spans of followed requests.
-fn traces(text: &mut String, gate: &Gate) -> std::fmt::Result {
+fn traces(text: &mut String, gate: &Readiness) -> std::fmt::Result {
     let off = Spans::default();
     let name = "tally_trace_spans";
     writeln!(text, "# HELP {name} Spans of followed requests by what became of them")?;
@@ -305,7 +305,7 @@ fn traces(text: &mut String, gate: &Gate) -> std::fmt::Result {
     Ok(())
 }
 
-fn render_service(text: &mut String, gate: &Gate) -> std::fmt::Result {
+fn render_service(text: &mut String, gate: &Readiness) -> std::fmt::Result {
     traces(text, gate)?;
     resp(text, &gate.metrics.resp_counts)?;
     one(text, "ready", "gauge", "1 while ranks are exact", f64::from(u8::from(gate.ready().is_ok())))?;

@@ -52,7 +52,8 @@ impl Streams {
 
     /// Takes a seat for a caller.
     pub(crate) fn sit(self: &Arc<Self>, caller: &Caller) -> Result<Seat, Full> {
-        let most = if matches!(caller.who, Who::Member(_)) { self.most_of_member } else { self.most_of_key };
+        let most =
+            if matches!(caller.kind, CallerKind::Member(_)) { self.most_of_member } else { self.most_of_key };
         let mut taken = self.taken();
         let own = taken.by.get(&caller.scope).copied().unwrap_or(0);
         if own >= most {

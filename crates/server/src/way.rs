@@ -2,7 +2,7 @@
 //!
 //! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
 
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use std::net::SocketAddr;
 
 /// How far the way of a connection or a request can be trusted.
@@ -18,7 +18,7 @@ pub(crate) enum Way {
 
 impl Way {
     /// The way of a connection from `peer` to a listener at `address`.
-    pub(crate) fn of(gate: &Gate, peer: SocketAddr, address: SocketAddr) -> Self {
+    pub(crate) fn of(gate: &Readiness, peer: SocketAddr, address: SocketAddr) -> Self {
         // A listener for other machines is one that is used by others: also by proxies on this machine.
         match (is_loopback(peer), is_loopback(address) && !gate.limits.keys_required) {
             (true, true) => Self::Direct,

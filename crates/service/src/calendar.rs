@@ -13,7 +13,7 @@ use jiff::{Span as Length, Timestamp, ToSpan, Zoned};
 use tally_rules::Micros;
 use tally_rules::contest::id::Minute;
 use tally_rules::period::Span;
-use tally_rules::refusal::WrongField;
+use tally_rules::rejection::WrongField;
 
 /// Further than the clocks of any zone were ever moved.
 const MOVED_MAX_HOURS: i64 = 26;

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
-use tally_rules::clock::{ClockBounds, ClockWatch, Doubt, Reading, SKEW_WARN};
+use tally_rules::clock::{ClockBounds, ClockWatch, Distrust, Reading, SKEW_WARN};
 use tally_store::Store;
 
 /// Where time comes from.
@@ -52,7 +52,7 @@ pub struct Judged {
     /// Wall time.
     pub now: Micros,
     /// Why it is not believed.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<Distrust>,
 }
 
 impl Judged {
@@ -83,12 +83,12 @@ impl Clock {
         let mut watched = self.watch();
         let store = watched.store.as_ref().and_then(Weak::upgrade);
         let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
-        let before = watched.watch.doubt();
+        let before = watched.watch.distrust();
         // Read under the lock: readings are judged in their order.
         let reading = self.source.read();
         watched.watch.compare(ahead);
-        watched.watch.look(reading);
-        let doubt = watched.watch.doubt();
+        watched.watch.observe(reading);
+        let doubt = watched.watch.distrust();
         let warned = std::mem::replace(&mut watched.warned, ahead.abs() > SKEW_WARN);
         drop(watched);
         let seconds = |micros: i64| micros as f64 / 1e6;
@@ -137,8 +137,8 @@ impl Clock {
     }
 
     /// Starts in doubt.
-    pub(crate) fn begin_in_doubt(&self) {
-        self.watch().watch.begin_in_doubt(self.source.read());
+    pub(crate) fn begin_untrusted(&self) {
+        self.watch().watch.begin_untrusted(self.source.read());
         tracing::warn!(
             "the last server stopped while the clock was in doubt: closing, paying and expiring wait"
         );

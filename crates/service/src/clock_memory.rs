@@ -40,7 +40,7 @@ impl ClockMemory {
     pub(crate) fn resume(store: &dyn Store, clock: &Clock) -> Result<Self, Failure> {
         let in_doubt = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
         if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && in_doubt {
-            clock.begin_in_doubt();
+            clock.begin_untrusted();
         }
         Ok(Self {
             in_doubt: AtomicBool::new(in_doubt),

@@ -2,7 +2,7 @@
 
 use crate::traces;
 use tally_ranking::RankingError;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_store::{DamagedRow, PartKey, StoreError};
 use tokio::runtime::Handle;
 
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 pub enum Failure {
     /// A rule's answer.
     #[error("{}", .0.detail())]
-    Refused(Refusal),
+    Refused(Rejection),
     /// Something is at fault, not the request.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -77,14 +77,14 @@ impl Failure {
             Self::Fault(fault) => {
                 Self::Fault(Fault::OutcomeUnknown(format!("a part of it is done; then: {fault}")))
             }
-            Self::Refused(refusal) => Self::Refused(refusal),
+            Self::Refused(rejection) => Self::Refused(rejection),
         }
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        Self::Refused(rejection)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Phone;
-use tally_rules::ledger::{Amount, HoldId, MemberId, Order, WalletKey};
+use tally_rules::ledger::{Amount, HoldId, MemberId, TransferRequest, WalletKey};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
 
@@ -59,7 +59,7 @@ impl Fingerprints {
     }
 
     /// Of a movement of money, by its meaning.
-    pub fn of_order(&self, order: &Order) -> Fingerprint {
+    pub fn of_order(&self, order: &TransferRequest) -> Fingerprint {
         let (from, to) = order.what.sides();
         self.digest(&[
             b"move",
@@ -121,7 +121,7 @@ fn optional(value: Option<i64>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::ledger::{Currency, Move, Uuid};
+    use tally_rules::ledger::{Currency, TransferKind, Uuid};
 
     #[test]
     fn every_part_counts_and_parts_do_not_run_into_each_other() {
@@ -155,14 +155,15 @@ mod tests {
         let prints = Fingerprints::new(&Secret::new([7; 32]));
         let member = |byte| MemberId(Uuid([byte; 16]));
         let code = |text| Currency::parse(text).unwrap();
-        let order = |what, currency, units, reference: Option<&str>| Order {
+        let order = |what, currency, units, reference: Option<&str>| TransferRequest {
             what,
             currency: code(currency),
             amount: Amount::new(units).unwrap(),
             reference: reference.map(Into::into),
         };
-        let (deposit, withdrawal) = (Move::Deposit { to: member(1) }, Move::Withdrawal { from: member(1) });
-        let transfer = |from, to| Move::Transfer { from: member(from), to: member(to) };
+        let (deposit, withdrawal) =
+            (TransferKind::Deposit { to: member(1) }, TransferKind::Withdrawal { from: member(1) });
+        let transfer = |from, to| TransferKind::Transfer { from: member(from), to: member(to) };
         let wallet = WalletKey { member: member(1), currency: code("KRW") };
         let amount = |units| Amount::new(units).unwrap();
         let phone = |text| Phone::parse(text, None).unwrap();
@@ -171,7 +172,7 @@ mod tests {
         let all = [
             prints.of_order(&order(deposit, "KRW", 1, None)),
             prints.of_order(&order(withdrawal, "KRW", 1, None)),
-            prints.of_order(&order(Move::Fee { from: member(1) }, "KRW", 1, None)),
+            prints.of_order(&order(TransferKind::Fee { from: member(1) }, "KRW", 1, None)),
             prints.of_order(&order(transfer(1, 2), "KRW", 1, None)),
             prints.of_order(&order(transfer(2, 1), "KRW", 1, None)),
             prints.of_order(&order(transfer(1, 2), "USD", 1, None)),

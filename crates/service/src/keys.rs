@@ -13,11 +13,11 @@ use crate::servers::{self, doubts::Doubts};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use tally_rules::idempotency::{self, Identity, Seen, Stored};
+use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, Stored};
 use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
-use tally_rules::role::{Right, Role, may, member_may};
-use tally_rules::{Micros, Refusal};
+use tally_rules::role::{Permission, Role, may, member_may};
+use tally_rules::{Micros, Rejection};
 use tally_store::{Changes, DamagedRow, KeyChange, Plan, ShardSet, Store};
 
 pub use tally_store::KeyRow;
@@ -48,25 +48,25 @@ pub struct Caller {
 impl Caller {
     /// Somebody on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
-        Self { who: Who::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+        Self { who: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
     }
 
     /// Somebody who has not said who.
     pub fn nobody() -> Self {
-        Self { who: Who::Nobody, scope: "".into() }
+        Self { who: CallerKind::Anonymous, scope: "".into() }
     }
 
     /// A member who has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { who: Who::Member(id), scope: id.0.to_string().into() }
+        Self { who: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
 
     /// Whether it has the right.
-    pub fn may(&self, right: Right) -> bool {
+    pub fn may(&self, right: Permission) -> bool {
         match self.who {
-            Who::Nobody => right == Right::Open,
-            Who::Key(role) => may(role, right),
-            Who::Member(_) => member_may(right),
+            CallerKind::Anonymous => right == Permission::Open,
+            CallerKind::Key(role) => may(role, right),
+            CallerKind::Member(_) => member_may(right),
         }
     }
 }
@@ -156,7 +156,7 @@ impl Keys {
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
         (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { who: Who::Key(row.role), scope: Arc::clone(&row.id) })
+            .then(|| Caller { who: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
     }
 
     /// Whether a caller that was authenticated still is one.
@@ -182,7 +182,12 @@ impl Keys {
     }
 
     /// Makes a key. Blocks on the store.
-    pub fn create(&self, role: Role, name: &str, identity: Option<&Identity>) -> Result<Created, Failure> {
+    pub fn create(
+        &self,
+        role: Role,
+        name: &str,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         let (row, token) = self.invent(identity, (role, name), now)?;
@@ -190,7 +195,7 @@ impl Keys {
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
         let stored = self.once(identity, now, |changes| {
             if full {
-                return Err(Refusal::TooManyKeys);
+                return Err(Rejection::TooManyKeys);
             }
             changes.keys.push(KeyChange::Create(row.clone()));
             Ok(Outcome::KeyCreated)
@@ -205,7 +210,7 @@ impl Keys {
     }
 
     /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Says whether it was a replay.
-    pub fn revoke(&self, id: &str, force: bool, identity: Option<&Identity>) -> Result<bool, Failure> {
+    pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         self.read_again()?;
@@ -219,9 +224,9 @@ impl Keys {
             )
         };
         let stored = self.once(identity, now, |changes| {
-            let id = present.clone().ok_or(Refusal::KeyNotFound)?;
+            let id = present.clone().ok_or(Rejection::KeyNotFound)?;
             if last_admin && !force {
-                return Err(Refusal::LastAdminKey);
+                return Err(Rejection::LastAdminKey);
             }
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
@@ -236,9 +241,9 @@ impl Keys {
     /// Runs a change once per identity; gives what was stored where it was done before.
     fn once(
         &self,
-        identity: Option<&Identity>,
+        identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl Fn(&mut Changes) -> Result<Outcome, Refusal>,
+        change: impl Fn(&mut Changes) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
@@ -251,7 +256,7 @@ impl Keys {
     /// part of it: a request whose key was forgotten makes another API key.
     fn invent(
         &self,
-        identity: Option<&Identity>,
+        identity: Option<&IdempotencyKey>,
         (role, name): (Role, &str),
         at: Micros,
     ) -> Result<(KeyRow, String), Failure> {
@@ -280,10 +285,11 @@ impl Keys {
 
 /// What is stored says about a request with this identity.
 pub(crate) fn seen_before<'a>(
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     stored: Option<&'a Stored>,
     now: Micros,
     keep_micros: i64,
-) -> Result<Seen<'a>, Refusal> {
-    identity.map_or(Ok(Seen::New), |one| idempotency::seen(stored, one.fingerprint, now, keep_micros))
+) -> Result<KeyCheck<'a>, Rejection> {
+    identity
+        .map_or(Ok(KeyCheck::New), |one| idempotency::check_key(stored, one.fingerprint, now, keep_micros))
 }

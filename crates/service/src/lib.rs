@@ -43,7 +43,7 @@ pub use progress::Progress;
 pub use settings::{Background, Settings};
 pub use tally::Tally;
 // What doors show of the parts below.
-pub use tally_lanes::{Cut, Histogram, Passage, Stats, Times};
-pub use tally_ranking::{Edge, PageQuery, Place, Ranking, Reads, Start};
+pub use tally_lanes::{Cut, Histogram, LaneTimings, Stats, Times};
+pub use tally_ranking::{Edge, PageQuery, RankedEntry, RankingBackend, Reads, Start};
 pub use tally_store::plan::ALL_TIME;
 pub use tally_store::{BoardNo, LostCommits, Slow, Store};

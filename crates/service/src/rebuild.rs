@@ -17,8 +17,8 @@ use crate::servers::marks;
 use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_ranking::{Ranking, Standings};
-use tally_rules::{Micros, Refusal};
+use tally_ranking::{RankingBackend, WindowRanking};
+use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRow, DamagedRow, Name, Part, Store, StoreError};
 
@@ -76,8 +76,8 @@ fn load_all(
     let ranking = &settings.ranking;
     let mut newest = Micros(i64::MIN);
     let mut start = match ranking {
-        Ranking::Memory => None,
-        Ranking::Redis(redis) => {
+        RankingBackend::Memory => None,
+        RankingBackend::Redis(redis) => {
             if let Some(id) = store.id()? {
                 redis.set_store(id);
             }
@@ -114,7 +114,7 @@ fn load_all(
 }
 
 fn load(
-    (store, ranking): (&dyn Store, &Ranking),
+    (store, ranking): (&dyn Store, &RankingBackend),
     row: BoardRow,
     Judged { now, doubt }: Judged,
     newest: &mut Micros,
@@ -122,14 +122,14 @@ fn load(
 ) -> Result<Board, Failure> {
     let hidden = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
-    let bad = |refusal: Refusal| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key, what: refusal.detail() }))
+    let bad = |rejection: Rejection| {
+        Fault::Damaged(Box::new(DamagedRow { table: "boards", key, what: rejection.detail() }))
     };
     let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
     let rows = store.parts(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
-    let mut fill = |part: Part, order: &Standings| {
+    let mut fill = |part: Part, order: &WindowRanking| {
         order::fill(store, &board, part, order, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
@@ -151,14 +151,14 @@ fn load(
 
 /// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
 fn join(
-    (store, ranking): (&dyn Store, &Ranking),
+    (store, ranking): (&dyn Store, &RankingBackend),
     (row, now): (BoardRow, Micros),
     start: &mut behind::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();
-    let bad = |refusal: Refusal| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: refusal.detail() }))
+    let bad = |rejection: Rejection| {
+        Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: rejection.detail() }))
     };
     let Some(state) = store.board(Name::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_rules::Refusal;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::Rejection;
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 
 /// The keys in use.
 #[derive(Clone, Debug, Default)]
@@ -23,10 +23,10 @@ pub struct Running {
 
 impl InProgress {
     /// Takes a key, or refuses if it is taken.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Refusal> {
+    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.insert(key.clone()) {
-            return Err(Refusal::IdempotencyInProgress);
+            return Err(Rejection::IdempotencyInProgress);
         }
         Ok(Running { keys: Arc::clone(&self.keys), key: key.clone() })
     }
@@ -51,12 +51,12 @@ impl Begun {
     pub(crate) fn begin(
         &mut self,
         running: &InProgress,
-        identity: Option<&Identity>,
-    ) -> Result<Option<Running>, Refusal> {
-        let Some(Identity { key, fingerprint }) = identity else { return Ok(None) };
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<Option<Running>, Rejection> {
+        let Some(IdempotencyKey { key, fingerprint }) = identity else { return Ok(None) };
         match self.0.get(key) {
             Some(first) if first == fingerprint => Ok(None),
-            Some(_) => Err(Refusal::IdempotencyKeyReused),
+            Some(_) => Err(Rejection::IdempotencyKeyReused),
             None => {
                 let taken = running.begin(key)?;
                 self.0.insert(key.clone(), *fingerprint);
@@ -82,7 +82,7 @@ mod tests {
         let key = RequestKey { scope: "local".into(), key: "k".into() };
         let other = RequestKey { scope: "other".into(), key: "k".into() };
         let first = running.begin(&key).unwrap();
-        assert_eq!(running.begin(&key).unwrap_err(), Refusal::IdempotencyInProgress);
+        assert_eq!(running.begin(&key).unwrap_err(), Rejection::IdempotencyInProgress);
         assert!(running.begin(&other).is_ok());
         drop(first);
         assert!(running.begin(&key).is_ok());

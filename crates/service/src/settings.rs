@@ -4,8 +4,8 @@ use crate::members::MemberSettings;
 use crate::wallets::LedgerSettings;
 use std::time::Duration;
 use tally_lanes::Bounds;
-use tally_ranking::Ranking;
-use tally_ranking::redis::RedisDesks;
+use tally_ranking::RankingBackend;
+use tally_ranking::redis::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
@@ -13,11 +13,11 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where orders are kept.
-    pub ranking: Ranking,
+    pub ranking: RankingBackend,
     /// Whether a start waits for a ranking that does not answer.
     pub waits_for_ranking: bool,
     /// Where contests without money have their applications, if not in the store.
-    pub applications: Option<RedisDesks>,
+    pub applications: Option<RedisApplications>,
     /// How many score lanes there are for each database: one where the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
@@ -64,7 +64,7 @@ impl Background {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            ranking: Ranking::Memory,
+            ranking: RankingBackend::Memory,
             waits_for_ranking: false,
             applications: None,
             lanes: 1,

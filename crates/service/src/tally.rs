@@ -34,12 +34,12 @@ use crate::wallets::currencies;
 use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
-use tally_lanes::{Gate, Times};
-use tally_ranking::{Ranking, Remote, Standings};
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_lanes::{Barrier, Times};
+use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Micros, Refusal};
+use tally_rules::{BoardId, Micros, Rejection};
 use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
 
 /// The name under which the store remembers the secret's fingerprint.
@@ -119,7 +119,7 @@ impl Tally {
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
         // What others change from here on is looked at.
-        let is_shared = matches!(settings.ranking, Ranking::Redis(_));
+        let is_shared = matches!(settings.ranking, RankingBackend::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
@@ -136,7 +136,7 @@ impl Tally {
             clock: clock.clone(),
             instants: Mutex::new(instants),
             keep_micros: settings.idempotency_keep_micros,
-            gate: Gate::default(),
+            gate: Barrier::default(),
             lanes: settings.lanes.max(1),
             teller: Teller::default(),
             unpublished: Unpublished::default(),
@@ -240,8 +240,8 @@ impl Tally {
         })
     }
 
-    /// The board of that name, also one that another server has just made, or a refusal.
-    pub async fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+    /// The board of that name, also one that another server has just made, or a rejection.
+    pub async fn find(&self, id: &BoardId) -> Result<Arc<Board>, Rejection> {
         let found = self.boards.find(id);
         if found.is_ok() || !self.has_others() {
             return found;
@@ -259,7 +259,7 @@ impl Tally {
         }
         self.looked_now().await;
         let count = move || {
-            let counted = |order: &Standings| order.remote().map_or((), Remote::count);
+            let counted = |order: &WindowRanking| order.remote().map_or((), RemoteRanking::count);
             boards.iter().for_each(|board| board.each_order(|_, order| counted(order)));
             Ok(())
         };
@@ -276,7 +276,7 @@ impl Tally {
     ) -> Result<T, Failure> {
         let known = self.has_others().then(|| self.boards.get(id).map(|board| board.no)).flatten();
         match ask().await {
-            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
+            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
                 ask().await
             }
             done => done,
@@ -307,7 +307,7 @@ impl Tally {
     }
 
     /// What was stored of a request, without doing it.
-    pub(crate) async fn stored(&self, identity: &Identity) -> Result<Option<Outcome>, Failure> {
+    pub(crate) async fn stored(&self, identity: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
         let time = self.clock.judge();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
@@ -319,15 +319,15 @@ impl Tally {
                 Changes::default()
             })?;
             match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
-                Seen::Replay(outcome) => Ok(Some(*outcome)),
-                Seen::New => Ok(None),
+                KeyCheck::Replay(outcome) => Ok(Some(*outcome)),
+                KeyCheck::New => Ok(None),
             }
         };
         blocking(read).await
     }
 
     /// Begins a request with an idempotency key; refused while one with the same key is running.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Refusal> {
+    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         self.running.begin(key)
     }
 
@@ -380,9 +380,9 @@ impl Tally {
     pub(crate) fn once(
         &self,
         plan: &Plan,
-        identity: Option<&Identity>,
+        identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
+        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)

@@ -7,12 +7,12 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tally_lanes::Passage;
+use tally_lanes::LaneTimings;
 
 /// Hears of one request.
 pub trait Sink: Send + Sync + 'static {
     /// What it put into a lane then has been through it. Called on the lane's thread: it must not wait.
-    fn passed(&self, asked: Instant, passage: &Passage);
+    fn passed(&self, asked: Instant, passage: &LaneTimings);
 }
 
 tokio::task_local! {
@@ -53,7 +53,7 @@ impl Asked {
     }
 
     /// Tells it once for all that were together.
-    pub(crate) fn passed(&self, passage: &Passage) {
+    pub(crate) fn passed(&self, passage: &LaneTimings) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
         if told != Some(passage.begun) {
             self.sink.passed(self.since, passage);
@@ -69,13 +69,13 @@ mod tests {
     struct Heard(Mutex<Vec<u64>>);
 
     impl Sink for Heard {
-        fn passed(&self, _asked: Instant, passage: &Passage) {
+        fn passed(&self, _asked: Instant, passage: &LaneTimings) {
             self.0.lock().unwrap().push(passage.batch);
         }
     }
 
-    fn passage(batch: u64, begun: Instant) -> Passage {
-        Passage {
+    fn passage(batch: u64, begun: Instant) -> LaneTimings {
+        LaneTimings {
             lane: "lane".into(),
             batch,
             requests: 1,

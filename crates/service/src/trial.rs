@@ -82,7 +82,7 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_rules::Refusal;
+    use tally_rules::Rejection;
 
     #[test]
     fn trouble_is_told_once_and_its_end_once() {
@@ -101,7 +101,7 @@ mod tests {
         }
         assert!(told == 1 && (25..40).contains(&attempts), "told {told} times in {attempts} attempts");
         // Another kind of failure is news.
-        assert_eq!(trial.news(now, Some(&Refusal::TooManyAtOnce.into())), Some(News::Fails));
+        assert_eq!(trial.news(now, Some(&Rejection::TooManyAtOnce.into())), Some(News::Fails));
         assert_eq!(trial.news(now, None), Some(News::WorksAfter(now - start)));
         assert!(trial.news(now, None).is_none() && trial.is_due(now));
     }

@@ -7,20 +7,20 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::traces::Asked;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{Lane, Passage, Refused, Reply, Seat, Work};
-use tally_rules::Refusal;
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
+use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// What a caller hears.
-pub(crate) type Told<T> = Result<Result<T, Refusal>, Fault>;
+pub(crate) type Told<T> = Result<Result<T, Rejection>, Fault>;
 
 /// Where an answer goes. Dropping the receiving end drops only the wait.
 pub(crate) struct Waiter<T> {
     /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
     _running: Vec<Running>,
     /// Its place in the lane, where there are several: until what it did can be read.
-    seat: Option<Seat>,
+    seat: Option<AffinityGuard>,
     to: To<T>,
 }
 
@@ -50,7 +50,7 @@ impl Teller {
         }
     }
 
-    /// See [`tally_lanes::Work::tell`]. A runtime that has ended drops its tasks, and so tells, too.
+    /// See [`tally_lanes::BatchHandler::tell`]. A runtime that has ended drops its tasks, and so tells, too.
     pub(crate) fn tell(&self, callers: usize, telling: Box<dyn Send>) {
         match self.runtime.get().filter(|_| callers >= TOLD_TOGETHER) {
             Some(runtime) => drop(runtime.spawn(async move { drop(telling) })),
@@ -63,7 +63,7 @@ impl Teller {
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<Running>,
-    pub(crate) seat: Option<Seat>,
+    pub(crate) seat: Option<AffinityGuard>,
 }
 
 impl<Q> Entry<Q> {
@@ -86,10 +86,10 @@ pub(crate) async fn ask<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     request: W::Request,
     running: Vec<Running>,
-    seat: Option<Seat>,
+    seat: Option<AffinityGuard>,
 ) -> Result<T, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
     let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
@@ -104,7 +104,7 @@ pub(crate) fn ask_blocking<W, T: Send + 'static>(
     background: Background,
 ) -> Result<T, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (tell, told) = oneshot::channel();
     let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
@@ -122,7 +122,7 @@ pub(crate) async fn ask_all<W, T: Send + 'static>(
     requests: Vec<Entry<W::Request>>,
 ) -> Result<Vec<Told<T>>, Failure>
 where
-    W: Work<Answer = Result<T, Refusal>, Fault = Fault>,
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     if requests.is_empty() {
         return Ok(Vec::new());
@@ -140,7 +140,7 @@ where
 }
 
 impl<T: Send + 'static> Reply<Told<T>> for Waiter<T> {
-    fn passed(&mut self, passage: &Passage) {
+    fn passed(&mut self, passage: &LaneTimings) {
         let asked = match &self.to {
             To::One(_, asked) => asked,
             To::Place(collector, _) => &collector.asked,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
@@ -35,7 +35,7 @@ impl Wall {
 fn daily(clock: &Wall, boot: bool) -> World {
     let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, boot);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
-    world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     world
 }
 
@@ -200,7 +200,7 @@ fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
     let prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
     let daily = |keep| {
         let rule = PeriodRule { prizes: prizes.clone(), ..rule("daily", "0 0 * * *", "UTC", keep, 0) };
-        Wish { periods: Some(vec![rule]), update: Some(Update::Sum), ..Wish::default() }
+        BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() }
     };
     let delete = || {
         let tally = world.tally();

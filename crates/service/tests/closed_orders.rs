@@ -7,7 +7,7 @@
 mod disk_world;
 
 use disk_world::{DAY, MIDNIGHT, World, player};
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::PeriodPrizes;
@@ -226,7 +226,7 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
     let done = world.submit_beside("bob", 3, || {
         boards::delete(&world.tally(), &world.board().id, None).unwrap();
     });
-    assert!(matches!(done, Err(Failure::Refused(Refusal::LeaderboardNotFound(_)))), "{done:?}");
+    assert!(matches!(done, Err(Failure::Refused(Rejection::LeaderboardNotFound(_)))), "{done:?}");
     assert_eq!(world.store().parts(no).unwrap(), []);
     world.stop();
 }

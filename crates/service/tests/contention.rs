@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_rules::definition::Wish;
+use tally_rules::definition::BoardSpec;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Micros};
 use tally_service::secret::Secret;
@@ -27,8 +27,8 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_foun
     let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
     let tally = start(&url);
     let [held, old] = ["held", "old"].map(|name| BoardId::new(name).unwrap());
-    boards::put(&tally, &old, &Wish::default(), None).unwrap();
-    let no = boards::put(&tally, &held, &Wish::default(), None).unwrap().board.no;
+    boards::put(&tally, &old, &BoardSpec::default(), None).unwrap();
+    let no = boards::put(&tally, &held, &BoardSpec::default(), None).unwrap().board.no;
     let other = MySqlStore::open(&url, &Options::default()).unwrap();
     let plan = Plan { boards: vec![no], alone: true, ..Plan::default() };
     std::thread::scope(|scope| {
@@ -44,9 +44,9 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_foun
                     grace_s: 0,
                     prizes: PeriodPrizes::default(),
                 }];
-                let wish = Wish { periods: Some(periods), ..Wish::default() };
+                let spec = BoardSpec { periods: Some(periods), ..BoardSpec::default() };
                 let (tally, held) = (&tally, &held);
-                let change = scope.spawn(move || boards::put(tally, held, &wish, None).map(drop));
+                let change = scope.spawn(move || boards::put(tally, held, &spec, None).map(drop));
                 let began = Instant::now();
                 while tally.lane_stats().in_flight == 0 {
                     assert!(began.elapsed() < GIVE_UP && !change.is_finished());

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::{
-    Application, Contest, ContestId, Enrolled, Payout, Record, Series, SeriesRecord, State, Status,
+    Application, Contest, ContestId, ContestMember, Payout, Record, Series, SeriesRecord, State, Status,
 };
-use tally_rules::definition::{Update, Wish};
-use tally_rules::event::{ContestChanged, Event, Happened};
+use tally_rules::definition::{BoardSpec, Update};
+use tally_rules::event::{ContestChanged, Event, EventKind};
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Amount, Currencies, Currency, Member, MemberId, Move, Order, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_rules::role::Role;
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit_batch};
 use tally_service::secret::Secret;
@@ -108,8 +110,8 @@ impl Served {
 
     fn put(&self, name: &str) -> Result<(), Failure> {
         let (tally, id) = (Arc::clone(&self.tally), BoardId::new(name).unwrap());
-        let wish = Wish { update: Some(Update::Best), ..Wish::default() };
-        let put = move || boards::put(&tally, &id, &wish, None).map(drop);
+        let spec = BoardSpec { update: Some(Update::Best), ..BoardSpec::default() };
+        let put = move || boards::put(&tally, &id, &spec, None).map(drop);
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
@@ -150,8 +152,8 @@ impl Served {
     /// Deposits to many at once: what became of each.
     fn deposit(&self, to: &[MemberId]) -> Vec<Result<(), Failure>> {
         let new = |to: &MemberId| {
-            let order = Order {
-                what: Move::Deposit { to: *to },
+            let order = TransferRequest {
+                what: TransferKind::Deposit { to: *to },
                 currency: Currency::parse("KRW").unwrap(),
                 amount: Amount::new(5).unwrap(),
                 reference: None,
@@ -270,12 +272,12 @@ fn a_damaged_board_is_unavailable_alone() {
         for name in ["definition", "period", "hidden"] {
             let refused = served.submit(name, &[("ann", 11)]).pop().unwrap();
             assert!(
-                matches!(refused, Err(Failure::Refused(Refusal::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
             let refused = served.put(name);
             assert!(
-                matches!(refused, Err(Failure::Refused(Refusal::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
         }
@@ -317,7 +319,7 @@ fn listed_rows(of: MemberId) -> Changes {
         member: None,
         hold: None,
     };
-    let enrolled = |place| Enrolled { place, division: None, member: None };
+    let enrolled = |place| ContestMember { place, division: None, member: None };
     let payout = |name: &str| Payout {
         player: player(name),
         member: of,
@@ -356,7 +358,7 @@ fn listed_rows(of: MemberId) -> Changes {
     };
     let happened = |to| {
         let changed = ContestChanged { before: None, state: to, at: Micros(1), members: 0 };
-        (Topic::Contest(no), Event { at: Micros(1), what: Happened::Contest(changed) })
+        (Topic::Contest(no), Event { at: Micros(1), what: EventKind::Contest(changed) })
     };
     let events = [State::Draft, State::Open, State::Running].map(happened).to_vec();
     Changes { ledger: LedgerChanges { contests, events, ..LedgerChanges::default() }, ..Changes::default() }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, Wish};
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::definition::{BoardSpec, Update};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::role::Role;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId};
@@ -40,7 +40,7 @@ fn board() -> BoardId {
 /// Adds one to a player's sum, under a key.
 fn send(runtime: &Runtime, tally: &Tally, name: &str, key: &str) -> Result<Submitted, Failure> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    let identity = Some(Identity { key, fingerprint: Fingerprint([0; 16]) });
+    let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
     let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
     let new = NewScore { board: board(), player, score, subscore: None, at: None, identity };
     runtime.block_on(submit(tally, new)).map(|(_, done)| done)
@@ -60,8 +60,8 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
     let url = server.create_database();
     let tally = start(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let wish = Wish { update: Some(Update::Sum), ..Wish::default() };
-    boards::put(&tally, &board(), &wish, None).unwrap();
+    let spec = BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() };
+    boards::put(&tally, &board(), &spec, None).unwrap();
     let order = || {
         let view = View::find(&tally.boards.get(&board()).unwrap(), None, NOW, |_| None).unwrap();
         let query = PageQuery { limit: 10, ..PageQuery::default() };
@@ -135,13 +135,13 @@ fn a_key_whose_revocation_was_lost_works_only_where_it_is_known_to_be_there() {
         match cut {
             Cut::Before => wait_until(|| tally.keys.authenticate(&made.token).is_some()),
             // It is settled with the next change, and stays away.
-            _ => wait_until(|| boards::put(&tally, &board(), &Wish::default(), None).is_ok()),
+            _ => wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok()),
         }
         assert_eq!(tally.keys.authenticate(&made.token).is_some(), cut == Cut::Before);
         // One that is made is there, or it is not.
         lose(&proxy, cut, || tally.keys.create(Role::Admin, "two", None));
         proxy.pass();
-        wait_until(|| boards::put(&tally, &board(), &Wish::default(), None).is_ok());
+        wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok());
         let made = tally.keys.list().iter().any(|row| row.name == "two");
         assert_eq!(made, cut == Cut::Answer);
         tally.drain();
@@ -154,10 +154,10 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         let (proxy, tally) = behind_proxy();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let id = board();
-        lose(&proxy, cut, || boards::put(&tally, &id, &Wish::default(), None));
+        lose(&proxy, cut, || boards::put(&tally, &id, &BoardSpec::default(), None));
         proxy.pass();
         let put = loop {
-            match boards::put(&tally, &id, &Wish::default(), None) {
+            match boards::put(&tally, &id, &BoardSpec::default(), None) {
                 Ok(put) => break put,
                 Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
                 Err(failure) => panic!("{failure}"),

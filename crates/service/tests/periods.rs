@@ -3,13 +3,13 @@
 mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_ranking::{PageQuery, Place};
-use tally_rules::definition::{Ranking, Update, Wish};
-use tally_rules::event::{Event, Happened};
+use tally_ranking::{PageQuery, RankedEntry};
+use tally_rules::definition::{BoardSpec, Ranking, Update};
+use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::Given;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_service::Failure;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
@@ -29,7 +29,7 @@ fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec
 }
 
 /// A whole part.
-fn page(world: &World, period: &str) -> Result<Vec<Place>, Refusal> {
+fn page(world: &World, period: &str) -> Result<Vec<RankedEntry>, Rejection> {
     let query = PageQuery { limit: 1_000, ..PageQuery::default() };
     Ok(world.view(period)?.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries)
 }
@@ -38,7 +38,7 @@ fn page(world: &World, period: &str) -> Result<Vec<Place>, Refusal> {
 fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
     let world = World::new(10 * DAY - 5);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 2, 0)]);
-    world.put(&Wish { periods, update: Some(Update::Latest), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, update: Some(Update::Latest), ..BoardSpec::default() }).unwrap();
     for (step, score) in (0..10).zip(1..) {
         world.advance(1);
         send(&world, &format!("p{step}"), score, None).unwrap();
@@ -70,17 +70,17 @@ fn a_boundary_belongs_to_the_next_period_and_memory_comes_back() {
 #[test]
 fn periods_are_added_changed_and_removed_on_a_live_board() {
     let world = World::new(10 * DAY + HOUR);
-    world.put(&Wish { update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     send(&world, "ann", 5, None).unwrap();
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![daily.clone()]), ..BoardSpec::default() }).unwrap();
     assert!(page(&world, "daily").unwrap().is_empty(), "an added period starts empty");
     send(&world, "ann", 7, None).unwrap();
     assert_eq!(page(&world, "daily").unwrap()[0].record.score, 7);
     assert_eq!(page(&world, "all_time").unwrap()[0].record.score, 12);
     // From noon to noon: the present period still ends at midnight.
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
-    world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![noon]), ..BoardSpec::default() }).unwrap();
     world.stop();
     world.advance(22 * HOUR);
     world.start();
@@ -91,7 +91,7 @@ fn periods_are_added_changed_and_removed_on_a_live_board() {
     assert_eq!(page(&world, "daily").unwrap().len(), 1);
     let newest = list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
     assert_eq!((newest.start, newest.end), (Micros(11 * DAY), Micros(11 * DAY + DAY / 2)));
-    world.put(&Wish { periods: Some(Vec::new()), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(Vec::new()), ..BoardSpec::default() }).unwrap();
     assert!(page(&world, "daily").is_err());
     assert_eq!(page(&world, "all_time").unwrap().len(), 2);
     world.stop();
@@ -101,9 +101,9 @@ fn periods_are_added_changed_and_removed_on_a_live_board() {
 fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![daily.clone()]), ..BoardSpec::default() }).unwrap();
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
-    world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![noon]), ..BoardSpec::default() }).unwrap();
     let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
     assert_eq!((present().start, present().end), (Micros(10 * DAY), Micros(11 * DAY)));
     world.stop();
@@ -120,9 +120,9 @@ fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored
 fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&Wish { periods: Some(vec![daily.clone()]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![daily.clone()]), ..BoardSpec::default() }).unwrap();
     let noon = PeriodRule { schedule: "0 12 * * *".into(), ..daily };
-    world.put(&Wish { periods: Some(vec![noon]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![noon]), ..BoardSpec::default() }).unwrap();
     world.advance(DAY);
     keeper::close_due(&world.tally()).unwrap();
     let present = || list(&world.tally().boards.get(&board()).unwrap(), world.now())[0].clone();
@@ -145,7 +145,7 @@ fn a_changed_schedule_counts_from_where_an_empty_period_ended() {
 fn a_period_is_listed_as_closed_once_that_is_stored() {
     let world = World::new(10 * DAY + HOUR);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 60)]);
-    world.put(&Wish { periods, ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, ..BoardSpec::default() }).unwrap();
     send(&world, "ann", 1, None).unwrap();
     let found = world.tally().boards.get(&board()).unwrap();
     let state = |now: Micros| list(&found, now).pop().unwrap().state;
@@ -161,7 +161,8 @@ fn a_period_is_listed_as_closed_once_that_is_stored() {
 fn what_is_closed_stays_closed() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    let only = Wish { periods: Some(vec![daily.clone()]), all_time: Some(false), ..Wish::default() };
+    let only =
+        BoardSpec { periods: Some(vec![daily.clone()]), all_time: Some(false), ..BoardSpec::default() };
     world.put(&only).unwrap();
     for name in ["ann", "bob"] {
         send(&world, name, 1, None).unwrap();
@@ -170,12 +171,12 @@ fn what_is_closed_stays_closed() {
     keeper::close_due(&world.tally()).unwrap();
     let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
     let check = |what: &str| {
-        assert!(matches!(late(), Err(Failure::Refused(Refusal::PeriodClosed))), "{what}");
+        assert!(matches!(late(), Err(Failure::Refused(Rejection::PeriodClosed))), "{what}");
         assert_eq!(page(&world, "daily:1970-01-11").unwrap().len(), 2, "{what}");
     };
     check("closed");
     let longer = PeriodRule { grace_s: 10 * 3_600, ..daily };
-    world.put(&Wish { periods: Some(vec![longer]), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: Some(vec![longer]), ..BoardSpec::default() }).unwrap();
     check("with a longer grace");
     world.advance(-2 * HOUR);
     check("with a clock that was set back");
@@ -189,7 +190,7 @@ fn what_is_closed_stays_closed() {
 fn fewer_are_kept_as_soon_as_that_is_wished() {
     let world = World::new(10 * DAY);
     let daily = |keep| Some(vec![rule("daily", "0 0 * * *", "UTC", keep, 0)]);
-    world.put(&Wish { periods: daily(9), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: daily(9), ..BoardSpec::default() }).unwrap();
     for _ in 0..6 {
         send(&world, "ann", 1, None).unwrap();
         world.advance(DAY);
@@ -200,9 +201,9 @@ fn fewer_are_kept_as_soon_as_that_is_wished() {
         listed.iter().filter(|one| one.state == "closed").map(|one| one.start.0 / DAY).collect::<Vec<_>>()
     };
     assert_eq!(closed(), [15, 14, 13, 12, 11, 10]);
-    world.put(&Wish { periods: daily(2), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods: daily(2), ..BoardSpec::default() }).unwrap();
     assert_eq!(closed(), [15, 14]);
-    assert_eq!(page(&world, "daily:1970-01-14"), Err(Refusal::PeriodNotFound));
+    assert_eq!(page(&world, "daily:1970-01-14"), Err(Rejection::PeriodNotFound));
     world.stop();
 }
 
@@ -211,7 +212,7 @@ fn fewer_are_kept_as_soon_as_that_is_wished() {
 fn hiding_meets_closing() {
     let world = World::new(10 * DAY);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 99, 0)]);
-    world.put(&Wish { periods, all_time: Some(false), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, all_time: Some(false), ..BoardSpec::default() }).unwrap();
     let names: Vec<String> = (0..600).map(|at| format!("p{at}")).collect();
     for _ in 0..2 {
         let row = |name: &String| world.score(name, Given::Int(1));
@@ -252,7 +253,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
     for ranking in Ranking::ALL {
         let world = World::new(11 * DAY - HOUR);
         let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
-        let only = Wish { periods, all_time: Some(false), ranking: Some(*ranking), ..Wish::default() };
+        let only =
+            BoardSpec { periods, all_time: Some(false), ranking: Some(*ranking), ..BoardSpec::default() };
         world.put(&only).unwrap();
         let send = |name: &str, score: i64, key: &str| {
             world.advance(1);
@@ -299,7 +301,9 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
 fn a_stream_crosses_a_boundary_exactly() {
     let world = World::new(10 * DAY - 2_000);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
-    world.put(&Wish { periods: Some(vec![daily]), all_time: Some(false), ..Wish::default() }).unwrap();
+    world
+        .put(&BoardSpec { periods: Some(vec![daily]), all_time: Some(false), ..BoardSpec::default() })
+        .unwrap();
     let tally = world.tally();
     let send = |caller: usize| {
         let tally = std::sync::Arc::clone(&tally);
@@ -369,10 +373,10 @@ fn an_import_fills_closed_periods() {
     let world = World::new(400 * DAY);
     let periods = Some(vec![rule("monthly", "0 0 1 * *", "UTC", 100, 0)]);
     world
-        .put(&Wish { periods, all_time: Some(false), update: Some(Update::Sum), ..Wish::default() })
+        .put(&BoardSpec { periods, all_time: Some(false), update: Some(Update::Sum), ..BoardSpec::default() })
         .unwrap();
     let late = send(&world, "x", 1, Some(Micros(0)));
-    assert!(matches!(late, Err(Failure::Refused(Refusal::PeriodClosed))));
+    assert!(matches!(late, Err(Failure::Refused(Rejection::PeriodClosed))));
     let line = |line: u64| NewLine {
         line,
         player: player(if line.is_multiple_of(2) { "even" } else { "odd" }),
@@ -408,7 +412,7 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
     let topic = Topic::Board(tally.boards.get(&board()).unwrap().no);
     let found = tally.store.ledger().events(topic, 0, 100).unwrap();
     let one = |(number, event): (u64, Event)| match event.what {
-        Happened::PeriodClosed(closed) => (number, closed.period, closed.total),
+        EventKind::PeriodClosed(closed) => (number, closed.period, closed.total),
         other => panic!("{other:?}"),
     };
     found.into_iter().map(one).collect()
@@ -418,7 +422,10 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
 fn each_period_with_players_is_told_once_whoever_closes_it() {
     let world = World::new(10 * DAY + HOUR);
     world
-        .put(&Wish { periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]), ..Wish::default() })
+        .put(&BoardSpec {
+            periods: Some(vec![rule("daily", "0 0 * * *", "UTC", 1, 0)]),
+            ..BoardSpec::default()
+        })
         .unwrap();
     for day in 1..=4 {
         (0..day).for_each(|nth| drop(send(&world, &format!("p{nth}"), 1, None).unwrap()));
@@ -483,11 +490,11 @@ fn purge(world: &World) {
 }
 
 /// Daily periods of sums, of which so many closed ones are kept.
-fn daily_sums(keep: u32) -> Wish {
-    Wish {
+fn daily_sums(keep: u32) -> BoardSpec {
+    BoardSpec {
         periods: Some(vec![rule("daily", "0 0 * * *", "UTC", keep, 0)]),
         update: Some(Update::Sum),
-        ..Wish::default()
+        ..BoardSpec::default()
     }
 }
 
@@ -534,7 +541,7 @@ fn a_large_period_that_was_forgotten_is_purged_before_it_is_filled_again() {
 fn a_forgotten_period_takes_no_scores_when_the_clock_is_set_back() {
     let world = World::new(10 * DAY + HOUR);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 0, 0)]);
-    world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     send(&world, "ann", 5, None).unwrap();
     world.advance(DAY);
     keeper::close_due(&world.tally()).unwrap();

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use tally_ranking::redis::{Options as RedisOptions, RedisRanking};
-use tally_ranking::{PageQuery, Ranking};
-use tally_rules::definition::{Update, Wish};
+use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
+use tally_ranking::{PageQuery, RankingBackend};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::boards::{self, Board};
 use tally_service::periods::view::View;
 use tally_service::players::erase::ban;
@@ -62,7 +62,8 @@ impl World {
                 several => Arc::new(Shards::open(several, &options).unwrap()),
             };
             let url = format!("redis://{}", redis.address());
-            let ranking = Ranking::Redis(RedisRanking::connect(&url, &RedisOptions::default()).unwrap());
+            let ranking =
+                RankingBackend::Redis(RedisBackend::connect(&url, &RedisOptions::default()).unwrap());
             let settings = Settings { ranking, ..Settings::default() };
             let clock = Arc::clone(clock);
             let clock = Clock::of(move || Micros(clock.load(Ordering::SeqCst)));
@@ -80,20 +81,21 @@ impl World {
         }
     }
 
-    fn put(&self, at: usize, wish: &Wish) -> Arc<Board> {
-        let (tally, wish) = (Arc::clone(&self.tallies[at]), wish.clone());
-        let put = move || boards::put(&tally, &id(), &wish, None);
+    fn put(&self, at: usize, spec: &BoardSpec) -> Arc<Board> {
+        let (tally, spec) = (Arc::clone(&self.tallies[at]), spec.clone());
+        let put = move || boards::put(&tally, &id(), &spec, None);
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() }).unwrap().board
     }
 
     /// Who is in a period at one service, with their scores.
-    fn page(&self, at: usize, period: &str) -> Result<BTreeMap<String, i64>, Refusal> {
+    fn page(&self, at: usize, period: &str) -> Result<BTreeMap<String, i64>, Rejection> {
         let tally = &self.tallies[at];
         let board = self.runtime.block_on(tally.find(&id()))?;
         let view = View::find(&board, Some(period), tally.now(), |_| None)?;
         let query = PageQuery { limit: 1_000, ..PageQuery::default() };
         let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
-        let entry = |place: tally_ranking::Place| (place.player.as_str().to_owned(), place.record.score);
+        let entry =
+            |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
         Ok(page.entries.into_iter().map(entry).collect())
     }
 }
@@ -108,7 +110,7 @@ fn id() -> BoardId {
     BoardId::new("b").unwrap()
 }
 
-fn daily(keep: u32) -> Wish {
+fn daily(keep: u32) -> BoardSpec {
     let rule = PeriodRule {
         no: 0,
         name: "daily".into(),
@@ -118,7 +120,12 @@ fn daily(keep: u32) -> Wish {
         grace_s: 0,
         prizes: PeriodPrizes::default(),
     };
-    Wish { periods: Some(vec![rule]), update: Some(Update::Sum), all_time: Some(false), ..Wish::default() }
+    BoardSpec {
+        periods: Some(vec![rule]),
+        update: Some(Update::Sum),
+        all_time: Some(false),
+        ..BoardSpec::default()
+    }
 }
 
 #[track_caller]
@@ -150,7 +157,7 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
         match runtime.block_on(submit(tally, new)) {
             Ok((_, done)) => *added.entry((done.period, name)).or_default() += score,
             // At the boundary: its own clock is behind that of the server which has closed it.
-            Err(Failure::Refused(Refusal::PeriodClosed)) => {}
+            Err(Failure::Refused(Rejection::PeriodClosed)) => {}
             Err(failure) => panic!("{failure}"),
         }
     }
@@ -220,14 +227,14 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     };
     assert_eq!(add(1, "ann"), "daily:1970-01-11");
     assert_eq!(world.page(0, "daily").unwrap().len(), 1, "a period that another server has opened");
-    let mut wish = daily(2);
-    wish.periods.as_mut().unwrap()[0].name = "hourly".into();
-    wish.periods.as_mut().unwrap()[0].schedule = "0 * * * *".into();
-    world.put(1, &wish);
+    let mut spec = daily(2);
+    spec.periods.as_mut().unwrap()[0].name = "hourly".into();
+    spec.periods.as_mut().unwrap()[0].schedule = "0 * * * *".into();
+    world.put(1, &spec);
     // It is another rule: the old one is gone with its period, at whoever asks.
     assert_eq!(add(0, "bob"), "hourly:1970-01-11");
     assert_eq!(world.page(1, "hourly").unwrap().keys().collect::<Vec<_>>(), ["bob"]);
-    assert_eq!(world.page(0, "daily").map(drop), Err(Refusal::PeriodNotFound));
+    assert_eq!(world.page(0, "daily").map(drop), Err(Rejection::PeriodNotFound));
 }
 
 /// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
@@ -237,7 +244,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let url = server.create_database();
     let world = World::on(&url, DAY, 1);
-    world.put(0, &Wish::default());
+    world.put(0, &BoardSpec::default());
     let tally = &world.tallies[0];
     let player = |name: &str| PlayerId::new(name).unwrap();
     let score = |name: &str| {

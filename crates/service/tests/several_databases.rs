@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
@@ -60,8 +60,8 @@ impl World {
             grace_s: 0,
             prizes: PeriodPrizes::default(),
         };
-        let wish = Wish { periods: Some(vec![rule]), update: Some(Update::Sum), ..Wish::default() };
-        boards::put(&tally, &id(), &wish, None).unwrap();
+        let spec = BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() };
+        boards::put(&tally, &id(), &spec, None).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         Self { tally, proxies, clock, runtime }
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_ranking::PageQuery;
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::score::Given;
 use tally_service::periods::keeper;
 use tally_service::periods::view::list;
@@ -105,7 +105,7 @@ fn stored(world: &World) -> BTreeMap<u64, BTreeMap<String, i64>> {
 fn soak_lanes_side_by_side_answer_as_one() {
     let world = World::with_lanes(100 * DAY, LANES);
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 1_000, 0)]);
-    world.put(&Wish { periods, update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     assert_eq!(world.tally().lanes(), LANES);
     let (heard, over) = (Heard::default(), AtomicBool::new(false));
     let first = rng::seed();
@@ -162,7 +162,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
 #[test]
 fn a_player_comes_and_goes_in_one_lane() {
     let world = World::with_lanes(100 * DAY, LANES);
-    world.put(&Wish { update: Some(Update::Sum), ..Wish::default() }).unwrap();
+    world.put(&BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     std::thread::scope(|scope| {
         for caller in 0..CALLERS {
             let world = &world;

@@ -6,7 +6,7 @@
 use crate::books_scores::ScoreBooks;
 use crate::{DamagedRow, PartKey, StoreError};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
+use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -73,7 +73,7 @@ pub trait Books: ScoreBooks {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Enrolled>;
+    ) -> Page<PlayerId, ContestMember>;
 
     /// Prizes of a contest, or fees that it paid back, from that number on.
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;

@@ -8,7 +8,7 @@ use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
 use crate::{Listing, StoreError};
 use tally_rules::contest::state::State;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, Status};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, Status};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
@@ -87,7 +87,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError>;
+    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError>;
 
     /// The same for work: an error where one of them is damaged.
     fn contest_members(
@@ -95,12 +95,12 @@ pub trait Contests: SeriesReads + PaymentReads {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Vec<(PlayerId, Enrolled)>, StoreError> {
+    ) -> Result<Vec<(PlayerId, ContestMember)>, StoreError> {
         self.list_members(contest, after, limit)?.whole()
     }
 
     /// The member of each key, which ascend. One that is there is never changed.
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError>;
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError>;
 
     /// At most `limit` prizes of a contest with their numbers, from that one on; of one that was called off, fees paid back.
     fn list_payouts(

@@ -10,13 +10,13 @@ use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed}
 use crate::sqlite::{put_board, take_board};
 use crate::{BoardNo, BoardRow, PartKey};
 use std::num::NonZeroU32;
-use tally_rules::contest::application::Desk;
+use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::{Kept, Report, Work};
-use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
+use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::state::State;
 use tally_rules::contest::{
-    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record, SeriesRecord,
+    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record, SeriesRecord,
 };
 use tally_rules::ledger::{Amount, Currency, Uuid};
 use tally_rules::period::Payment;
@@ -74,7 +74,7 @@ pub struct ContestChanges {
     /// Applications; `None` removes one.
     pub applications: Vec<(EntrantKey, Option<Application>)>,
     /// New members.
-    pub members: Vec<(EntrantKey, Enrolled)>,
+    pub members: Vec<(EntrantKey, ContestMember)>,
     /// Prizes.
     pub payouts: Vec<(PayoutKey, Payout)>,
     /// Series; `None` removes one.
@@ -135,7 +135,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_contest(&record.contest, out_mut);
     put_option(record.series.as_ref(), out_mut, |id, out| put_bytes(id.as_str().as_bytes(), out));
     put_signed(record.since.0, out_mut);
-    let Desk { pending, accepted, rejected, places } = record.desk;
+    let ApplicationCounts { pending, accepted, rejected, places } = record.desk;
     for number in [pending, accepted, rejected, record.members] {
         put_number(number.into(), out_mut);
     }
@@ -146,19 +146,19 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
             put_number(number.into(), out);
         }
         put_number(report.first_failed.len() as u64, out);
-        for Failed { player, why } in &report.first_failed {
+        for InvalidApplication { player, why } in &report.first_failed {
             put_bytes(player.as_bytes(), out);
             put_bytes(why.as_str().as_bytes(), out);
         }
     });
     match &record.work {
-        Work::None => out_mut.push(0),
-        Work::Clear => out_mut.push(1),
-        Work::Pay { done } => {
+        ContestTask::None => out_mut.push(0),
+        ContestTask::Clear => out_mut.push(1),
+        ContestTask::Pay { done } => {
             out_mut.push(2);
             put_number((*done).into(), out_mut);
         }
-        Work::Refund { after } => {
+        ContestTask::Refund { after } => {
             out_mut.push(3);
             put_option(after.as_ref(), out_mut, |player, out| put_bytes(player.as_bytes(), out));
         }
@@ -168,9 +168,9 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_signed(record.updated_at.0, out_mut);
     // Where nothing is said they are in the store, as those were that were written before there was another place.
     match record.kept {
-        Kept::Store => {}
-        Kept::Lost => out_mut.push(1),
-        Kept::Redis(number) => {
+        ApplicationLocation::Store => {}
+        ApplicationLocation::Lost => out_mut.push(1),
+        ApplicationLocation::Redis(number) => {
             out_mut.push(2);
             out_mut.extend_from_slice(&number.0);
         }
@@ -190,31 +190,31 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     let since = Micros(input.signed()?);
     let (pending, accepted, rejected, members) =
         (input.small()?, input.small()?, input.small()?, input.small()?);
-    let desk = Desk { pending, accepted, rejected, places: input.number()? };
+    let desk = ApplicationCounts { pending, accepted, rejected, places: input.number()? };
     let revision = input.number()?;
     let report = input.option(|input| {
         let (enrolled, failed) = (input.small()?, input.small()?);
         let mut first_failed = Vec::new();
         for _ in 0..input.number()? {
             let player = PlayerId::new(input.text()?).ok()?;
-            first_failed.push(Failed { player, why: Bad::parse(input.text()?)? });
+            first_failed.push(InvalidApplication { player, why: InvalidReason::parse(input.text()?)? });
         }
         Some(Report { enrolled, failed, first_failed })
     })?;
     let work = match input.byte()? {
-        0 => Work::None,
-        1 => Work::Clear,
-        2 => Work::Pay { done: input.small()? },
-        3 => Work::Refund { after: input.option(|input| PlayerId::new(input.text()?).ok())? },
+        0 => ContestTask::None,
+        1 => ContestTask::Clear,
+        2 => ContestTask::Pay { done: input.small()? },
+        3 => ContestTask::Refund { after: input.option(|input| PlayerId::new(input.text()?).ok())? },
         _ => return None,
     };
     let prizes = input.option(Input::small)?;
     let (created_at, updated_at) = (Micros(input.signed()?), Micros(input.signed()?));
     let kept = match input.is_empty() {
-        true => Kept::Store,
+        true => ApplicationLocation::Store,
         false => match input.byte()? {
-            1 => Kept::Lost,
-            2 => Kept::Redis(Uuid(input.fixed()?)),
+            1 => ApplicationLocation::Lost,
+            2 => ApplicationLocation::Redis(Uuid(input.fixed()?)),
             _ => return None,
         },
     };

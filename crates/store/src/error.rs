@@ -3,7 +3,7 @@
 use crate::damage::DamagedRow;
 use crate::plan::BatchId;
 
-/// A fault of a store. Refusals of a rule are never here: a rule's answer is not a fault.
+/// A fault of a store. Rejections of a rule are never here: a rule's answer is not a fault.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
     /// Another transaction was in the way (deadlock, lock wait, busy): nothing was done, the same may succeed again.

@@ -10,7 +10,7 @@ use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed}
 use crate::{BoardNo, Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::contest::State;
-use tally_rules::event::{ContestChanged, Event, Happened, PeriodClosed};
+use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
 use tally_rules::ledger::{MemberId, Uuid, WalletKey};
 use tally_rules::period::Span;
 
@@ -82,18 +82,18 @@ const OF_CONTEST: u8 = 1;
 const OF_PERIOD: u8 = 2;
 
 /// What happened, in bytes; when it was written is beside them.
-pub(crate) fn encode(what: &Happened) -> Vec<u8> {
+pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
     let mut bytes = Vec::new();
     let out = &mut bytes;
     match what {
-        Happened::Contest(ContestChanged { before, state, at, members }) => {
+        EventKind::Contest(ContestChanged { before, state, at, members }) => {
             out.push(OF_CONTEST);
             put_option(*before, out, |state, out| put_bytes(state.as_str().as_bytes(), out));
             put_bytes(state.as_str().as_bytes(), out);
             put_signed(at.0, out);
             put_number((*members).into(), out);
         }
-        Happened::PeriodClosed(PeriodClosed { period, name, span, total }) => {
+        EventKind::PeriodClosed(PeriodClosed { period, name, span, total }) => {
             out.push(OF_PERIOD);
             put_bytes(period.as_bytes(), out);
             put_bytes(name.as_bytes(), out);
@@ -106,7 +106,7 @@ pub(crate) fn encode(what: &Happened) -> Vec<u8> {
 }
 
 /// Reads what [`encode`] wrote.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Happened> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
     let mut input = Input::new(bytes);
     let input = &mut input;
     let what = match input.byte()? {
@@ -114,12 +114,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Happened> {
             let before = input.option(|input| State::parse(input.text()?))?;
             let state = State::parse(input.text()?)?;
             let (at, members) = (Micros(input.signed()?), input.small()?);
-            Happened::Contest(ContestChanged { before, state, at, members })
+            EventKind::Contest(ContestChanged { before, state, at, members })
         }
         OF_PERIOD => {
             let (period, name) = (input.text()?.to_owned(), input.text()?.to_owned());
             let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
-            Happened::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
+            EventKind::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
         }
         _ => return None,
     };
@@ -134,9 +134,9 @@ mod tests {
     fn events_and_topics_read_back_and_cut_ones_are_none() {
         let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
         let (period, name) = ("weekly:2026-11-16".to_owned(), "weekly".to_owned());
-        let closed = Happened::PeriodClosed(PeriodClosed { period, name, span, total: u64::MAX });
+        let closed = EventKind::PeriodClosed(PeriodClosed { period, name, span, total: u64::MAX });
         let of = |before| ContestChanged { before, state: State::Open, at: Micros(7), members: 9 };
-        let changed = [None, Some(State::Draft)].map(|before| Happened::Contest(of(before)));
+        let changed = [None, Some(State::Draft)].map(|before| EventKind::Contest(of(before)));
         for what in changed.into_iter().chain([closed]) {
             let bytes = encode(&what);
             assert_eq!(decode(&bytes), Some(what));

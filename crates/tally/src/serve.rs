@@ -16,11 +16,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{Gate, HttpServer, Security, Tls};
-use tally_service::{Keys, Progress, Ranking, Settings, Tally, clock};
+use tally_server::{HttpServer, Readiness, Security, Tls};
+use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
 use tokio::runtime::Runtime;
@@ -31,14 +31,14 @@ const TRACES_DRAIN_MIN: Duration = Duration::from_secs(1);
 
 /// A server that has begun to listen.
 pub(crate) struct Server {
-    gate: Arc<Gate>,
+    gate: Arc<Readiness>,
     http: Option<HttpServer>,
     /// Where commands of this machine are answered if the other doors are encrypted.
     local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Opened,
-    ranking: Ranking,
-    applications: Option<RedisDesks>,
+    ranking: RankingBackend,
+    applications: Option<RedisApplications>,
     data: DataDir,
     runtime: Runtime,
     signals: Option<(Signal, Signal)>,
@@ -184,7 +184,7 @@ impl Server {
         let traces = traces.map_err(|why| Usage(format!("setting `traces.url` {why}")))?;
         let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
         let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
-        let gate = Gate::new(progress, limits, traces, security, token.clone(), config.to_json());
+        let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
         // A store may have to be waited for, and health can be asked meanwhile.
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::redis::{self, RankingError, RedisDesks, RedisRanking};
-use tally_service::Ranking;
+use tally_ranking::redis::{self, RankingError, RedisApplications, RedisBackend};
+use tally_service::RankingBackend;
 use tally_store::mysql::{self, MySqlStore};
 use tally_store::shards::{Shards, check_alone};
 use tally_store::sqlite::{self, SqliteStore};
@@ -72,13 +72,13 @@ pub(crate) struct Opened {
 }
 
 /// Where contests without money have their applications, if not in the store. One that is away is asked when it is needed.
-pub(crate) fn applications(config: &Config) -> Result<Option<RedisDesks>> {
+pub(crate) fn applications(config: &Config) -> Result<Option<RedisApplications>> {
     let url = config.text("applications.url");
     let options = redis_options(config, "applications.timeout")?;
     if url == IN_STORE {
         return Ok(None);
     }
-    RedisDesks::open(url, &options).map(Some).map_err(|error| not_reached(error, "applications"))
+    RedisApplications::open(url, &options).map(Some).map_err(|error| not_reached(error, "applications"))
 }
 
 /// Whether this process keeps the orders, so that nobody else may write.
@@ -122,9 +122,9 @@ impl Place {
     }
 
     /// Where the orders of this store are kept. One in Redis may be away: a start waits for it.
-    pub(crate) fn ranking(&self, config: &Config) -> Result<Ranking> {
+    pub(crate) fn ranking(&self, config: &Config) -> Result<RankingBackend> {
         if ranks_in_memory(config) {
-            return Ok(Ranking::Memory);
+            return Ok(RankingBackend::Memory);
         }
         let url = config.text("ranking.url");
         if matches!(self, Self::Sqlite(_)) {
@@ -134,8 +134,8 @@ impl Place {
             ));
         }
         let options = redis_options(config, "ranking.timeout")?;
-        let connected = RedisRanking::open(url, &options);
-        Ok(Ranking::Redis(connected.map_err(|error| not_reached(error, "ranking"))?))
+        let connected = RedisBackend::open(url, &options);
+        Ok(RankingBackend::Redis(connected.map_err(|error| not_reached(error, "ranking"))?))
     }
 
     /// The file of an embedded store; `what` needs one.

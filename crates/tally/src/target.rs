@@ -9,7 +9,7 @@ use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
 use crate::serve::{Listen, Server};
 use anyhow::{Context, Result, bail};
-use tally_server::gate::LOCAL_PREFIX;
+use tally_server::readiness::LOCAL_PREFIX;
 
 /// A server to work at.
 pub(crate) struct Target {

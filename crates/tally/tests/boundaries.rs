@@ -50,8 +50,8 @@ fn sleep_until(at: Timestamp) {
 
 fn put(client: &mut Client, board: &str, all_time: bool, keep: usize, grace: Duration) {
     let rule = json!({"name": "minutely", "schedule": "* * * * *", "keep": keep, "grace_s": grace.as_secs()});
-    let wish = json!({"update": "sum", "all_time": all_time, "periods": [rule]});
-    client.put(&format!("/v1/leaderboards/{board}"), &wish).expect(201);
+    let spec = json!({"update": "sum", "all_time": all_time, "periods": [rule]});
+    client.put(&format!("/v1/leaderboards/{board}"), &spec).expect(201);
 }
 
 fn scores(board: &str) -> String {

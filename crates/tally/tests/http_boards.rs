@@ -93,7 +93,7 @@ fn another_definition_is_a_conflict_that_names_the_fields() {
             assert!(detail.contains(field), "{body}: {detail}");
         }
     }
-    // What is left out is no wish.
+    // What is left out is no spec.
     assert_eq!(client.put("/v1/leaderboards/b", &json!({})).expect(200)["update"], "sum");
 }
 

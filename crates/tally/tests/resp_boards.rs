@@ -1,4 +1,4 @@
-//! Boards that a first `ZADD` makes, seen from both doors: there as long as they have members, kept by a wish for them.
+//! Boards that a first `ZADD` makes, seen from both doors: there as long as they have members, kept by a spec for them.
 //!
 //! Every way to take out the last member is tried, and the server is killed in between. Not here: replies to the letter,
 //! and what `ZADD` means on boards of other kinds.
@@ -168,12 +168,12 @@ fn it_is_gone_with_its_last_member_however_that_goes() {
 fn an_empty_name_is_free_for_a_board_of_another_kind() {
     let mut server = TestTally::start(TALLY);
     let (mut resp, mut http) = doors(&server);
-    let wish = json!({"order": "ascending", "update": "best"});
+    let spec = json!({"order": "ascending", "update": "best"});
     for name in ["put", "created"] {
         int(&mut resp, &format!("ZADD {name} 7.5 ann"), 1);
     }
     // Not empty: another kind is a conflict.
-    http.put("/v1/leaderboards/put", &wish).refused(409, "definition_conflict");
+    http.put("/v1/leaderboards/put", &spec).refused(409, "definition_conflict");
     let Reply::Error(text) = call(&mut resp, "LB.CREATE created ORDER ascending") else {
         panic!("it is refused")
     };
@@ -181,7 +181,7 @@ fn an_empty_name_is_free_for_a_board_of_another_kind() {
     for name in ["put", "created"] {
         int(&mut resp, &format!("ZREM {name} ann"), 1);
     }
-    http.put("/v1/leaderboards/put", &wish).expect(201);
+    http.put("/v1/leaderboards/put", &spec).expect(201);
     assert_eq!(call(&mut resp, "LB.CREATE created ORDER ascending"), ok());
     for restarted in [false, true] {
         for name in ["put", "created"] {

@@ -12,8 +12,8 @@ const PLAYERS: usize = 1_500;
 /// A board whose year 2000 is closed, with players `p0000` to `p1499` who have their number as score.
 fn board(server: &TestTally) {
     let rule = json!({"name": "yearly", "schedule": "0 0 1 1 *", "keep": 99});
-    let wish = json!({"update": "best", "periods": [rule]});
-    server.client().put("/v1/leaderboards/years", &wish).expect(201);
+    let spec = json!({"update": "best", "periods": [rule]});
+    server.client().put("/v1/leaderboards/years", &spec).expect(201);
     let lines: String = (0..PLAYERS).map(|at| format!("2000-06-15,p{at:04},{at}\n")).collect();
     let path = server.data().join("past.csv");
     std::fs::write(&path, format!("at,who,points\n{lines}")).expect("it is written");

@@ -17,7 +17,9 @@ use plain::Plain;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
 use tally_ranking::redis::Options as RedisOptions;
-use tally_ranking::redis::desk::{Change, DeskKey, RedisDesks, Row};
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, RedisApplications,
+};
 use tally_rules::contest::Status;
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
@@ -54,7 +56,7 @@ struct Place {
     others: u64,
     client: Client,
     plain: Plain,
-    desks: RedisDesks,
+    desks: RedisApplications,
     /// Of each size, the times of each way.
     times: [[Latencies; 3]; 2],
     _server: Redis,
@@ -103,7 +105,7 @@ impl Place {
         let address = server.address();
         let mut client = Client::open(address).during("connect to Redis")?;
         fill(&mut client, others).during("set other keys")?;
-        let desks = RedisDesks::open(&format!("redis://{address}"), &RedisOptions::default());
+        let desks = RedisApplications::open(&format!("redis://{address}"), &RedisOptions::default());
         let plain = Plain::open(address).during("connect to Redis")?;
         let times = Default::default();
         Ok(Self { others, client, plain, desks: desks.during("connect to Redis")?, times, _server: server })
@@ -152,15 +154,20 @@ fn player(number: usize) -> String {
 }
 
 /// What a start does in Redis when it has the contest, by the client that the server has.
-fn by_tally(desks: &RedisDesks, size: usize) -> Result<(Vec<String>, Duration), Error> {
-    let key = DeskKey { contest: Uuid([7; 16]), number: Uuid([8; 16]) };
+fn by_tally(desks: &RedisApplications, size: usize) -> Result<(Vec<String>, Duration), Error> {
+    let key = ApplicationsKey { contest: Uuid([7; 16]), number: Uuid([8; 16]) };
     desks.begin(key).during("begin to take applications")?;
     let row = |number| {
         let player = PlayerId::new(&player(number)).map_err(|error| Error::Proof(format!("{error:?}")))?;
-        Ok(Row { player, seen: None, to: Some(Status::Accepted), applied_at: Micros(number as i64) })
+        Ok(ApplicationRow {
+            player,
+            seen: None,
+            to: Some(Status::Accepted),
+            applied_at: Micros(number as i64),
+        })
     };
     let rows = (0..size).map(row).collect::<Result<_, Error>>()?;
-    let change = Change { mark: "bench".into(), rows, ..Change::default() };
+    let change = ApplicationsChange { mark: "bench".into(), rows, ..ApplicationsChange::default() };
     desks.change(key, &change).during("write applications")?;
     let began = Instant::now();
     let page = desks.page(key, Status::Accepted, 0, PAGE).during("read applications")?;

@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_load::player;
-use tally_rules::contest::application::Desk;
+use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::{Contest, ContestId, Prize, Record, State};
-use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, Move, Order, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
@@ -93,7 +95,7 @@ fn beside<T>(
         let mut longest = Duration::ZERO;
         while !stop.load(Ordering::Relaxed) {
             let asked = Instant::now();
-            runtime.block_on(post::post(&ours.tally, movement(Move::Transfer { from, to }, 1)))?;
+            runtime.block_on(post::post(&ours.tally, movement(TransferKind::Transfer { from, to }, 1)))?;
             longest = longest.max(asked.elapsed());
         }
         Ok::<_, Failure>(longest)
@@ -123,8 +125,8 @@ fn amount(units: i64) -> Amount {
     Amount::new(units).expect("an amount")
 }
 
-fn movement(what: Move, units: i64) -> NewMove {
-    let order = Order { what, currency: won(), amount: amount(units), reference: None };
+fn movement(what: TransferKind, units: i64) -> NewMove {
+    let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
     NewMove { order, identity: None }
 }
 
@@ -136,8 +138,9 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
         let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
         let change = |_: &_| Changes { ledger: ledger.clone(), ..Changes::default() };
         ours.store.run(&Plan::default(), &mut { change }).during("make wallets")?;
-        let deposit =
-            |number: &u64| (movement(Move::Deposit { to: member(members, *number) }, 1_000_000), false);
+        let deposit = |number: &u64| {
+            (movement(TransferKind::Deposit { to: member(members, *number) }, 1_000_000), false)
+        };
         let all = runtime.block_on(post::post_all(&ours.tally, some.iter().map(deposit).collect()));
         all.during("pay money in")?.into_iter().try_for_each(|one| one.map(drop)).during("pay money in")?;
     }
@@ -153,7 +156,8 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
     };
     let mut record = Record::new(no(CONTEST + members), definition, None, Micros(1));
     record.state = State::Open;
-    record.desk = Desk { accepted: members, places: members.into(), ..Desk::default() };
+    record.desk =
+        ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
     ours.fill(CONTEST + members, record, |place, application| {
         application.member = Some(member(members, place.into()));
         application.hold = held.get(place as usize).copied();

@@ -7,7 +7,7 @@ use crate::ours;
 use std::path::Path;
 use std::sync::Arc;
 use tally_load::player;
-use tally_rules::contest::application::Desk;
+use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{Application, Contest, ContestId, Record, State, Status};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
@@ -96,7 +96,8 @@ impl Place for Ours {
         let definition = Contest { title: "A contest".into(), capacity: members, ..Contest::default() };
         let mut record = Record::new(no(contest), definition, None, Micros(1));
         record.state = State::Open;
-        record.desk = Desk { accepted: members, places: members.into(), ..Desk::default() };
+        record.desk =
+            ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
         self.fill(contest, record, |_, _| {})
     }
 

@@ -7,7 +7,7 @@ use super::players::{Digest, Id, changes, id, some};
 use super::rounds::median_ns;
 use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
-use tally_index::{Entry, Order};
+use tally_index::{Entry, RankingIndex};
 use tally_load::Random;
 
 /// An order of entries.
@@ -26,7 +26,7 @@ pub(super) struct Figures {
 
 impl Naive {
     /// The present players of an index.
-    pub(super) fn of(order: &Order<i64>, members: u64) -> Self {
+    pub(super) fn of(order: &RankingIndex<i64>, members: u64) -> Self {
         let mut naive = Self { order: BTreeSet::new(), entries: HashMap::new() };
         for id in (0..members).map(id) {
             if let Some(entry) = order.get(&id) {
@@ -67,7 +67,7 @@ impl Naive {
 }
 
 /// Makes the same changes to both and times each; leaves both with what should be one content.
-pub(super) fn beside(naive: &mut Naive, order: &mut Order<i64>, seed: u64) -> (Figures, Figures) {
+pub(super) fn beside(naive: &mut Naive, order: &mut RankingIndex<i64>, seed: u64) -> (Figures, Figures) {
     let members = order.len();
     let mut random = Random::new(seed);
     let made = changes(members, (members as usize / 2).max(1), &mut random);
@@ -90,7 +90,7 @@ pub(super) fn beside(naive: &mut Naive, order: &mut Order<i64>, seed: u64) -> (F
     let naive_around = median_ns(5, 10_000, &mut ids, |id| naive.around(&id));
     let our_around = median_ns(5, 10_000, &mut ids, |id| {
         let place = order.ordinal(&id).unwrap_or_default();
-        for row in order.walk(place.saturating_sub(5)).take(11) {
+        for row in order.range(place.saturating_sub(5)).take(11) {
             black_box(row);
         }
     });

@@ -6,7 +6,7 @@ use crate::error::{During, Error, prove};
 use crate::resident;
 use std::hint::black_box;
 use std::time::Instant;
-use tally_index::{Builder, Order, Tie};
+use tally_index::{Builder, RankingIndex, Tie};
 use tally_load::Random;
 
 /// Operations in a round: a few milliseconds, so that the clock costs nothing.
@@ -35,14 +35,14 @@ pub(super) struct State {
 }
 
 /// Builds, asks, changes half as many players as there are, asks again, and checks the order.
-pub(super) fn measure(members: u64, rounds: usize, seed: u64) -> Result<(Figures, Order<i64>), Error> {
+pub(super) fn measure(members: u64, rounds: usize, seed: u64) -> Result<(Figures, RankingIndex<i64>), Error> {
     let before = resident::bytes();
     let start = Instant::now();
     let mut builder = Builder::new(Tie::StampAscending, false);
     for (id, entry) in all(members, seed) {
         builder.push(&id, entry);
     }
-    let mut order: Order<i64> = builder.finish().during("build the index")?;
+    let mut order: RankingIndex<i64> = builder.finish().during("build the index")?;
     let build_s = start.elapsed().as_secs_f64();
     let resident = before.zip(resident::bytes());
     let mut random = Random::new(!seed);
@@ -54,7 +54,7 @@ pub(super) fn measure(members: u64, rounds: usize, seed: u64) -> Result<(Figures
     Ok((Figures { members, build_s, built, update_ns, updated, resident }, order))
 }
 
-fn ask(order: &Order<i64>, rounds: usize, random: &mut Random) -> State {
+fn ask(order: &RankingIndex<i64>, rounds: usize, random: &mut Random) -> State {
     let members = order.len();
     let mut ids = |count| some(members, count, random);
     let rank_ns = median_ns(rounds, ROUND, &mut ids, |id| {
@@ -62,14 +62,14 @@ fn ask(order: &Order<i64>, rounds: usize, random: &mut Random) -> State {
     });
     let around_ns = median_ns(rounds, ROUND, &mut ids, |id| {
         let place = order.ordinal(&id).unwrap_or_default();
-        for row in order.walk(place.saturating_sub(5)).take(11) {
+        for row in order.range(place.saturating_sub(5)).take(11) {
             black_box(row);
         }
     });
     State { bytes: order.bytes() as f64 / members as f64, rank_ns, around_ns }
 }
 
-fn update(order: &mut Order<i64>, random: &mut Random) -> f64 {
+fn update(order: &mut RankingIndex<i64>, random: &mut Random) -> f64 {
     let members = order.len();
     let rounds = (members as usize / 2).div_ceil(ROUND);
     let prepare = |count| changes(members, count, random);
@@ -79,7 +79,7 @@ fn update(order: &mut Order<i64>, random: &mut Random) -> f64 {
 }
 
 /// That nobody was lost, that the order is one, and that ranks found from below are those found from above.
-fn check(order: &Order<i64>, members: u64, random: &mut Random) -> Result<(), Error> {
+fn check(order: &RankingIndex<i64>, members: u64, random: &mut Random) -> Result<(), Error> {
     let digest = digest(order);
     prove(digest.count == members, || format!("the index lists {} of {members} members", digest.count))?;
     prove(digest.ascends, || "the index does not list its members in order".to_owned())?;
@@ -93,9 +93,9 @@ fn check(order: &Order<i64>, members: u64, random: &mut Random) -> Result<(), Er
 }
 
 /// The hash of an order.
-pub(super) fn digest(order: &Order<i64>) -> Digest {
+pub(super) fn digest(order: &RankingIndex<i64>) -> Digest {
     let mut digest = Digest::new();
-    for row in order.walk(0) {
+    for row in order.range(0) {
         digest.add(row.id, row.score, row.stamp);
     }
     digest

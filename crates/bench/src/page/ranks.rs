@@ -6,8 +6,8 @@ use super::{LOOK_UPS, Pages, Way, prove_page};
 use crate::error::{During, Error, prove};
 use std::time::{Duration, Instant};
 use tally_ranking::page::Ranked;
-use tally_ranking::redis::{Options, RedisPart};
-use tally_ranking::{RankingError, RedisRanking};
+use tally_ranking::redis::{Options, RedisWindow};
+use tally_ranking::{RankingError, RedisBackend};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -17,8 +17,8 @@ const STEP: u64 = 7_919;
 
 /// Boards in a Redis or in a cluster.
 pub(super) struct Ranks {
-    ranking: RedisRanking,
-    parts: Vec<RedisPart>,
+    ranking: RedisBackend,
+    parts: Vec<RedisWindow>,
     players: Vec<PlayerId>,
     ranks: Vec<u64>,
 }
@@ -30,11 +30,11 @@ impl Ranks {
     }
 
     fn try_fill(url: &str, players: u64) -> Result<Self, RankingError> {
-        let ranking = RedisRanking::connect(url, &Options::default())?;
+        let ranking = RedisBackend::connect(url, &Options::default())?;
         let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
         // One more, which nobody loads.
         let boards = 0..=LOOK_UPS as u64;
-        let parts: Vec<RedisPart> = boards.map(|part| ranking.part(1, part, &definition)).collect();
+        let parts: Vec<RedisWindow> = boards.map(|part| ranking.part(1, part, &definition)).collect();
         let score = |number: u64| number * STEP % PRIME;
         for part in &parts[..LOOK_UPS] {
             let mut loader = part.load(1)?;
@@ -64,7 +64,7 @@ fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
 impl Pages for Ranks {
     fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
         let players = &self.players[..look_ups];
-        let items: Vec<(&RedisPart, &PlayerId)> = self.parts.iter().zip(players).collect();
+        let items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(players).collect();
         let asked = Instant::now();
         let answers = match way {
             Way::Loop => items.iter().flat_map(|item| self.ranking.ranks(&[*item])).collect(),
@@ -78,7 +78,7 @@ impl Pages for Ranks {
     }
 
     fn prove_alone(&mut self) -> Result<(), Error> {
-        let mut items: Vec<(&RedisPart, &PlayerId)> = self.parts.iter().zip(&self.players).collect();
+        let mut items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(&self.players).collect();
         items[LOOK_UPS / 2].0 = &self.parts[LOOK_UPS];
         let mut answers = self.ranking.ranks(&items);
         let lost = answers.remove(LOOK_UPS / 2);

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::account::AccountKey;
-use tally_rules::ledger::{Account, Currency, MemberId, Move, Order, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::{
+    Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
 use tally_rules::{Micros, ledger};
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::{post, post_all};
@@ -62,17 +64,17 @@ impl Ours {
     }
 
     async fn fill(&self, amount: Amount) -> Result<(), Failure> {
-        let deposit = |number| (Move::Deposit { to: member(number) }, OPENING);
+        let deposit = |number| (TransferKind::Deposit { to: member(number) }, OPENING);
         self.post_many((0..amount.members).map(deposit)).await?;
         let mut pairs = Pairs::new(Traffic::Uniform, amount.members, usize::MAX);
         let transfer = |_| {
             let (from, to) = pairs.next();
-            (Move::Transfer { from: member(from), to: member(to) }, 1)
+            (TransferKind::Transfer { from: member(from), to: member(to) }, 1)
         };
         self.post_many((0..amount.transactions).map(transfer)).await
     }
 
-    async fn post_many(&self, moves: impl Iterator<Item = (Move, i64)>) -> Result<(), Failure> {
+    async fn post_many(&self, moves: impl Iterator<Item = (TransferKind, i64)>) -> Result<(), Failure> {
         let mut moves = moves.peekable();
         while moves.peek().is_some() {
             let mut tasks = Vec::new();
@@ -94,12 +96,15 @@ impl Ours {
         Ok(())
     }
 
-    fn movement(&self, what: Move, units: i64) -> NewMove {
+    fn movement(&self, what: TransferKind, units: i64) -> NewMove {
         let number = KEYS.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
-        let identity = Some(Identity { key, fingerprint: Fingerprint([0; 16]) });
+        let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         let amount = ledger::Amount::new(units).expect("an amount");
-        NewMove { order: Order { what, currency: self.currency, amount, reference: None }, identity }
+        NewMove {
+            order: TransferRequest { what, currency: self.currency, amount, reference: None },
+            identity,
+        }
     }
 
     /// Messages to the database so far.
@@ -133,7 +138,7 @@ impl Ours {
         let (mut pairs, mut latencies) = (Pairs::new(traffic, self.members, caller), Vec::new());
         while Instant::now() < until {
             let (from, to) = pairs.next();
-            let new = self.movement(Move::Transfer { from: member(from), to: member(to) }, 1);
+            let new = self.movement(TransferKind::Transfer { from: member(from), to: member(to) }, 1);
             let asked = Instant::now();
             post(&self.tally, new).await?;
             latencies.push(asked.elapsed());

@@ -1,7 +1,7 @@
 //! A gate under every kind of schedule: whoever is alone is alone, and everybody comes through.
 
 use super::explore;
-use crate::{Blocked, Gate};
+use crate::{Barrier, Blocked};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use shuttle::thread;
@@ -18,7 +18,7 @@ const PLACES: usize = 3;
 #[test]
 fn one_that_is_alone_meets_nobody_at_its_places() {
     explore(300, || {
-        let gate = Gate::default();
+        let gate = Barrier::default();
         let counts: Counts = Arc::new((0..PLACES).map(|_| Default::default()).collect());
         let threads: Vec<_> = (0..4)
             .map(|_| {
@@ -52,7 +52,7 @@ fn one_that_is_alone_meets_nobody_at_its_places() {
 #[test]
 fn one_that_is_alone_meets_nobody() {
     explore(300, || {
-        let gate = Gate::default();
+        let gate = Barrier::default();
         let (beside, alone) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let threads: Vec<_> = (0..4)
             .map(|_| {
@@ -81,7 +81,7 @@ fn one_that_is_alone_meets_nobody() {
 fn those_beside_each_other_do_not_wait_for_each_other() {
     shuttle::check_random(
         || {
-            let gate = Gate::default();
+            let gate = Barrier::default();
             let first = gate.pass(1, false, LONG);
             let other = gate.clone();
             // It would wait for ever if it waited for the first.
@@ -97,7 +97,7 @@ fn those_beside_each_other_do_not_wait_for_each_other() {
 fn one_that_loses_patience_leaves_the_line_to_the_others() {
     shuttle::check_random(
         || {
-            let gate = Gate::default();
+            let gate = Barrier::default();
             let inside = gate.pass(1, false, LONG);
             assert_eq!(gate.pass(1, true, Duration::ZERO).unwrap_err(), Blocked::Late, "somebody is inside");
             assert!(gate.pass(1, false, LONG).is_ok(), "nobody waits in front any more");
@@ -112,11 +112,11 @@ fn one_that_loses_patience_leaves_the_line_to_the_others() {
 fn nobody_waits_for_one_that_is_stuck() {
     shuttle::check_random(
         || {
-            let gate = Gate::default();
+            let gate = Barrier::default();
             let lost = gate.pass(2, false, LONG).unwrap();
             let other = gate.clone();
             let waiting = thread::spawn(move || other.pass(7, true, LONG).unwrap_err());
-            lost.stick();
+            lost.mark_stuck();
             assert_eq!(waiting.join().expect("a thread"), Blocked::Stuck(2));
             assert_eq!(gate.pass(3, true, LONG).unwrap_err(), Blocked::Stuck(2));
             // What it does not concern goes on, and so does what may be beside it.

@@ -4,7 +4,7 @@
 //! before the next, nothing committed while an outcome is unknown.
 
 use crate::batch::Bounds;
-use crate::{Failure, Kind, Resolution, Weight, Work, WorkingSet, keys_to_load};
+use crate::{BatchHandler, Failure, Kind, Resolution, Weight, WorkingSet, keys_to_load};
 use shuttle::sync::mpsc::{Receiver, Sender};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,7 +145,7 @@ impl Store {
     }
 }
 
-impl Work for Store {
+impl BatchHandler for Store {
     type Request = Request;
     type Answer = Answer;
     type Fault = Fault;

@@ -38,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Sends one request and waits for its answer: its body, which nobody reads in the Redis protocol, or a refusal in few words.
+    /// Sends one request and waits for its answer: its body, which nobody reads in the Redis protocol, or a rejection in few words.
     pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
         match self {
             Self::Http(connection) => {
@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// A refusal by status and code.
+/// A rejection by status and code.
 fn problem(status: u16, body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     match problem["code"].as_str() {

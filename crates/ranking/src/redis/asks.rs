@@ -2,7 +2,7 @@
 //! of how many partitions.
 
 use super::client::Request;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::script::Script;
 use super::{RankingError, reply};
 use redis::Value;
@@ -116,7 +116,7 @@ pub(super) struct Stretch {
 /// A number that the scripts take for "all of them" and can still add to exactly.
 const ALL: u64 = 1 << 52;
 
-impl RedisPart {
+impl RedisWindow {
     pub(super) fn ask(&self, asks: &[Ask], want: Want) -> Vec<Result<Answer, RankingError>> {
         let requests: Vec<Request> = asks.iter().map(|ask| self.ask_request(ask, want)).collect();
         let answers = self.redis().all(&requests);

@@ -29,13 +29,13 @@ const APPLICATIONS: &str = "applications";
 
 /// The applications of contests in a Redis or a cluster. Clones share its connections.
 #[derive(Clone, Debug)]
-pub struct RedisDesks {
+pub struct RedisApplications {
     redis: Arc<Redis>,
 }
 
 /// One contest's applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeskKey {
+pub struct ApplicationsKey {
     /// The contest.
     pub contest: Uuid,
     /// The number of this opening.
@@ -108,7 +108,7 @@ pub enum Changed {
     Conflict,
 }
 
-impl RedisDesks {
+impl RedisApplications {
     /// Those at `redis://…` or `redis-cluster://…`; one that does not answer now is connected to when it is needed.
     /// Threads that ask it may block and must not be those of an asynchronous runtime.
     pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
@@ -127,12 +127,12 @@ impl RedisDesks {
     }
 
     /// Begins to take applications under a number that was never used.
-    pub fn begin(&self, key: DeskKey) -> Result<(), RankingError> {
+    pub fn begin(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskBegin, key, Vec::new())).map(drop)
     }
 
     /// Counts, and the applications of some players.
-    pub fn look(&self, key: DeskKey, players: &[PlayerId]) -> Result<Look, RankingError> {
+    pub fn look(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<Look, RankingError> {
         look(self.ask(
             Script::DeskRead,
             key,
@@ -141,8 +141,8 @@ impl RedisDesks {
     }
 
     /// The counts of several contests, all asked at once. What fails fails alone.
-    pub fn counts(&self, keys: &[DeskKey]) -> Vec<Result<Desk, RankingError>> {
-        let one = |key: &DeskKey| self.request(Script::DeskRead, *key, Vec::new());
+    pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<Desk, RankingError>> {
+        let one = |key: &ApplicationsKey| self.request(Script::DeskRead, *key, Vec::new());
         let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
         answers.into_iter().map(|answer| Ok(look(answer?)?.desk)).collect()
     }
@@ -150,7 +150,7 @@ impl RedisDesks {
     /// At most `limit` applications in one status by their places, from the first one above `above`.
     pub fn page(
         &self,
-        key: DeskKey,
+        key: ApplicationsKey,
         status: Status,
         above: u64,
         limit: usize,
@@ -166,7 +166,7 @@ impl RedisDesks {
     }
 
     /// Changes some, where they are as they were seen.
-    pub fn change(&self, key: DeskKey, change: &Change) -> Result<Changed, RankingError> {
+    pub fn change(&self, key: ApplicationsKey, change: &Change) -> Result<Changed, RankingError> {
         let number = |number: Option<u64>| number.map_or_else(Vec::new, decimal);
         let mut args = vec![
             change.mark.clone().into_bytes(),
@@ -211,21 +211,21 @@ impl RedisDesks {
     }
 
     /// Nobody is decided on from now on: a start of that number reads who is accepted.
-    pub fn freeze(&self, key: DeskKey, number: u64) -> Result<(), RankingError> {
+    pub fn freeze(&self, key: ApplicationsKey, number: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskFreeze, key, vec![decimal(number)])).map(drop)
     }
 
     /// No start below that number can take place any more.
-    pub fn thaw(&self, key: DeskKey, below: u64) -> Result<(), RankingError> {
+    pub fn thaw(&self, key: ApplicationsKey, below: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskThaw, key, vec![decimal(below)])).map(drop)
     }
 
     /// Takes everything of it away. It may be gone already.
-    pub fn clear(&self, key: DeskKey) -> Result<(), RankingError> {
+    pub fn clear(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskClear, key, Vec::new())).map(drop)
     }
 
-    fn request(&self, script: Script, key: DeskKey, args: Vec<Vec<u8>>) -> Request {
+    fn request(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Request {
         let keys = keys::of_desk(&self.redis.address().prefix, key.contest, key.number);
         Request { script, slot: keys.slot, keys: keys.names, args, entries: 0 }
     }
@@ -234,7 +234,7 @@ impl RedisDesks {
         keys::of_request(&self.redis.address().prefix, contest, &request.scope, &request.key)
     }
 
-    fn ask(&self, script: Script, key: DeskKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
+    fn ask(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Result<Value, RankingError> {
         self.redis.all(&[self.request(script, key, args)]).pop().unwrap_or(Err(RankingError::Lost))
     }
 }

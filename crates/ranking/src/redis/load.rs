@@ -9,7 +9,7 @@
 
 use super::asks::decimal;
 use super::client::Request;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::publish::VersionedMovement;
 use super::script::Script;
 use super::{RankingError, reply};
@@ -27,7 +27,7 @@ const UNDER_WAY_MAX: usize = 8;
 /// A load under way.
 #[derive(Debug)]
 pub struct Loader {
-    part: RedisPart,
+    part: RedisWindow,
     epoch: u64,
     /// Whether it writes each of the partitions.
     begun: Vec<bool>,
@@ -38,7 +38,7 @@ pub struct Loader {
 impl Loader {
     /// Begins in every partition but those that may stay, and can be read.
     pub(super) fn begin(
-        part: &RedisPart,
+        part: &RedisWindow,
         epoch: u64,
         may_stay: impl Fn(usize) -> bool,
     ) -> Result<Self, RankingError> {

@@ -7,7 +7,7 @@
 use super::RankingError;
 use super::asks::{Answer, Ask, Look, Seen, Want};
 use super::client::{Redis, Request};
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use crate::page::{Among, Place, Ranked};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use tally_rules::{PlayerId, Record};
 const AT_ONCE: usize = 100;
 
 /// A player in a part.
-type Item<'a> = (&'a RedisPart, &'a PlayerId);
+type Item<'a> = (&'a RedisWindow, &'a PlayerId);
 
 /// Where a player stands.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Standing {
     pub(super) total: u64,
 }
 
-type Standings = Vec<Result<Option<Standing>, RankingError>>;
+type WindowRanking = Vec<Result<Option<Standing>, RankingError>>;
 
 /// What the second round is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +52,9 @@ pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Rank
 }
 
 /// Where each of these stands, in one round trip, or two where a part is split.
-pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Standings {
+pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> WindowRanking {
     let mut looks = first_round(redis, items, count);
-    let mut all: Standings = looks
+    let mut all: WindowRanking = looks
         .iter_mut()
         .map(|look| {
             let (total, seen) = std::mem::replace(look, Ok((0, None)))?;
@@ -114,7 +114,7 @@ fn first_round(
 }
 
 /// Counts before everybody who was found in a split part, in all of its partitions.
-fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Standings) {
+fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut WindowRanking) {
     let mut by_part: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in items.iter().enumerate() {
         if part.is_split() && matches!(all[at], Ok(Some(_))) {
@@ -157,7 +157,7 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Stand
     }
 }
 
-impl RedisPart {
+impl RedisWindow {
     /// The bytes below which everybody is who counts as before or ahead of this member.
     pub(super) fn bound(&self, member: &[u8], count: Count) -> Vec<u8> {
         match (count, self.ranking()) {

@@ -41,13 +41,13 @@ mod together;
 mod turns;
 mod watch;
 
-pub use desk::RedisDesks;
+pub use desk::RedisApplications;
 pub use error::RankingError;
 pub use load::Loader;
-pub use part::{RedisPart, RedisRanking};
+pub use part::{RedisBackend, RedisWindow};
 pub(crate) use publish::Outcome;
 pub use publish::VersionedMovement;
-pub use survey::Survey;
+pub use survey::Probe;
 pub use watch::{Changed, Watched};
 
 use std::time::Duration;

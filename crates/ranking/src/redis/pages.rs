@@ -9,7 +9,7 @@ use super::RankingError;
 use super::asks::{Ask, Between, Mode, Stretch, Want};
 use super::looks::Count;
 use super::member_codec::behind;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use super::select::select;
 use crate::page::{Edge, Page, PageQuery, Place, Start};
@@ -47,7 +47,7 @@ struct Cut {
     members: Vec<Vec<u8>>,
 }
 
-impl RedisPart {
+impl RedisWindow {
     pub(super) fn page(&self, query: &PageQuery) -> Result<Page, RankingError> {
         let mut between = self.between(query.min, query.max);
         let skip = match &query.start {

@@ -28,11 +28,11 @@ const RANKING: &str = "the ranking";
 
 /// Orders in a Redis or a cluster. Clones share its connections.
 #[derive(Clone, Debug)]
-pub struct RedisRanking {
+pub struct RedisBackend {
     redis: Arc<Redis>,
 }
 
-impl RedisRanking {
+impl RedisBackend {
     /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
     /// asynchronous runtime.
     pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
@@ -49,7 +49,7 @@ impl RedisRanking {
     }
 
     /// The order of a part. Nothing is asked yet.
-    pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisPart {
+    pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisWindow {
         let address = self.redis.address();
         let dense = definition.ranking == Ranking::Dense;
         // Distinct scores are counted in one place.
@@ -63,7 +63,7 @@ impl RedisRanking {
             lines: keys.iter().map(|_| Arc::default()).collect(),
             keys,
         };
-        RedisPart { inner: Arc::new(inner) }
+        RedisWindow { inner: Arc::new(inner) }
     }
 
     /// Says which store the rankings are of, before anything is loaded. One Redis keeps those of several stores apart by prefix;
@@ -78,14 +78,14 @@ impl RedisRanking {
     }
 
     /// One player's rank in each of several parts, all asked at once. What fails fails alone.
-    pub fn ranks(&self, items: &[(&RedisPart, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
+    pub fn ranks(&self, items: &[(&RedisWindow, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
         looks::ranks(&self.redis, items)
     }
 }
 
 /// The order of one part. Clones are the same order.
 #[derive(Clone, Debug)]
-pub struct RedisPart {
+pub struct RedisWindow {
     inner: Arc<Inner>,
 }
 
@@ -100,7 +100,7 @@ struct Inner {
     lines: Vec<Arc<Line>>,
 }
 
-impl RedisPart {
+impl RedisWindow {
     /// Asks it. The first question that fails is the answer to all of them.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         let reader = Reader::new(self);

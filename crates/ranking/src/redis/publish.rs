@@ -12,7 +12,7 @@
 use super::RankingError;
 use super::asks::{Ask, Look, Seen, Want, decimal};
 use super::client::Request;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use super::script::Script;
 use super::turns::Turns;
@@ -47,7 +47,7 @@ pub(crate) struct Outcome {
     pub(crate) lost: bool,
 }
 
-impl RedisPart {
+impl RedisWindow {
     /// Publishes changes in their order, and tells the ranks around those that want them. Gives the places of those that
     /// were there already, or came after a newer one. After an error the changes of other partitions are written.
     pub fn publish(

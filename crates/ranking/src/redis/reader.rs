@@ -6,7 +6,7 @@
 
 use super::RankingError;
 use super::asks::decimal;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use super::script::Script;
 use crate::page::{Among, Page, PageQuery, Ranked};
@@ -21,12 +21,12 @@ const OURS: u8 = 0xff;
 
 /// A reading.
 pub(super) struct Reader<'a> {
-    part: &'a RedisPart,
+    part: &'a RedisWindow,
     error: OnceCell<RankingError>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(part: &'a RedisPart) -> Self {
+    pub(super) fn new(part: &'a RedisWindow) -> Self {
         Self { part, error: OnceCell::new() }
     }
 
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         self.error.into_inner().map_or(Ok(answer), Err)
     }
 
-    fn ask<T>(&self, neutral: T, question: impl FnOnce(&RedisPart) -> Result<T, RankingError>) -> T {
+    fn ask<T>(&self, neutral: T, question: impl FnOnce(&RedisWindow) -> Result<T, RankingError>) -> T {
         if self.error.get().is_some() {
             return neutral;
         }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
 
 impl Reads for Reader<'_> {
     fn total(&self) -> u64 {
-        self.ask(0, RedisPart::total)
+        self.ask(0, RedisWindow::total)
     }
     fn record(&self, player: &[u8]) -> Option<Record> {
         let player = id(player)?;
@@ -88,7 +88,7 @@ impl Reads for Reader<'_> {
     }
 }
 
-impl RedisPart {
+impl RedisWindow {
     /// How many are before the first that is not `before`. It is a property of the key, so it cuts every partition by
     /// itself, and all are searched in the same rounds.
     fn partition_point(&self, before: &dyn Fn(&[u8]) -> bool) -> Result<u64, RankingError> {

@@ -2,24 +2,24 @@
 //!
 //! All of it is in `INFO`, which managed ones answer too, where `CONFIG` is often refused. Not here: what of it is good.
 
-use super::{RankingError, RedisDesks, reply};
+use super::{RankingError, RedisApplications, reply};
 use redis::{Value, cmd};
 use std::collections::BTreeMap;
 
 /// One node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct Probe {
     /// Where it is.
     pub node: String,
     /// What it says, by name.
     pub says: BTreeMap<String, String>,
 }
 
-impl RedisDesks {
+impl RedisApplications {
     /// Asks every node that has some of the applications.
-    pub fn survey(&self) -> Result<Vec<Survey>, RankingError> {
+    pub fn survey(&self) -> Result<Vec<Probe>, RankingError> {
         let answers = self.redis().each_node(&cmd("INFO"))?;
-        answers.into_iter().map(|(node, answer)| Ok(Survey { node, says: read(answer)? })).collect()
+        answers.into_iter().map(|(node, answer)| Ok(Probe { node, says: read(answer)? })).collect()
     }
 }
 

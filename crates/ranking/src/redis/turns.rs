@@ -5,7 +5,7 @@
 
 use super::asks::Look;
 use super::looks::Count;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::publish::VersionedMovement;
 use crate::memory::Published;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ struct Turn {
 impl Turns {
     /// Takes the batch in its order; `looks` is what was there of each player.
     pub(super) fn new(
-        part: &RedisPart,
+        part: &RedisWindow,
         movements: &[VersionedMovement],
         looks: &HashMap<&PlayerId, Option<Look>>,
     ) -> Self {

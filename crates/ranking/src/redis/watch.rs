@@ -7,7 +7,7 @@
 
 use super::RankingError;
 use super::client::Request;
-use super::part::RedisPart;
+use super::part::RedisWindow;
 use super::reply;
 use super::script::Script;
 use tally_rules::PlayerId;
@@ -26,7 +26,7 @@ pub struct Watched {
 /// Players who have changed since, each once, and whether some were forgotten: so many changed that nobody could be told in time.
 pub type Changed = (Vec<PlayerId>, bool);
 
-impl RedisPart {
+impl RedisWindow {
     /// Looks who has changed since the last look; the first one finds nobody.
     pub fn changed(&self, watched: &mut Watched) -> Result<Changed, RankingError> {
         watched.last.resize(self.partitions(), Vec::new());

@@ -2,16 +2,16 @@
 
 use super::Backend;
 use std::collections::BTreeMap;
-use tally_ranking::{Movement, PartOrder, Published, Reads};
+use tally_ranking::{MemoryRanking, Movement, Published, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 
-pub(crate) struct Memory(PartOrder);
+pub(crate) struct Memory(MemoryRanking);
 
 impl Backend for Memory {
     const CASES: u32 = 1_000;
 
     fn new(definition: &Definition) -> Self {
-        Self(PartOrder::new(definition))
+        Self(MemoryRanking::new(definition))
     }
     fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
         let movements: Vec<Movement> = movements.iter().map(|(movement, _)| movement.clone()).collect();
@@ -29,6 +29,6 @@ impl Backend for Memory {
         self.0.total()
     }
     fn assert_who_answers(&self) {
-        assert!(format!("{:?}", self.0).starts_with("PartOrder"));
+        assert!(format!("{:?}", self.0).starts_with("MemoryRanking"));
     }
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_ranking::redis::{Options, RedisPart, RedisRanking, VersionedMovement};
+use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
 use tally_ranking::{Movement, Published, Reads};
 use tally_rules::{Definition, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, RespClient, ScratchCluster, ScratchRedis};
@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A server, or several, and a connection to them.
 pub(crate) struct Site {
-    pub(crate) ranking: RedisRanking,
+    pub(crate) ranking: RedisBackend,
     clients: fn() -> Vec<RespClient>,
     /// What `INFO` says there.
     line: &'static str,
@@ -46,8 +46,8 @@ static WAITING: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread
 
 static PARTS: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn connect(url: &str) -> RedisRanking {
-    RedisRanking::connect(url, &Options::default()).unwrap()
+pub(crate) fn connect(url: &str) -> RedisBackend {
+    RedisBackend::connect(url, &Options::default()).unwrap()
 }
 
 pub(crate) fn url(server: &ScratchRedis) -> String {
@@ -61,7 +61,7 @@ pub(crate) fn cluster_url(cluster: &ScratchCluster, partitions: u16) -> String {
 
 /// A part of its own on some site.
 pub(crate) struct OnRedis {
-    part: RedisPart,
+    part: RedisWindow,
     version: Cell<u64>,
     reads: Cell<u64>,
 }

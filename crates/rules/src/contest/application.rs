@@ -2,12 +2,12 @@
 //!
 //! A desk is a contest's counters; each method is one change of one application and says what it is afterwards, and whether
 //! what was held for it is to be released. One that is taken back is no application any more, so the player may apply again;
-//! one that was rejected stays, so it may not. Nothing is changed by a refusal. Not here: money, and the contest's state.
+//! one that was rejected stays, so it may not. Nothing is changed by a rejection. Not here: money, and the contest's state.
 
 use crate::instant::Micros;
 use crate::ledger::{HoldId, MemberId};
 use crate::named;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 named! {
     /// What became of an application.
@@ -34,7 +34,7 @@ pub struct Application {
 
 /// A contest's counters of applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Desk {
+pub struct ApplicationCounts {
     /// Nobody has decided on these.
     pub pending: u32,
     /// They will be members.
@@ -63,7 +63,7 @@ pub struct Changed {
     pub release: Option<HoldId>,
 }
 
-impl Desk {
+impl ApplicationCounts {
     /// Every application there is.
     pub fn all(&self) -> u32 {
         self.pending + self.accepted + self.rejected
@@ -89,12 +89,12 @@ impl Desk {
     }
 
     /// Whether a player may apply; `most` is how many applications there may be.
-    pub fn may_apply(&self, present: Option<&Application>, is_staff: bool, most: u32) -> Result<(), Refusal> {
+    pub fn may_apply(&self, present: Option<&Application>, is_staff: bool, most: u32) -> Result<(), Rejection> {
         match present.map(|present| present.status) {
-            Some(Status::Rejected) => Err(Refusal::AlreadyRejected),
-            Some(Status::Pending | Status::Accepted) => Err(Refusal::AlreadyApplied),
-            None if is_staff => Err(Refusal::StaffCannotApply),
-            None if self.all() >= most => Err(Refusal::ContestTooLarge(most)),
+            Some(Status::Rejected) => Err(Rejection::AlreadyRejected),
+            Some(Status::Pending | Status::Accepted) => Err(Rejection::AlreadyApplied),
+            None if is_staff => Err(Rejection::StaffCannotApply),
+            None if self.all() >= most => Err(Rejection::ContestTooLarge(most)),
             None => Ok(()),
         }
     }
@@ -111,22 +111,22 @@ impl Desk {
         present: Option<&Application>,
         is_staff: bool,
         room: Room,
-    ) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+    ) -> Result<Changed, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         match old.status {
             Status::Accepted => Ok(Changed { now: Some(old), release: None }),
             // What was held for it is free again, so there is nothing to accept.
-            Status::Rejected => Err(Refusal::NotApplied),
-            Status::Pending if is_staff => Err(Refusal::StaffCannotApply),
-            Status::Pending if self.accepted >= room.capacity => Err(Refusal::ContestFull),
-            Status::Pending if self.accepted >= room.boards => Err(Refusal::TooManyBoards),
+            Status::Rejected => Err(Rejection::NotApplied),
+            Status::Pending if is_staff => Err(Rejection::StaffCannotApply),
+            Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull),
+            Status::Pending if self.accepted >= room.boards => Err(Rejection::TooManyBoards),
             Status::Pending => Ok(Changed { now: Some(self.moved(old, Status::Accepted)), release: None }),
         }
     }
 
     /// Somebody is rejected, also when accepted before. Doing it again changes nothing.
-    pub fn reject(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+    pub fn reject(&mut self, present: Option<&Application>) -> Result<Changed, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
             return Ok(Changed { now: Some(old), release: None });
         }
@@ -135,10 +135,10 @@ impl Desk {
     }
 
     /// An application is taken back.
-    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<Changed, Refusal> {
-        let old = *present.ok_or(Refusal::NotApplied)?;
+    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<Changed, Rejection> {
+        let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
-            return Err(Refusal::AlreadyRejected);
+            return Err(Rejection::AlreadyRejected);
         }
         *self.count(old.status) -= 1;
         Ok(Changed { now: None, release: old.hold })
@@ -248,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4, boards in 0_u32..6) {
-            let (mut desk, mut rows, mut paper) = (Desk::default(), BTreeMap::<u8, Application>::new(), Paper::default());
+            let (mut desk, mut rows, mut paper) = (ApplicationCounts::default(), BTreeMap::<u8, Application>::new(), Paper::default());
             let mut released = Vec::new();
             for (at, op) in (1_i64..).zip(ops) {
                 let before = desk;
@@ -273,8 +273,8 @@ mod tests {
                             None => drop(rows.remove(&player)),
                         }
                     }
-                    Err(refusal) => {
-                        prop_assert_eq!(wanted, Err(refusal.code()), "{:?}", op);
+                    Err(rejection) => {
+                        prop_assert_eq!(wanted, Err(rejection.code()), "{:?}", op);
                         prop_assert_eq!(desk, before);
                     }
                 }

@@ -1,4 +1,4 @@
-//! What a contest is: what a caller may wish, what is wrong with a wish, and what of it may still change when.
+//! What a contest is: what a caller may ask for, what is wrong with a spec, and what of it may still change when.
 //!
 //! Every wrong field is named at once, by its JSON pointer. What players were promised (fee, prizes, leaderboard, no fewer
 //! places) is fixed once they may apply; everything else once it has taken effect. A patch that leaves a field as it is does
@@ -15,7 +15,7 @@ use crate::ids::PlayerId;
 use crate::instant::Micros;
 use crate::ledger::{Amount, Currencies, Currency};
 use crate::named;
-use crate::refusal::{Refusal, WrongField};
+use crate::rejection::{Rejection, WrongField};
 use std::num::NonZeroU32;
 
 /// The longest title, in bytes.
@@ -105,9 +105,9 @@ impl Default for Bounds {
     }
 }
 
-/// A wish for a contest: what a caller left out keeps its present or default value, and `Some(None)` takes it away.
+/// A spec for a contest: what a caller left out keeps its present or default value, and `Some(None)` takes it away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct ContestSpec {
     /// See [`Contest::title`].
     pub title: Option<String>,
     /// See [`Contest::staff`].
@@ -187,7 +187,7 @@ impl Contest {
     }
 
     /// Refuses what cannot be, naming every wrong field.
-    pub fn check(&self, currencies: &Currencies, bounds: Bounds) -> Result<(), Refusal> {
+    pub fn check(&self, currencies: &Currencies, bounds: Bounds) -> Result<(), Rejection> {
         let mut wrong: Vec<WrongField> = Vec::new();
         let mut no = |pointer: String, why: String| wrong.push(WrongField { pointer, why });
         if self.title.trim().is_empty() || self.title.len() > TITLE_BYTES_MAX {
@@ -207,13 +207,13 @@ impl Contest {
             no("/capacity".into(), "must be 1 or more".into());
         }
         if self.entry_fee.is_some_and(|fee| currencies.digits(fee.currency).is_none()) {
-            no("/entry_fee/currency".into(), Refusal::CurrencyMismatch.detail());
+            no("/entry_fee/currency".into(), Rejection::CurrencyMismatch.detail());
         }
         let leaderboard = self.leaderboard.check();
-        if let Err(refusal) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
-            match refusal {
-                Refusal::InvalidDefinition(wrong) => no(format!("/leaderboard{}", wrong.pointer), wrong.why),
-                refusal => no("/leaderboard".into(), refusal.detail()),
+        if let Err(rejection) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
+            match rejection {
+                Rejection::InvalidDefinition(wrong) => no(format!("/leaderboard{}", wrong.pointer), wrong.why),
+                rejection => no("/leaderboard".into(), rejection.detail()),
             }
         } else if !self.leaderboard.all_time {
             no(
@@ -228,7 +228,7 @@ impl Contest {
         }
         for (at, prize) in self.prizes.iter().enumerate().take(prize::PRIZES_MAX) {
             if currencies.digits(prize.currency).is_none() {
-                no(format!("/prizes/{at}/currency"), Refusal::CurrencyMismatch.detail());
+                no(format!("/prizes/{at}/currency"), Rejection::CurrencyMismatch.detail());
             }
         }
         let times = [("opens_at", self.opens_at), ("starts_at", self.starts_at), ("ends_at", self.ends_at)];
@@ -241,16 +241,16 @@ impl Contest {
             }
         }
         if !wrong.is_empty() {
-            return Err(Refusal::InvalidContest(wrong));
+            return Err(Rejection::InvalidContest(wrong));
         }
         let most = if self.entry_fee.is_some() { bounds.paying_members_max } else { bounds.members_max };
-        if self.capacity > most { Err(Refusal::ContestTooLarge(most)) } else { Ok(()) }
+        if self.capacity > most { Err(Rejection::ContestTooLarge(most)) } else { Ok(()) }
     }
 }
 
-impl Wish {
+impl ContestSpec {
     /// A new contest.
-    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Contest, Refusal> {
+    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Contest, Rejection> {
         let paying = self.entry_fee.flatten().is_some();
         let capacity = if paying { bounds.paying_members_max } else { bounds.members_max };
         let contest = self.over(&Contest { capacity, ..Contest::default() });
@@ -258,24 +258,24 @@ impl Wish {
         Ok(contest)
     }
 
-    /// A present one after this wish, in the state that it is in.
+    /// A present one after this spec, in the state that it is in.
     pub fn change(
         &self,
         present: &Contest,
         state: State,
         currencies: &Currencies,
         bounds: Bounds,
-    ) -> Result<Contest, Refusal> {
+    ) -> Result<Contest, Rejection> {
         let wished = self.over(present);
         let frozen = |field: &&Field| state >= field.1 && field.2(present, &wished);
         let mut fields: Vec<&'static str> = FROZEN_FROM.iter().filter(frozen).map(|field| field.0).collect();
         fields.dedup();
         if !fields.is_empty() {
-            return Err(Refusal::ContestFrozen { state, fields });
+            return Err(Rejection::ContestFrozen { state, fields });
         }
         match wished.check(currencies, bounds) {
             // The bound was higher when it was given so many places.
-            Err(Refusal::ContestTooLarge(_)) if wished.is_as_large(present) => {}
+            Err(Rejection::ContestTooLarge(_)) if wished.is_as_large(present) => {}
             checked => checked?,
         }
         Ok(wished)

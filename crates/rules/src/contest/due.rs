@@ -67,7 +67,7 @@ mod tests {
             let (mut state, mut since, mut seen) = (State::Draft, Micros(1), Vec::new());
             while let Some((at, event)) = next(state, since, contest, true) {
                 seen.push((at.0, event));
-                let by = super::super::state::By::Clock;
+                let by = super::super::state::ActorKind::Clock;
                 state = super::super::state::judge(state, event, by).unwrap().to;
                 since = at;
             }

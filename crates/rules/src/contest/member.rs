@@ -9,7 +9,7 @@ use crate::named;
 
 /// A member of a contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Enrolled {
+pub struct ContestMember {
     /// The how manieth of those that started it was to be accepted, from 0.
     pub place: u32,
     /// Its division, where there are divisions.
@@ -20,7 +20,7 @@ pub struct Enrolled {
 
 named! {
     /// Why a prize could not be paid, or a fee not be paid back.
-    pub enum Unpaid { /// Its member was closed.
+    pub enum UnpaidReason { /// Its member was closed.
         MemberClosed = "member_closed", /// Its balance would be too large.
         LimitExceeded = "limit_exceeded" }
 }
@@ -41,5 +41,5 @@ pub struct Payout {
     /// How much.
     pub amount: Amount,
     /// The movement, or why there is none; nothing until its turn came.
-    pub paid: Option<Result<TransferId, Unpaid>>,
+    pub paid: Option<Result<TransferId, UnpaidReason>>,
 }

@@ -22,7 +22,7 @@ pub mod state;
 pub use application::{Application, Status};
 pub use definition::{Contest, OnInvalid};
 pub use id::ContestId;
-pub use member::{Enrolled, Payout};
+pub use member::{ContestMember, Payout};
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
 pub use series::{Series, SeriesRecord};

@@ -3,15 +3,15 @@
 //! What takes more than one transaction (clearing applications, paying prizes, paying fees back) has its position here, in
 //! the row that each of those transactions locks: so each bit of it is done once, whoever goes on with it after a crash.
 
-use super::application::Desk;
+use super::application::ApplicationCounts;
 use super::definition::Contest;
 use super::due;
-use super::start::Failed;
+use super::start::InvalidApplication;
 use super::state::{Event, State};
 use crate::ids::PlayerId;
 use crate::instant::Micros;
 use crate::ledger::Uuid;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 /// How many bad rows of a start are kept with the contest. Its answer had them all.
 pub const FAILED_KEPT: usize = 100;
@@ -75,7 +75,7 @@ pub struct Record {
     /// Where its applications are.
     pub kept: Kept,
     /// Its applications, where they are in the store.
-    pub desk: Desk,
+    pub desk: ApplicationCounts,
     /// How often the accepted were changed, or a start that had read them was called off: whoever has read them sees
     /// whether they are still those.
     pub revision: u64,
@@ -113,12 +113,12 @@ impl Record {
             series,
             state: State::Draft,
             since: now,
-            kept: Kept::Store,
-            desk: Desk::default(),
+            kept: ApplicationLocation::Store,
+            desk: ApplicationCounts::default(),
             revision: 0,
             members: 0,
             report: None,
-            work: Work::None,
+            work: ContestTask::None,
             prizes: None,
             created_at: now,
             updated_at: now,
@@ -132,31 +132,31 @@ impl Record {
 
     /// Whether its applications are in Redis and nobody needs them any more.
     pub fn is_to_be_cleared(&self) -> bool {
-        matches!(self.kept, Kept::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
+        matches!(self.kept, ApplicationLocation::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
     }
 
     /// Where members begin whose fees are to be paid back: behind a player, or with the first.
     pub fn fees_due(&self) -> Option<Option<&PlayerId>> {
         match &self.work {
-            Work::Refund { after } => Some(after.as_ref()),
+            ContestTask::Refund { after } => Some(after.as_ref()),
             // It is called off, and what its start has left is cleared first.
-            Work::Clear if self.state == State::Cancelled => Some(None),
+            ContestTask::Clear if self.state == State::Cancelled => Some(None),
             _ => None,
         }
     }
 
     /// Refuses applications from the moment on at which it starts by itself, also where that start is late.
-    pub fn judge_apply(&self, now: Micros) -> Result<(), Refusal> {
+    pub fn judge_apply(&self, now: Micros) -> Result<(), Rejection> {
         let starts = due::next(self.state, self.since, &self.contest, false);
         let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
-        if is_over { Err(Refusal::ContestState(State::Running)) } else { Ok(()) }
+        if is_over { Err(Rejection::ContestState(State::Running)) } else { Ok(()) }
     }
 
     /// What happens next without anybody asking, and when. What is under way comes before anything else and waits for no
     /// instant: the state may have begun by a clock that was ahead.
     pub fn due(&self) -> Option<(Micros, Due)> {
-        if self.work != Work::None {
-            return Some((Micros(0), Due::Work));
+        if self.work != ContestTask::None {
+            return Some((Micros(0), Due::Task));
         }
         if self.is_to_be_cleared() {
             return Some((Micros(0), Due::Clear));
@@ -169,7 +169,7 @@ impl Record {
         // Who would start is not known any more.
         let starts = |event: &(Micros, Event)| event.1 == Event::Start;
         let next = due::next(self.state, self.since, &self.contest, self.series.is_some());
-        next.filter(|event| !(self.kept == Kept::Lost && starts(event)))
+        next.filter(|event| !(self.kept == ApplicationLocation::Lost && starts(event)))
     }
 }
 
@@ -186,18 +186,18 @@ mod tests {
     fn what_is_left_in_redis_is_cleared_first_and_what_was_lost_does_not_start() {
         let mut record = Record::new(Uuid([1; 16]), contest(), None, Micros(1));
         record.enter(State::Open, Micros(10), Micros(10));
-        record.kept = Kept::Redis(Uuid([2; 16]));
+        record.kept = ApplicationLocation::Redis(Uuid([2; 16]));
         let start = (Micros(20), Event::Start);
         assert_eq!((record.due(), record.is_to_be_cleared()), (Some((start.0, Due::Event(start.1))), false));
-        record.kept = Kept::Lost;
+        record.kept = ApplicationLocation::Lost;
         assert_eq!(record.due(), None);
-        record.kept = Kept::Redis(Uuid([3; 16]));
+        record.kept = ApplicationLocation::Redis(Uuid([3; 16]));
         record.enter(State::Running, Micros(20), Micros(20));
         assert_eq!(record.due(), Some((Micros(0), Due::Clear)));
         assert_eq!(record.next_event(), Some((Micros(30), Event::Finish)));
-        record.kept = Kept::Store;
+        record.kept = ApplicationLocation::Store;
         assert_eq!(record.due(), Some((Micros(30), Due::Event(Event::Finish))));
-        record.work = Work::Pay { done: 1 };
-        assert_eq!(record.due(), Some((Micros(0), Due::Work)));
+        record.work = ContestTask::Pay { done: 1 };
+        assert_eq!(record.due(), Some((Micros(0), Due::Task)));
     }
 }

@@ -15,7 +15,7 @@ use super::id::Minute;
 use super::{ContestId, State};
 use crate::instant::Micros;
 use crate::ledger::Currencies;
-use crate::refusal::{Refusal, WrongField};
+use crate::rejection::{Rejection, WrongField};
 
 /// How many contests of a series may be there before they start.
 pub const AHEAD_MAX: u32 = 50;
@@ -67,11 +67,11 @@ pub struct Series {
     pub ahead: u32,
 }
 
-/// A wish for a series: what a caller left out keeps its present or default value.
+/// A spec for a series: what a caller left out keeps its present or default value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct SeriesSpec {
     /// See [`Series::template`].
-    pub template: definition::Wish,
+    pub template: definition::ContestSpec,
     /// See [`Series::open`].
     pub open: Option<String>,
     /// See [`Series::start`].
@@ -116,9 +116,9 @@ pub struct Making {
     pub then: SeriesRecord,
 }
 
-impl Wish {
+impl SeriesSpec {
     /// A new series.
-    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Series, Refusal> {
+    pub fn create(&self, currencies: &Currencies, bounds: Bounds) -> Result<Series, Rejection> {
         let template = self.template.create(currencies, bounds).map_err(of_template)?;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let series = Series {
@@ -132,15 +132,15 @@ impl Wish {
         series.checked()
     }
 
-    /// A present one after this wish.
+    /// A present one after this spec.
     pub fn change(
         &self,
         present: &Series,
         currencies: &Currencies,
         bounds: Bounds,
-    ) -> Result<Series, Refusal> {
+    ) -> Result<Series, Rejection> {
         let template = self.template.change(&present.template, State::Draft, currencies, bounds);
-        let text = |wish: &Option<String>, old: &String| wish.as_ref().unwrap_or(old).clone();
+        let text = |spec: &Option<String>, old: &String| spec.as_ref().unwrap_or(old).clone();
         let series = Series {
             template: template.map_err(of_template)?,
             open: text(&self.open, &present.open),
@@ -154,21 +154,21 @@ impl Wish {
 }
 
 /// What is wrong with a template, where it is in the series.
-pub fn of_template(refusal: Refusal) -> Refusal {
+pub fn of_template(rejection: Rejection) -> Rejection {
     let moved = |one: WrongField| WrongField { pointer: format!("/template{}", one.pointer), ..one };
-    match refusal {
-        Refusal::InvalidContest(wrong) => Refusal::InvalidContest(wrong.into_iter().map(moved).collect()),
-        refusal => refusal,
+    match rejection {
+        Rejection::InvalidContest(wrong) => Rejection::InvalidContest(wrong.into_iter().map(moved).collect()),
+        rejection => rejection,
     }
 }
 
 impl Series {
-    fn checked(self) -> Result<Self, Refusal> {
+    fn checked(self) -> Result<Self, Rejection> {
         if (1..=AHEAD_MAX).contains(&self.ahead) {
             return Ok(self);
         }
         let (pointer, why) = ("/ahead".into(), format!("must be a whole number from 1 to {AHEAD_MAX}"));
-        Err(Refusal::InvalidContest(vec![WrongField { pointer, why }]))
+        Err(Rejection::InvalidContest(vec![WrongField { pointer, why }]))
     }
 
     /// Whether contests of both are at the same times.
@@ -180,7 +180,7 @@ impl Series {
 
 impl<M: Moments> Timetable<M> {
     /// Refuses schedules by which more than [`RUNNING_MAX`] contests would run at the same time, as far as is looked.
-    pub fn check(&self, now: Micros) -> Result<(), Refusal> {
+    pub fn check(&self, now: Micros) -> Result<(), Rejection> {
         let starts = std::iter::successors(self.start.next(now), |start| self.start.next(*start));
         let starts: Vec<Micros> = starts.take(LOOKED_AT).collect();
         let is_late = |pair: (&Micros, &Micros)| self.end.next(*pair.0).is_none_or(|end| end > *pair.1);
@@ -188,7 +188,7 @@ impl<M: Moments> Timetable<M> {
             return Ok(());
         }
         let why = format!("comes so seldom that more than {RUNNING_MAX} contests would run at the same time");
-        Err(Refusal::InvalidContest(vec![WrongField { pointer: "/end".into(), why }]))
+        Err(Rejection::InvalidContest(vec![WrongField { pointer: "/end".into(), why }]))
     }
 
     /// When the contest that starts then is made; `since` is when there was somebody to make it. Always before it starts, so

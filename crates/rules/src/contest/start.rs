@@ -9,7 +9,7 @@ use crate::ids::PlayerId;
 use crate::instant::Micros;
 use crate::ledger::Hold;
 use crate::named;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 named! {
     /// Why an accepted application cannot become a member.
@@ -57,28 +57,28 @@ pub struct Facts<'a> {
 /// What is wrong with a row; `fee` says whether there is one, `needs_member` whether it takes a member to take part.
 pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<Bad> {
     let accepted = facts.application.filter(|application| application.status == Status::Accepted);
-    let Some(application) = accepted else { return Some(Bad::NotApplied) };
+    let Some(application) = accepted else { return Some(InvalidReason::NotApplied) };
     if facts.is_staff {
-        return Some(Bad::Staff);
+        return Some(InvalidReason::Staff);
     }
     if needs_member && (application.member.is_none() || !facts.member_is_open) {
-        return Some(Bad::MemberClosed);
+        return Some(InvalidReason::MemberClosed);
     }
     let holds = |hold: &&Hold| hold.is_open() && !hold.is_due(now);
     if fee && (application.hold.is_none() || facts.hold.filter(holds).is_none()) {
-        return Some(Bad::HoldGone);
+        return Some(InvalidReason::HoldGone);
     }
     None
 }
 
 /// Who starts, and who does not.
-pub type Sifted<T> = (Vec<(PlayerId, T)>, Vec<Failed>);
+pub type Selection<T> = (Vec<(PlayerId, T)>, Vec<Failed>);
 
 /// Who starts, from rows in order of acceptance, and who does not; or that nobody does.
-pub fn sift<T>(
+pub fn select_members<T>(
     rows: impl IntoIterator<Item = (PlayerId, T, Option<Bad>)>,
     on_invalid: OnInvalid,
-) -> Result<Sifted<T>, Refusal> {
+) -> Result<Selection<T>, Rejection> {
     let (mut good, mut failed) = (Vec::new(), Vec::new());
     for (player, row, bad) in rows {
         match bad {
@@ -87,7 +87,7 @@ pub fn sift<T>(
         }
     }
     if on_invalid == OnInvalid::Reject && !failed.is_empty() {
-        return Err(Refusal::InvalidApplications(failed));
+        return Err(Rejection::InvalidApplications(failed));
     }
     Ok((good, failed))
 }
@@ -126,25 +126,25 @@ mod tests {
         let rows = [
             (Some(&paid), true, Some(&open), true, true, None),
             (Some(&paid), true, Some(&later), true, true, None),
-            (Some(&paid), true, Some(&expired), true, true, Some(Bad::HoldGone)),
-            (Some(&paid), true, Some(&voided), true, true, Some(Bad::HoldGone)),
-            (Some(&paid), true, None, true, true, Some(Bad::HoldGone)),
-            (Some(&free), true, None, true, true, Some(Bad::HoldGone)),
-            (Some(&paid), false, Some(&voided), true, true, Some(Bad::MemberClosed)),
-            (Some(&free), false, None, false, true, Some(Bad::MemberClosed)),
-            (Some(&unknown), true, None, false, true, Some(Bad::MemberClosed)),
+            (Some(&paid), true, Some(&expired), true, true, Some(InvalidReason::HoldGone)),
+            (Some(&paid), true, Some(&voided), true, true, Some(InvalidReason::HoldGone)),
+            (Some(&paid), true, None, true, true, Some(InvalidReason::HoldGone)),
+            (Some(&free), true, None, true, true, Some(InvalidReason::HoldGone)),
+            (Some(&paid), false, Some(&voided), true, true, Some(InvalidReason::MemberClosed)),
+            (Some(&free), false, None, false, true, Some(InvalidReason::MemberClosed)),
+            (Some(&unknown), true, None, false, true, Some(InvalidReason::MemberClosed)),
             (Some(&free), true, None, false, true, None),
             (Some(&unknown), false, None, false, false, None),
-            (Some(&pending), true, Some(&open), true, true, Some(Bad::NotApplied)),
-            (None, true, Some(&open), true, true, Some(Bad::NotApplied)),
+            (Some(&pending), true, Some(&open), true, true, Some(InvalidReason::NotApplied)),
+            (None, true, Some(&open), true, true, Some(InvalidReason::NotApplied)),
         ];
         for (place, (application, member_is_open, hold, fee, needs_member, wanted)) in
             rows.into_iter().enumerate()
         {
             let facts = Facts { application, member_is_open, is_staff: false, hold };
             assert_eq!(judge(facts, fee, needs_member, now), wanted, "row {place}");
-            let is_accepted = wanted != Some(Bad::NotApplied);
-            let wanted = if is_accepted { Bad::Staff } else { Bad::NotApplied };
+            let is_accepted = wanted != Some(InvalidReason::NotApplied);
+            let wanted = if is_accepted { InvalidReason::Staff } else { InvalidReason::NotApplied };
             assert_eq!(judge(Facts { is_staff: true, ..facts }, fee, needs_member, now), Some(wanted));
         }
     }
@@ -153,7 +153,7 @@ mod tests {
     fn reject_names_every_bad_row_and_skip_starts_the_others() {
         let player = |name| PlayerId::new(name).unwrap();
         let rows = || {
-            let bad = [None, Some(Bad::HoldGone), None, Some(Bad::MemberClosed)];
+            let bad = [None, Some(InvalidReason::HoldGone), None, Some(InvalidReason::MemberClosed)];
             ["a", "b", "c", "d"]
                 .map(player)
                 .into_iter()
@@ -161,13 +161,13 @@ mod tests {
                 .zip(bad)
                 .map(|((id, no), bad)| (id, no, bad))
         };
-        let failed: Vec<Failed> = [("b", Bad::HoldGone), ("d", Bad::MemberClosed)]
+        let failed: Vec<Failed> = [("b", InvalidReason::HoldGone), ("d", InvalidReason::MemberClosed)]
             .map(|(name, why)| Failed { player: player(name), why })
             .to_vec();
-        assert_eq!(sift(rows(), OnInvalid::Reject), Err(Refusal::InvalidApplications(failed.clone())));
+        assert_eq!(select_members(rows(), OnInvalid::Reject), Err(Rejection::InvalidApplications(failed.clone())));
         let good = vec![(player("a"), 1), (player("c"), 3)];
-        assert_eq!(sift(rows(), OnInvalid::Skip), Ok((good.clone(), failed)));
+        assert_eq!(select_members(rows(), OnInvalid::Skip), Ok((good.clone(), failed)));
         let fine = || rows().filter(|(_, _, bad)| bad.is_none());
-        assert_eq!(sift(fine(), OnInvalid::Reject), Ok((good, Vec::new())));
+        assert_eq!(select_members(fine(), OnInvalid::Reject), Ok((good, Vec::new())));
     }
 }

@@ -6,7 +6,7 @@
 //! [`due`]: super::due
 
 use crate::named;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 named! {
     /// Where a contest stands.
@@ -67,11 +67,11 @@ pub struct Row {
     pub effects: &'static [Effect],
 }
 
-const KEYS: &[By] = &[By::Admin, By::Server];
-const STAFF: &[By] = &[By::Admin, By::Staff];
-const STAFF_OR_CLOCK: &[By] = &[By::Admin, By::Staff, By::Clock];
-const APPLICANTS: &[By] = &[By::Admin, By::Server, By::Player];
-const APPLICANTS_OR_STAFF: &[By] = &[By::Admin, By::Server, By::Staff, By::Player];
+const KEYS: &[By] = &[ActorKind::Admin, ActorKind::Server];
+const STAFF: &[By] = &[ActorKind::Admin, ActorKind::Staff];
+const STAFF_OR_CLOCK: &[By] = &[ActorKind::Admin, ActorKind::Staff, ActorKind::Clock];
+const APPLICANTS: &[By] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Player];
+const APPLICANTS_OR_STAFF: &[By] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Staff, ActorKind::Player];
 
 const fn row(from: State, event: Event, by: &'static [By], to: State, effects: &'static [Effect]) -> Row {
     Row { from, event, by, to, effects }
@@ -101,12 +101,12 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// The row of that, or why there is none.
-pub fn judge(state: State, event: Event, by: By) -> Result<&'static Row, Refusal> {
+pub fn judge(state: State, event: Event, by: By) -> Result<&'static Row, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
-        return Err(Refusal::Forbidden);
+        return Err(Rejection::Forbidden);
     }
-    of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Refusal::ContestState(state))
+    of_event.find(|row| row.from == state && row.by.contains(&by)).ok_or(Rejection::ContestState(state))
 }
 
 /// The table as it is in the documentation.
@@ -154,10 +154,10 @@ mod tests {
         assert_eq!(rows.len(), Event::ALL.len());
         for (event, states) in rows {
             for state in State::ALL {
-                let done = judge(*state, *event, By::Admin);
+                let done = judge(*state, *event, ActorKind::Admin);
                 match states.contains(state) {
                     true => assert_eq!(done.map(|row| row.from), Ok(*state), "{event} in {state}"),
-                    false => assert_eq!(done, Err(Refusal::ContestState(*state)), "{event} in {state}"),
+                    false => assert_eq!(done, Err(Rejection::ContestState(*state)), "{event} in {state}"),
                 }
             }
         }
@@ -167,21 +167,21 @@ mod tests {
     fn who_may_not_learns_nothing_of_the_state() {
         for state in State::ALL {
             for (event, by) in [
-                (Event::Start, By::Player),
-                (Event::Start, By::Server),
-                (Event::Settle, By::Player),
-                (Event::Decide, By::Server),
-                (Event::Patch, By::Staff),
-                (Event::Score, By::Player),
-                (Event::Cancel, By::Clock),
-                (Event::Apply, By::Staff),
+                (Event::Start, ActorKind::Player),
+                (Event::Start, ActorKind::Server),
+                (Event::Settle, ActorKind::Player),
+                (Event::Decide, ActorKind::Server),
+                (Event::Patch, ActorKind::Staff),
+                (Event::Score, ActorKind::Player),
+                (Event::Cancel, ActorKind::Clock),
+                (Event::Apply, ActorKind::Staff),
             ] {
-                assert_eq!(judge(*state, event, by), Err(Refusal::Forbidden), "{event} by {by} in {state}");
+                assert_eq!(judge(*state, event, by), Err(Rejection::Forbidden), "{event} by {by} in {state}");
             }
         }
         assert_eq!(
-            judge(State::Settled, Event::Settle, By::Clock),
-            Err(Refusal::ContestState(State::Settled))
+            judge(State::Settled, Event::Settle, ActorKind::Clock),
+            Err(Rejection::ContestState(State::Settled))
         );
     }
 

@@ -3,7 +3,7 @@
 //! Everything an order may touch is loaded first. Each order sees what those before it left, answers with its own
 //! entry, or is refused and changes nothing. However many orders touch a wallet, it is written once, as it is at the
 //! end; every entry still shows the balance after itself. Orders that belong together are taken back together:
-//! [`Book::mark`] and [`Book::undo`].
+//! [`LedgerWorkingSet::mark`] and [`LedgerWorkingSet::undo`].
 //!
 //! A member is there where its wallet in the home currency is: it gets that one when it is made. Another wallet appears
 //! with its first credit. What is closed takes nothing and gives nothing, but for what the operator takes out of it: a
@@ -15,10 +15,10 @@ use super::hold::{End, Ending, Hold, Verdict};
 use super::id::{HoldId, MemberId, TransferId};
 use super::limits::Limits;
 use super::money::{Amount, Currencies, Currency};
-use super::order::{Move, Order, Posted, Written};
+use super::order::{TransferKind, TransferRequest, Posted, LedgerWrites};
 use super::wallet::{Wallet, WalletKey};
 use crate::instant::Micros;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl<T: Copy> Slot<T> {
 
 /// The wallets and holds of one transaction.
 #[derive(Debug)]
-pub struct Book<'a> {
+pub struct LedgerWorkingSet<'a> {
     currencies: &'a Currencies,
     limits: &'a BTreeMap<Currency, Limits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
@@ -58,7 +58,7 @@ pub struct Mark {
     entries: usize,
 }
 
-impl<'a> Book<'a> {
+impl<'a> LedgerWorkingSet<'a> {
     /// A book with nothing loaded. A currency without limits has none.
     pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
         Self {
@@ -120,15 +120,15 @@ impl<'a> Book<'a> {
     }
 
     /// Closes a member, all of whose wallets are loaded. Doing it again changes nothing.
-    pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Refusal> {
-        let home = self.home(member).ok_or(Refusal::MemberNotFound)?;
+    pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Rejection> {
+        let home = self.home(member).ok_or(Rejection::MemberNotFound)?;
         if home.closed {
             return Ok(());
         }
         let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
         let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
         if has_money && !force {
-            return Err(Refusal::WalletNotEmpty);
+            return Err(Rejection::WalletNotEmpty);
         }
         let key = WalletKey { member, currency: self.currencies.home() };
         self.set(key, Wallet { closed: true, ..home });
@@ -141,8 +141,8 @@ impl<'a> Book<'a> {
         from: MemberId,
         (currency, amount): (Currency, Amount),
         now: Micros,
-    ) -> Result<(), Refusal> {
-        let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Refusal::WalletNotFound)?;
+    ) -> Result<(), Rejection> {
+        let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Rejection::WalletNotFound)?;
         self.spend(wallet, (currency, amount), now)?.debit(amount)
     }
 
@@ -152,29 +152,29 @@ impl<'a> Book<'a> {
         wallet: Wallet,
         (currency, amount): (Currency, Amount),
         now: Micros,
-    ) -> Result<Wallet, Refusal> {
+    ) -> Result<Wallet, Rejection> {
         let limits = self.limits.get(&currency).copied().unwrap_or_default();
         Ok(Wallet { spent: limits.judge(wallet.spent, amount, now)?, ..wallet })
     }
 
     /// Does one order.
-    pub fn post(&mut self, id: TransferId, order: &Order, now: Micros) -> Result<Posted, Refusal> {
+    pub fn post(&mut self, id: TransferId, order: &TransferRequest, now: Micros) -> Result<Posted, Rejection> {
         let (from, to) = order.what.sides();
         if self.currencies.digits(order.currency).is_none() {
-            return Err(Refusal::CurrencyMismatch);
+            return Err(Rejection::CurrencyMismatch);
         }
         if from.is_some() && from == to {
-            return Err(Refusal::SameWallet);
+            return Err(Rejection::SameWallet);
         }
-        let payer = from.map(|from| self.home(from).ok_or(Refusal::MemberNotFound)).transpose()?;
-        let payee = to.map(|to| self.home(to).ok_or(Refusal::RecipientNotFound)).transpose()?;
+        let payer = from.map(|from| self.home(from).ok_or(Rejection::MemberNotFound)).transpose()?;
+        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
         let key = |member| WalletKey { member, currency: order.currency };
         let mut source =
-            from.map(|from| self.wallet(&key(from)).ok_or(Refusal::WalletNotFound)).transpose()?;
+            from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
         if [payer, payee].iter().flatten().any(|home| home.closed) && !order.what.reaches_closed() {
-            return Err(Refusal::MemberClosed);
+            return Err(Rejection::MemberClosed);
         }
-        if let (Some(wallet), Move::Transfer { .. }) = (&mut source, order.what) {
+        if let (Some(wallet), TransferKind::Transfer { .. }) = (&mut source, order.what) {
             *wallet = self.spend(*wallet, (order.currency, order.amount), now)?;
         }
         // The limit of the balance that grows comes before the want of money, so it is asked first.
@@ -226,15 +226,15 @@ impl<'a> Book<'a> {
         amount: Amount,
         expires_at: Option<Micros>,
         now: Micros,
-    ) -> Result<Hold, Refusal> {
+    ) -> Result<Hold, Rejection> {
         Hold::check_expiry(expires_at, now)?;
         if self.currencies.digits(wallet.currency).is_none() {
-            return Err(Refusal::CurrencyMismatch);
+            return Err(Rejection::CurrencyMismatch);
         }
-        let home = self.home(wallet.member).ok_or(Refusal::MemberNotFound)?;
-        let mut held = self.wallet(&wallet).ok_or(Refusal::WalletNotFound)?;
+        let home = self.home(wallet.member).ok_or(Rejection::MemberNotFound)?;
+        let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
         if home.closed {
-            return Err(Refusal::MemberClosed);
+            return Err(Rejection::MemberClosed);
         }
         held.hold(amount)?;
         self.set(wallet, held);
@@ -250,7 +250,7 @@ impl<'a> Book<'a> {
         ending: Ending,
         transfer: TransferId,
         now: Micros,
-    ) -> Result<Hold, Refusal> {
+    ) -> Result<Hold, Rejection> {
         self.end_for(id, ending, (transfer, None), now)
     }
 
@@ -261,8 +261,8 @@ impl<'a> Book<'a> {
         ending: Ending,
         (transfer, reference): (TransferId, Option<&Arc<str>>),
         now: Micros,
-    ) -> Result<Hold, Refusal> {
-        let hold = self.hold(&id).ok_or(Refusal::HoldNotFound)?;
+    ) -> Result<Hold, Rejection> {
+        let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
         let end = match (hold.judge(ending, now)?, ending) {
             (Verdict::AsItStands, _) => return Ok(hold),
             (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
@@ -302,14 +302,14 @@ impl<'a> Book<'a> {
         (amount, to): (Amount, Option<MemberId>),
         transfer: TransferId,
         reference: Option<&Arc<str>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let WalletKey { member, currency } = hold.wallet;
         if to == Some(member) {
-            return Err(Refusal::SameWallet);
+            return Err(Rejection::SameWallet);
         }
-        let payee = to.map(|to| self.home(to).ok_or(Refusal::RecipientNotFound)).transpose()?;
+        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
         if payee.is_some_and(|home| home.closed) {
-            return Err(Refusal::MemberClosed);
+            return Err(Rejection::MemberClosed);
         }
         let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
@@ -338,13 +338,13 @@ impl<'a> Book<'a> {
     }
 
     /// What is to be written.
-    pub fn into_written(self) -> Written {
+    pub fn into_writes(self) -> LedgerWrites {
         let Self { wallets, holds, mut transfers, mut entries, .. } = self;
         let mut totals = Totals::default();
         transfers.iter().for_each(|(_, transfer)| totals.add(transfer));
         transfers.sort_unstable_by_key(|(id, _)| *id);
         entries.sort_unstable_by_key(|(key, _)| *key);
-        Written { wallets: changed(wallets), transfers, entries, holds: changed(holds), totals }
+        LedgerWrites { wallets: changed(wallets), transfers, entries, holds: changed(holds), totals }
     }
 }
 

@@ -7,7 +7,7 @@ use super::id::{MemberId, TransferId};
 use super::money::Amount;
 use super::wallet::WalletKey;
 use crate::instant::Micros;
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 
 /// Money that is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +67,9 @@ pub enum Verdict {
 
 impl Hold {
     /// Refuses a new one that has ended before it began.
-    pub fn check_expiry(expires_at: Option<Micros>, now: Micros) -> Result<(), Refusal> {
+    pub fn check_expiry(expires_at: Option<Micros>, now: Micros) -> Result<(), Rejection> {
         match expires_at {
-            Some(at) if at <= now => Err(Refusal::HoldExpiryInPast),
+            Some(at) if at <= now => Err(Rejection::HoldExpiryInPast),
             Some(_) | None => Ok(()),
         }
     }
@@ -85,23 +85,23 @@ impl Hold {
     }
 
     /// Judges an ending.
-    pub fn judge(&self, ending: Ending, now: Micros) -> Result<Verdict, Refusal> {
+    pub fn judge(&self, ending: Ending, now: Micros) -> Result<Verdict, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
         match (self.end.map(|(end, _)| end), ending) {
-            (Some(End::Expired), _) => Err(Refusal::HoldExpired),
+            (Some(End::Expired), _) => Err(Rejection::HoldExpired),
             (Some(End::Voided), Ending::Void) => Ok(Verdict::AsItStands),
             (Some(End::Captured { amount, to, .. }), Ending::Capture { amount: wanted, to: target })
                 if to == target && amount == wanted.unwrap_or_else(whole).units() =>
             {
                 Ok(Verdict::AsItStands)
             }
-            (Some(End::Voided | End::Captured { .. }), _) => Err(Refusal::HoldResolved),
-            (None, _) if self.is_due(now) => Err(Refusal::HoldExpired),
+            (Some(End::Voided | End::Captured { .. }), _) => Err(Rejection::HoldResolved),
+            (None, _) if self.is_due(now) => Err(Rejection::HoldExpired),
             (None, Ending::Void) => Ok(Verdict::Void),
             (None, Ending::Capture { amount, .. }) => {
                 let amount = amount.unwrap_or_else(whole);
                 if amount.units() > self.amount {
-                    return Err(Refusal::ExceedsHold);
+                    return Err(Rejection::ExceedsHold);
                 }
                 Ok(Verdict::Capture(amount))
             }
@@ -133,20 +133,20 @@ mod tests {
             // (how it ended, the ending wanted, when, the verdict)
             (None, all, 99, Ok(Verdict::Capture(units(50)))),
             (None, part, 99, Ok(Verdict::Capture(units(20)))),
-            (None, capture(Some(51), None), 99, Err(Refusal::ExceedsHold)),
+            (None, capture(Some(51), None), 99, Err(Rejection::ExceedsHold)),
             (None, Ending::Void, 99, Ok(Verdict::Void)),
-            (None, all, 100, Err(Refusal::HoldExpired)),
-            (None, Ending::Void, 100, Err(Refusal::HoldExpired)),
+            (None, all, 100, Err(Rejection::HoldExpired)),
+            (None, Ending::Void, 100, Err(Rejection::HoldExpired)),
             (Some(captured(50)), all, 999, Ok(Verdict::AsItStands)),
             (Some(captured(50)), capture(Some(50), None), 9, Ok(Verdict::AsItStands)),
             (Some(captured(20)), part, 9, Ok(Verdict::AsItStands)),
-            (Some(captured(20)), all, 9, Err(Refusal::HoldResolved)),
-            (Some(captured(50)), other, 9, Err(Refusal::HoldResolved)),
-            (Some(captured(50)), Ending::Void, 9, Err(Refusal::HoldResolved)),
+            (Some(captured(20)), all, 9, Err(Rejection::HoldResolved)),
+            (Some(captured(50)), other, 9, Err(Rejection::HoldResolved)),
+            (Some(captured(50)), Ending::Void, 9, Err(Rejection::HoldResolved)),
             (Some(End::Voided), Ending::Void, 999, Ok(Verdict::AsItStands)),
-            (Some(End::Voided), all, 9, Err(Refusal::HoldResolved)),
-            (Some(End::Expired), all, 9, Err(Refusal::HoldExpired)),
-            (Some(End::Expired), Ending::Void, 9, Err(Refusal::HoldExpired)),
+            (Some(End::Voided), all, 9, Err(Rejection::HoldResolved)),
+            (Some(End::Expired), all, 9, Err(Rejection::HoldExpired)),
+            (Some(End::Expired), Ending::Void, 9, Err(Rejection::HoldExpired)),
         ];
         for (end, ending, now, wanted) in rows {
             assert_eq!(hold(end).judge(ending, Micros(now)), wanted, "{end:?} {ending:?} at {now}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_hold_that_never_was_open_is_refused() {
-        assert_eq!(Hold::check_expiry(Some(Micros(10)), Micros(10)), Err(Refusal::HoldExpiryInPast));
+        assert_eq!(Hold::check_expiry(Some(Micros(10)), Micros(10)), Err(Rejection::HoldExpiryInPast));
         assert_eq!(Hold::check_expiry(Some(Micros(11)), Micros(10)), Ok(()));
         assert_eq!(Hold::check_expiry(None, Micros(10)), Ok(()));
     }

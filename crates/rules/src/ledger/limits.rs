@@ -5,7 +5,7 @@
 
 use super::money::Amount;
 use crate::instant::{Micros, SECOND};
-use crate::refusal::{Limit, Refusal};
+use crate::rejection::{Limit, Rejection};
 
 const DAY: i64 = 86_400 * SECOND;
 
@@ -29,16 +29,16 @@ pub struct Spent {
 
 impl Limits {
     /// What is spent after a transfer, if it may be.
-    pub fn judge(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Refusal> {
+    pub fn judge(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
-            return Err(Refusal::LimitExceeded(Limit::PerTransfer));
+            return Err(Rejection::LimitExceeded(Limit::PerTransfer));
         }
         // A clock that is set back does not begin a day anew.
         let day = i32::try_from(now.0.div_euclid(DAY)).unwrap_or(i32::MAX).max(spent.day);
         let before = if spent.day == day { spent.units } else { 0 };
         let units = before.saturating_add(amount.units());
         if self.per_day.is_some_and(|limit| units > limit) {
-            return Err(Refusal::LimitExceeded(Limit::PerDay));
+            return Err(Rejection::LimitExceeded(Limit::PerDay));
         }
         Ok(Spent { day, units })
     }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_day_begins_anew_and_no_limit_is_none() {
         let limits = Limits { per_transfer: Some(60), per_day: Some(100) };
-        let too_much = |limit| Err(Refusal::LimitExceeded(limit));
+        let too_much = |limit| Err(Rejection::LimitExceeded(limit));
         let rows = [
             // (limits, spent on day 1, amount, instant, outcome)
             (limits, 0, 60, DAY, Ok(60)),

@@ -28,5 +28,5 @@ pub use hold::Hold;
 pub use id::{HoldId, MemberId, TransferId, Uuid};
 pub use member::Member;
 pub use money::{Amount, Currencies, Currency};
-pub use order::{Move, Order};
+pub use order::{TransferKind, TransferRequest};
 pub use wallet::{Wallet, WalletKey};

@@ -1,6 +1,6 @@
 //! How much of what: amounts with their bounds, and currencies.
 
-use crate::refusal::{Limit, Refusal};
+use crate::rejection::{Limit, Rejection};
 
 /// The largest amount of one movement.
 pub const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
@@ -20,11 +20,11 @@ pub struct Amount(i64);
 
 impl Amount {
     /// Checks an amount.
-    pub fn new(units: i64) -> Result<Self, Refusal> {
+    pub fn new(units: i64) -> Result<Self, Rejection> {
         match units {
             1..=AMOUNT_MAX => Ok(Self(units)),
-            ..=0 => Err(Refusal::InvalidAmount),
-            _ => Err(Refusal::LimitExceeded(Limit::Amount)),
+            ..=0 => Err(Rejection::InvalidAmount),
+            _ => Err(Rejection::LimitExceeded(Limit::Amount)),
         }
     }
 
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn amounts_have_both_ends() {
         let rows = [
-            (i64::MIN, Err(Refusal::InvalidAmount)),
-            (0, Err(Refusal::InvalidAmount)),
+            (i64::MIN, Err(Rejection::InvalidAmount)),
+            (0, Err(Rejection::InvalidAmount)),
             (1, Ok(1)),
             (AMOUNT_MAX, Ok(AMOUNT_MAX)),
-            (AMOUNT_MAX + 1, Err(Refusal::LimitExceeded(Limit::Amount))),
-            (i64::MAX, Err(Refusal::LimitExceeded(Limit::Amount))),
+            (AMOUNT_MAX + 1, Err(Rejection::LimitExceeded(Limit::Amount))),
+            (i64::MAX, Err(Rejection::LimitExceeded(Limit::Amount))),
         ];
         for (units, wanted) in rows {
             assert_eq!(Amount::new(units).map(Amount::units), wanted);

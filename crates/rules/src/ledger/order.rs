@@ -77,9 +77,9 @@ impl Move {
 
 /// One movement of money as somebody wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct TransferRequest {
     /// From where to where.
-    pub what: Move,
+    pub what: TransferKind,
     /// In what.
     pub currency: Currency,
     /// How much.
@@ -88,7 +88,7 @@ pub struct Order {
     pub reference: Option<Arc<str>>,
 }
 
-impl Order {
+impl TransferRequest {
     /// Every wallet that it may read or write.
     pub fn wallets(&self, home: Currency) -> impl Iterator<Item = WalletKey> {
         let (from, to) = self.what.sides();
@@ -119,7 +119,7 @@ pub struct Posted {
 
 /// What is to be written. Each list is in order of keys.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct LedgerWrites {
     /// Wallets that changed, as they are now.
     pub wallets: Vec<(WalletKey, Wallet)>,
     /// New movements.

@@ -4,7 +4,7 @@
 //! and what comes out is stored whatever the answer is: guesses at the same time count. Not here: comparing digits.
 
 use crate::instant::{Micros, SECOND};
-use crate::refusal::Refusal;
+use crate::rejection::Rejection;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -70,7 +70,7 @@ pub struct Attempts {
 }
 
 /// Judges an attempt; the attempts after it are to be stored in either case.
-pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (Attempts, Result<(), Refusal>) {
+pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (Attempts, Result<(), Rejection>) {
     if let Some(until) = before.locked_until.filter(|until| *until > now) {
         return (before, Err(locked(until, now)));
     }
@@ -83,12 +83,12 @@ pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (At
         if before.wrong == u8::MAX / attempts * attempts { before.wrong - attempts } else { before.wrong };
     let wrong = counted.saturating_add(1);
     let locked_until = wrong.is_multiple_of(attempts).then(|| now.plus(rule.lock(wrong / attempts)));
-    (Attempts { wrong, locked_until }, Err(Refusal::InvalidPin))
+    (Attempts { wrong, locked_until }, Err(Rejection::InvalidPin))
 }
 
-fn locked(until: Micros, now: Micros) -> Refusal {
+fn locked(until: Micros, now: Micros) -> Rejection {
     let seconds = until.since(now).unsigned_abs().div_ceil(SECOND.unsigned_abs());
-    Refusal::PinLocked { retry_after_s: u32::try_from(seconds).unwrap_or(u32::MAX) }
+    Rejection::PinLocked { retry_after_s: u32::try_from(seconds).unwrap_or(u32::MAX) }
 }
 
 #[cfg(test)]
@@ -103,8 +103,8 @@ mod tests {
             let (after, judged) = attempt(attempts, *what == 'r', Micros(second * SECOND), rule);
             let got = match judged {
                 Ok(()) => "ok".to_owned(),
-                Err(Refusal::PinLocked { retry_after_s }) => format!("locked {retry_after_s}"),
-                Err(refusal) => refusal.code().to_owned(),
+                Err(Rejection::PinLocked { retry_after_s }) => format!("locked {retry_after_s}"),
+                Err(rejection) => rejection.code().to_owned(),
             };
             assert_eq!(got, *wanted, "at {second} of {story:?}");
             attempts = after;
@@ -144,7 +144,7 @@ mod tests {
         for _ in 0..60 {
             for wrong in 1..=5 {
                 let (after, judged) = attempt(attempts, false, now, rule);
-                assert_eq!((judged, after.locked_until.is_some()), (Err(Refusal::InvalidPin), wrong == 5));
+                assert_eq!((judged, after.locked_until.is_some()), (Err(Rejection::InvalidPin), wrong == 5));
                 attempts = after;
             }
             let until = attempts.locked_until.unwrap();

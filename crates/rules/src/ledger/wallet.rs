@@ -6,7 +6,7 @@
 use super::id::MemberId;
 use super::limits::Spent;
 use super::money::{Amount, BALANCE_MAX, Currency};
-use crate::refusal::{Limit, Refusal};
+use crate::rejection::{Limit, Rejection};
 
 /// A member's wallet in one currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,10 +39,10 @@ impl Wallet {
     }
 
     /// Money arrives.
-    pub fn credit(&mut self, amount: Amount) -> Result<(), Refusal> {
+    pub fn credit(&mut self, amount: Amount) -> Result<(), Rejection> {
         let balance = self.balance.saturating_add(amount.units());
         if balance > BALANCE_MAX {
-            return Err(Refusal::LimitExceeded(Limit::Balance));
+            return Err(Rejection::LimitExceeded(Limit::Balance));
         }
         self.balance = balance;
         self.sequence += 1;
@@ -50,9 +50,9 @@ impl Wallet {
     }
 
     /// Money leaves.
-    pub fn debit(&mut self, amount: Amount) -> Result<(), Refusal> {
+    pub fn debit(&mut self, amount: Amount) -> Result<(), Rejection> {
         if amount.units() > self.available() {
-            return Err(Refusal::InsufficientFunds);
+            return Err(Rejection::InsufficientFunds);
         }
         self.balance -= amount.units();
         self.sequence += 1;
@@ -60,9 +60,9 @@ impl Wallet {
     }
 
     /// Some of the balance may not be spent any more.
-    pub fn hold(&mut self, amount: Amount) -> Result<(), Refusal> {
+    pub fn hold(&mut self, amount: Amount) -> Result<(), Rejection> {
         if amount.units() > self.available() {
-            return Err(Refusal::InsufficientFunds);
+            return Err(Rejection::InsufficientFunds);
         }
         self.held += amount.units();
         Ok(())
@@ -91,12 +91,12 @@ mod tests {
     fn what_is_held_cannot_be_spent() {
         let units = |units| Amount::new(units).unwrap();
         let mut wallet = Wallet::default();
-        assert_eq!(wallet.debit(units(1)), Err(Refusal::InsufficientFunds));
+        assert_eq!(wallet.debit(units(1)), Err(Rejection::InsufficientFunds));
         wallet.credit(units(100)).unwrap();
         wallet.hold(units(60)).unwrap();
         let before = wallet;
-        assert_eq!(wallet.debit(units(41)), Err(Refusal::InsufficientFunds));
-        assert_eq!(wallet.hold(units(41)), Err(Refusal::InsufficientFunds));
+        assert_eq!(wallet.debit(units(41)), Err(Rejection::InsufficientFunds));
+        assert_eq!(wallet.hold(units(41)), Err(Rejection::InsufficientFunds));
         assert_eq!(wallet, before);
         wallet.debit(units(40)).unwrap();
         assert_eq!((wallet.balance, wallet.available(), wallet.sequence), (60, 0, 2));
@@ -110,7 +110,7 @@ mod tests {
     fn a_balance_has_an_end() {
         let mut wallet = Wallet { balance: BALANCE_MAX - 1, ..Wallet::default() };
         wallet.credit(Amount::new(1).unwrap()).unwrap();
-        assert_eq!(wallet.credit(Amount::new(1).unwrap()), Err(Refusal::LimitExceeded(Limit::Balance)));
+        assert_eq!(wallet.credit(Amount::new(1).unwrap()), Err(Rejection::LimitExceeded(Limit::Balance)));
         assert_eq!((wallet.balance, wallet.sequence), (BALANCE_MAX, 1));
     }
 }

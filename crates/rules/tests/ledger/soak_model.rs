@@ -6,11 +6,11 @@
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
-use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
-use tally_rules::ledger::{Amount, HoldId, Move, Order, TransferId, Uuid, WalletKey};
-use tally_rules::{Micros, Refusal};
+use tally_rules::ledger::working_set::LedgerWorkingSet;
+use tally_rules::ledger::{Amount, HoldId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
+use tally_rules::{Micros, Rejection};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
@@ -72,20 +72,20 @@ impl Model {
         self.balances.contains_key(&(who, "KRW"))
     }
 
-    /// What comes of an operation: a number to compare, or a refusal.
-    fn apply(&mut self, op: &Op, id: Option<HoldId>, now: i64) -> Result<i64, Refusal> {
+    /// What comes of an operation: a number to compare, or a rejection.
+    fn apply(&mut self, op: &Op, id: Option<HoldId>, now: i64) -> Result<i64, Rejection> {
         match *op {
             Op::Move { from, to, currency, amount } => self.shift(from, to, currency, amount),
             Op::Hold { of, currency, amount, until } => {
                 if until.is_some_and(|until| until <= now) {
-                    return Err(Refusal::HoldExpiryInPast);
+                    return Err(Rejection::HoldExpiryInPast);
                 }
                 if !self.is_there(of) {
-                    return Err(Refusal::MemberNotFound);
+                    return Err(Rejection::MemberNotFound);
                 }
-                let balance = *self.balances.get(&(of, currency)).ok_or(Refusal::WalletNotFound)?;
+                let balance = *self.balances.get(&(of, currency)).ok_or(Rejection::WalletNotFound)?;
                 if balance - self.held((of, currency)) < amount {
-                    return Err(Refusal::InsufficientFunds);
+                    return Err(Rejection::InsufficientFunds);
                 }
                 let promise = Promise { wallet: (of, currency), amount, until, end: None };
                 self.holds.insert(id.unwrap(), promise);
@@ -95,13 +95,13 @@ impl Model {
                 let promise = self.holds[&hold].clone();
                 let amount = amount.unwrap_or(promise.amount);
                 match promise.end {
-                    Some(("expired", ..)) => return Err(Refusal::HoldExpired),
+                    Some(("expired", ..)) => return Err(Rejection::HoldExpired),
                     Some(end) if end == ("captured", amount, to) => return Ok(amount),
-                    Some(_) => return Err(Refusal::HoldResolved),
+                    Some(_) => return Err(Rejection::HoldResolved),
                     None if promise.until.is_some_and(|until| until <= now) => {
-                        return Err(Refusal::HoldExpired);
+                        return Err(Rejection::HoldExpired);
                     }
-                    None if amount > promise.amount => return Err(Refusal::ExceedsHold),
+                    None if amount > promise.amount => return Err(Rejection::ExceedsHold),
                     None => {}
                 }
                 // While it moves it is not held.
@@ -115,10 +115,10 @@ impl Model {
             Op::Void { hold } => {
                 let promise = self.holds.get_mut(&hold).unwrap();
                 match promise.end {
-                    Some(("expired", ..)) => Err(Refusal::HoldExpired),
+                    Some(("expired", ..)) => Err(Rejection::HoldExpired),
                     Some(("voided", ..)) => Ok(0),
-                    Some(_) => Err(Refusal::HoldResolved),
-                    None if promise.until.is_some_and(|until| until <= now) => Err(Refusal::HoldExpired),
+                    Some(_) => Err(Rejection::HoldResolved),
+                    None if promise.until.is_some_and(|until| until <= now) => Err(Rejection::HoldExpired),
                     None => {
                         promise.end = Some(("voided", 0, None));
                         Ok(0)
@@ -136,20 +136,20 @@ impl Model {
         }
     }
 
-    fn shift(&mut self, from: u8, to: u8, currency: &'static str, amount: i64) -> Result<i64, Refusal> {
+    fn shift(&mut self, from: u8, to: u8, currency: &'static str, amount: i64) -> Result<i64, Rejection> {
         if from == to {
-            return Err(Refusal::SameWallet);
+            return Err(Rejection::SameWallet);
         }
         if from != BANK && !self.is_there(from) {
-            return Err(Refusal::MemberNotFound);
+            return Err(Rejection::MemberNotFound);
         }
         if to != BANK && !self.is_there(to) {
-            return Err(Refusal::RecipientNotFound);
+            return Err(Rejection::RecipientNotFound);
         }
         if from != BANK {
-            let balance = *self.balances.get(&(from, currency)).ok_or(Refusal::WalletNotFound)?;
+            let balance = *self.balances.get(&(from, currency)).ok_or(Rejection::WalletNotFound)?;
             if balance - self.held((from, currency)) < amount {
-                return Err(Refusal::InsufficientFunds);
+                return Err(Rejection::InsufficientFunds);
             }
             self.balances.insert((from, currency), balance - amount);
         }
@@ -162,16 +162,21 @@ impl Model {
 }
 
 /// The same by the rules.
-fn by_the_book(book: &mut Book<'_>, op: &Op, id: Uuid, now: Micros) -> Result<i64, Refusal> {
+fn by_the_book(book: &mut LedgerWorkingSet<'_>, op: &Op, id: Uuid, now: Micros) -> Result<i64, Rejection> {
     let amount_of = |units| Amount::new(units).unwrap();
     match *op {
         Op::Move { from, to, currency, amount } => {
             let what = match (from, to) {
-                (BANK, to) => Move::Deposit { to: member(to) },
-                (from, BANK) => Move::Withdrawal { from: member(from) },
-                (from, to) => Move::Transfer { from: member(from), to: member(to) },
+                (BANK, to) => TransferKind::Deposit { to: member(to) },
+                (from, BANK) => TransferKind::Withdrawal { from: member(from) },
+                (from, to) => TransferKind::Transfer { from: member(from), to: member(to) },
             };
-            let order = Order { what, currency: code(currency), amount: amount_of(amount), reference: None };
+            let order = TransferRequest {
+                what,
+                currency: code(currency),
+                amount: amount_of(amount),
+                reference: None,
+            };
             book.post(TransferId(id), &order, now).map(|posted| posted.entry.after)
         }
         Op::Hold { of, currency, amount, until } => {
@@ -234,7 +239,7 @@ fn soak_random_orders_agree_with_a_model() {
                 ops.into_iter().filter(|op| !chained || matches!(op, Op::Move { .. })).collect();
             let before = model.clone();
             let whole = world.transact(|book, id| {
-                let mark = book.mark();
+                let mark = book.savepoint();
                 let mut whole = true;
                 for op in &ops {
                     let new = id();
@@ -244,7 +249,7 @@ fn soak_random_orders_agree_with_a_model() {
                     whole &= got.is_ok();
                 }
                 if chained && !whole {
-                    book.undo(mark);
+                    book.roll_back(mark);
                 }
                 whole
             });

@@ -1,16 +1,18 @@
 //! Stories: one order a line, and what came of it.
 //!
-//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a refusal. `USD` or another currency may
+//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. `USD` or another currency may
 //! stand behind an amount. A line that begins with `chain` is one order of a chain, which ends with `end`.
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
-use tally_rules::ledger::book::Book;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
-use tally_rules::ledger::{Amount, Hold, HoldId, MemberId, Move, Order, TransferId, Uuid, Wallet, WalletKey};
-use tally_rules::{Micros, Refusal};
+use tally_rules::ledger::working_set::LedgerWorkingSet;
+use tally_rules::ledger::{
+    Amount, Hold, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
+use tally_rules::{Micros, Rejection};
 
 /// Tells a story on a world of its own.
 fn tell(limits: Limits, story: &str) -> World {
@@ -33,18 +35,18 @@ fn continue_with(world: &mut World, story: &str) {
         }
         let now = world.now;
         world.transact(|book, id| {
-            let mark = book.mark();
+            let mark = book.savepoint();
             let mut failed = false;
             for line in &chain {
                 let (words, wanted) = line.split_once("->").unwrap_or_else(|| panic!("{line}"));
                 let words: Vec<&str> = words.trim_start_matches("chain ").split_whitespace().collect();
                 let got = one(book, id, &mut holds, &words, now);
                 failed |= got.is_err();
-                let got = got.unwrap_or_else(|refusal| refusal.code().to_owned());
+                let got = got.unwrap_or_else(|rejection| rejection.code().to_owned());
                 assert_eq!(got, wanted.trim(), "{line}");
             }
             if chain.len() > 1 && failed {
-                book.undo(mark);
+                book.roll_back(mark);
             }
         });
     }
@@ -55,17 +57,21 @@ fn named(name: &str) -> MemberId {
 }
 
 fn one(
-    book: &mut Book<'_>,
+    book: &mut LedgerWorkingSet<'_>,
     id: &mut dyn FnMut() -> Uuid,
     holds: &mut BTreeMap<String, HoldId>,
     words: &[&str],
     now: Micros,
-) -> Result<String, Refusal> {
+) -> Result<String, Rejection> {
     let currency = |at: usize| words.get(at).map_or(code("KRW"), |word| code(word));
     let amount = |at: usize| Amount::new(words[at].parse().unwrap());
-    let post = |book: &mut Book<'_>, id: Uuid, what, at: usize| {
-        let order =
-            Order { what, currency: currency(at + 1), amount: amount(at)?, reference: Some("r".into()) };
+    let post = |book: &mut LedgerWorkingSet<'_>, id: Uuid, what, at: usize| {
+        let order = TransferRequest {
+            what,
+            currency: currency(at + 1),
+            amount: amount(at)?,
+            reference: Some("r".into()),
+        };
         let posted = book.post(TransferId(id), &order, now)?;
         assert_eq!(book.wallet(&posted.key.wallet).unwrap().balance, posted.entry.after);
         assert_eq!(posted.entry.reference, order.reference);
@@ -79,12 +85,14 @@ fn one(
             Ok("ok".into())
         }
         "close" => book.close(named(words[1]), words.len() > 2).map(|()| "ok".into()),
-        "deposit" => post(book, id(), Move::Deposit { to: named(words[1]) }, 2),
-        "withdraw" => post(book, id(), Move::Withdrawal { from: named(words[1]) }, 2),
-        "fee" => post(book, id(), Move::Fee { from: named(words[1]) }, 2),
-        "prize" => post(book, id(), Move::Prize { to: named(words[1]) }, 2),
-        "refund" => post(book, id(), Move::Refund { to: named(words[1]) }, 2),
-        "transfer" => post(book, id(), Move::Transfer { from: named(words[1]), to: named(words[2]) }, 3),
+        "deposit" => post(book, id(), TransferKind::Deposit { to: named(words[1]) }, 2),
+        "withdraw" => post(book, id(), TransferKind::Withdrawal { from: named(words[1]) }, 2),
+        "fee" => post(book, id(), TransferKind::Fee { from: named(words[1]) }, 2),
+        "prize" => post(book, id(), TransferKind::Prize { to: named(words[1]) }, 2),
+        "refund" => post(book, id(), TransferKind::Refund { to: named(words[1]) }, 2),
+        "transfer" => {
+            post(book, id(), TransferKind::Transfer { from: named(words[1]), to: named(words[2]) }, 3)
+        }
         "hold" => {
             let new = HoldId(id());
             let wallet = WalletKey { member: named(words[1]), currency: currency(4) };
@@ -157,18 +165,18 @@ fn the_first_reason_is_the_answer() {
          deposit A 100 USD -> 100
          transfer A B 1000 USD -> member_closed",
     );
-    let order: Vec<Refusal> = vec![
-        Refusal::InvalidAmount,
-        Refusal::CurrencyMismatch,
-        Refusal::SameWallet,
-        Refusal::MemberNotFound,
-        Refusal::RecipientNotFound,
-        Refusal::WalletNotFound,
-        Refusal::MemberClosed,
-        Refusal::LimitExceeded(tally_rules::refusal::Limit::PerTransfer),
-        Refusal::LimitExceeded(tally_rules::refusal::Limit::PerDay),
-        Refusal::LimitExceeded(tally_rules::refusal::Limit::Balance),
-        Refusal::InsufficientFunds,
+    let order: Vec<Rejection> = vec![
+        Rejection::InvalidAmount,
+        Rejection::CurrencyMismatch,
+        Rejection::SameWallet,
+        Rejection::MemberNotFound,
+        Rejection::RecipientNotFound,
+        Rejection::WalletNotFound,
+        Rejection::MemberClosed,
+        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerTransfer),
+        Rejection::LimitExceeded(tally_rules::rejection::Limit::PerDay),
+        Rejection::LimitExceeded(tally_rules::rejection::Limit::Balance),
+        Rejection::InsufficientFunds,
     ];
     assert!(order.is_sorted(), "the order of the enum is that of the story");
     continue_with(
@@ -179,16 +187,16 @@ fn the_first_reason_is_the_answer() {
          transfer A C 100 USD -> 0",
     );
     let rich = WalletKey { member: named("C"), currency: code("KRW") };
-    let mut book = Book::new(&world.currencies, &world.limits);
+    let mut book = LedgerWorkingSet::new(&world.currencies, &world.limits);
     let home = |units| Some(Wallet { balance: units, ..Wallet::default() });
     book.load_wallet(rich, home(BALANCE_MAX));
     book.load_wallet(WalletKey { member: named("A"), ..rich }, home(0));
     let amount = Amount::new(1).unwrap();
-    let what = Move::Transfer { from: named("A"), to: named("C") };
-    let order = Order { what, currency: code("KRW"), amount, reference: None };
+    let what = TransferKind::Transfer { from: named("A"), to: named("C") };
+    let order = TransferRequest { what, currency: code("KRW"), amount, reference: None };
     let refused = book.post(TransferId(Uuid([0; 16])), &order, Micros(0)).unwrap_err();
-    assert_eq!(refused, Refusal::LimitExceeded(tally_rules::refusal::Limit::Balance));
-    assert!(book.into_written().wallets.is_empty());
+    assert_eq!(refused, Rejection::LimitExceeded(tally_rules::rejection::Limit::Balance));
+    assert!(book.into_writes().wallets.is_empty());
 }
 
 #[test]
@@ -287,7 +295,7 @@ fn a_hold_whose_time_ran_out_is_let_go() {
     world.now = world.now.plus(10_000_000);
     let now = world.now;
     let refused = world.transact(|book, new| book.end(id, Ending::Void, TransferId(new()), now));
-    assert_eq!(refused, Err(Refusal::HoldExpired));
+    assert_eq!(refused, Err(Rejection::HoldExpired));
     for wanted in [Some("expired".to_owned()), None] {
         let got = world.transact(|book, _| book.expire(id, now)).map(|hold| show(&hold));
         assert_eq!(got, wanted);

@@ -1,12 +1,12 @@
-//! A ledger in memory: everything a store would keep, read and written by way of a [`Book`], and proven after each step.
+//! A ledger in memory: everything a store would keep, read and written by way of a [`LedgerWorkingSet`], and proven after each step.
 
 use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{Total, Totals};
-use tally_rules::ledger::book::Book;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::limits::Limits;
-use tally_rules::ledger::order::Written;
+use tally_rules::ledger::transfer_request::LedgerWrites;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
     Currencies, Currency, Entry, Hold, HoldId, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
@@ -57,10 +57,10 @@ impl World {
     /// One transaction over everything that is stored, the wallets of members 0 to 9 and hold 0 to 99 among it.
     pub(crate) fn transact<T>(
         &mut self,
-        work: impl FnOnce(&mut Book<'_>, &mut dyn FnMut() -> Uuid) -> T,
+        work: impl FnOnce(&mut LedgerWorkingSet<'_>, &mut dyn FnMut() -> Uuid) -> T,
     ) -> T {
         let (currencies, limits) = (self.currencies.clone(), self.limits.clone());
-        let mut book = Book::new(&currencies, &limits);
+        let mut book = LedgerWorkingSet::new(&currencies, &limits);
         for member in (0..10).map(member) {
             for currency in currencies.all().chain([code("EUR")]) {
                 let key = WalletKey { member, currency };
@@ -71,14 +71,14 @@ impl World {
             book.load_hold(id, self.holds.get(&id).copied());
         }
         let done = work(&mut book, &mut || self.id());
-        let written = book.into_written();
+        let written = book.into_writes();
         self.apply(written);
         self.prove();
         done
     }
 
-    fn apply(&mut self, written: Written) {
-        let Written { wallets, transfers, entries, holds, totals } = written;
+    fn apply(&mut self, written: LedgerWrites) {
+        let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
         assert!(wallets.is_sorted_by(|a, b| a.0 < b.0) && entries.is_sorted_by(|a, b| a.0 < b.0));
         assert!(transfers.is_sorted_by(|a, b| a.0 < b.0) && holds.is_sorted_by(|a, b| a.0 < b.0));
         self.wallets.extend(wallets);

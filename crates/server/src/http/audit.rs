@@ -5,11 +5,11 @@
 use super::answer::{self, Answer};
 use super::guard;
 use super::routes::Route;
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::security::Event;
 use hyper::HeaderMap;
 use std::net::IpAddr;
-use tally_rules::role::Right;
+use tally_rules::role::Permission;
 use tally_service::{Caller, Who};
 use tally_wire::Problem;
 
@@ -19,7 +19,7 @@ pub(super) struct Detail(pub(super) String);
 
 /// Notes what a caller had the right to and has done.
 pub(super) fn done(
-    gate: &Gate,
+    gate: &Readiness,
     (address, request): (IpAddr, &str),
     (route, path): (&Route, &str),
     caller: &Caller,
@@ -50,7 +50,7 @@ pub(super) fn is_event(problem: &Problem) -> bool {
 
 /// Notes what was refused, if it is an event: to a caller that was judged, or to one that only claims to be somebody.
 pub(super) fn refused(
-    gate: &Gate,
+    gate: &Readiness,
     (address, request): (IpAddr, &str),
     (method, path): (&str, &str),
     actor: &str,
@@ -77,20 +77,20 @@ fn name_of(problem: &Problem) -> Option<&'static str> {
 
 /// A caller that was judged.
 pub(super) fn actor(caller: &Caller) -> String {
-    match caller.who {
-        Who::Nobody => "none".into(),
-        Who::Key(_) if *caller == Caller::local() => "this machine".into(),
-        Who::Key(role) => format!("key {} ({role})", caller.scope),
-        Who::Member(id) => format!("member {}", id.0),
+    match caller.kind {
+        CallerKind::Anonymous => "none".into(),
+        CallerKind::Key(_) if *caller == Caller::local() => "this machine".into(),
+        CallerKind::Key(role) => format!("key {} ({role})", caller.scope),
+        CallerKind::Member(id) => format!("member {}", id.0),
     }
 }
 
 /// What a caller that was refused claims to be: the id of a key is no secret, the rest is not told.
-pub(super) fn claimed(headers: &HeaderMap, right: Right) -> String {
+pub(super) fn claimed(headers: &HeaderMap, right: Permission) -> String {
     match guard::claimed_key(headers) {
         Some(id) => format!("claims key {id}"),
         None if headers.contains_key(hyper::header::AUTHORIZATION) => "claims a token".into(),
-        None if right == Right::Open => "none".into(),
+        None if right == Permission::Open => "none".into(),
         None => "no credential".into(),
     }
 }

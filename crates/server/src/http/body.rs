@@ -5,7 +5,7 @@
 //! reads on for a while, so that a client that is still writing finds the answer (see `progress.rs`).
 
 use super::answer::Answer;
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::limits::{BODY_BYTES_FREE, DRAIN_TIMEOUT, DRAINED_BYTES_MAX};
 use crate::progress::Linger;
 use bytes::{Bytes, BytesMut};
@@ -37,7 +37,7 @@ impl Unread {
     }
 
     /// Receives it; nothing where there is none.
-    pub(super) async fn receive(&self, gate: &Gate, bytes_max: usize) -> Result<Received, Problem> {
+    pub(super) async fn receive(&self, gate: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
         let Some(body) = self.take() else { return Ok(Received::default()) };
         let most = bytes_max.min(gate.limits.body_bytes_max);
         if body.size_hint().lower() > most as u64 {
@@ -70,7 +70,7 @@ fn too_large(most: usize) -> Problem {
     Problem::new(413, "payload_too_large", detail).header("connection", "close")
 }
 
-async fn collect(gate: &Gate, mut body: Incoming, most: usize) -> Result<Received, Problem> {
+async fn collect(gate: &Readiness, mut body: Incoming, most: usize) -> Result<Received, Problem> {
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {

@@ -4,7 +4,7 @@ use super::body::Unread;
 use super::guard::{self, Judged};
 use super::routes::Route;
 use super::{problem, proxies};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::progress::Linger;
 use crate::way::Way;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::{Caller, Tally};
@@ -46,7 +46,7 @@ pub(super) struct Peer {
 
 /// Who asked, to be judged again while it is being answered.
 pub(super) struct Presence {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<Readiness>,
     pub(super) peer: Peer,
     headers: HeaderMap,
     route: &'static Route,
@@ -71,7 +71,7 @@ impl Presence {
 
 /// A request whose caller was judged.
 pub(super) struct Call {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<Readiness>,
     pub(super) caller: Caller,
     /// Where the request came from.
     pub(super) peer: Peer,
@@ -88,7 +88,7 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(
-        gate: Arc<Gate>,
+        gate: Arc<Readiness>,
         (judged, peer): (Judged, Peer),
         route: &'static Route,
         parts: Parts,
@@ -236,9 +236,13 @@ impl Call {
     }
 
     /// The identity of this request: its key and what it asks for.
-    pub(super) fn identity(&self, tally: &Tally, body: Option<&Value>) -> Result<Option<Identity>, Problem> {
+    pub(super) fn identity(
+        &self,
+        tally: &Tally,
+        body: Option<&Value>,
+    ) -> Result<Option<IdempotencyKey>, Problem> {
         let Some(key) = self.key()? else { return Ok(None) };
-        Ok(Some(Identity { key, fingerprint: self.fingerprint(tally, body)? }))
+        Ok(Some(IdempotencyKey { key, fingerprint: self.fingerprint(tally, body)? }))
     }
 
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {

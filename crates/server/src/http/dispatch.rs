@@ -5,7 +5,7 @@ use super::body::Unread;
 use super::call::{Call, Peer};
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{audit, console, guard, problem, service};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::metrics::RouteMetrics;
 use crate::traces::HttpFollowed;
 use hyper::body::Incoming;
@@ -14,7 +14,7 @@ use hyper::{Method, Request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use tally_rules::role::Right;
+use tally_rules::role::Permission;
 use tally_wire::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -25,7 +25,7 @@ const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// All routes, ready to be matched.
 pub(super) struct Dispatch {
-    gate: Arc<Gate>,
+    gate: Arc<Readiness>,
     /// `http` or `https`, for traces.
     scheme: &'static str,
     paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
@@ -36,7 +36,7 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(super) fn new(gate: Arc<Gate>, scheme: &'static str) -> Self {
+    pub(super) fn new(gate: Arc<Readiness>, scheme: &'static str) -> Self {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
         for route in ROUTES {
@@ -131,7 +131,7 @@ impl Dispatch {
         let operated = self.operate((peer, request), (route, path, id), params, followed).await;
         let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
         // Keys, tokens, money and settings are in no cache; what every reader may see, a cache may keep if it is told to.
-        if route.right != Right::Read {
+        if route.right != Permission::Read {
             answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         (answer, metrics)

@@ -7,14 +7,14 @@
 use super::call::bad_parameter;
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
-use crate::gate::{Gate, LOCAL_PREFIX, NotReady};
+use crate::gate::{LOCAL_PREFIX, NotReady, Readiness};
 use crate::way::Way;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
-use tally_rules::role::Right;
+use tally_rules::role::Permission;
 use tally_service::{Caller, Failure, Who};
 use tally_wire::{Problem, host};
 
@@ -69,7 +69,7 @@ impl From<Caller> for Judged {
 
 /// Judges a request: who asks, and whether it has the right.
 pub(super) async fn judge(
-    gate: &Gate,
+    gate: &Readiness,
     way: Way,
     headers: &HeaderMap,
     route: &Route,
@@ -85,17 +85,17 @@ pub(super) async fn judge(
             check_host(gate, headers)?;
         }
         check_origin(gate, headers, right)?;
-        if right == Right::Open { Caller::nobody().into() } else { anonymous(gate, way)?.into() }
+        if right == Permission::Open { Caller::anonymous().into() } else { anonymous(gate, way)?.into() }
     };
     if judged.caller.may(right) {
         return Ok(judged);
     }
-    let detail = match judged.caller.who {
-        Who::Key(_) if right == Right::Own => {
+    let detail = match judged.caller.kind {
+        CallerKind::Key(_) if right == Permission::Own => {
             "only a member who has signed in has something of its own".into()
         }
-        Who::Key(role) => format!("a key of role `{role}` may not do this"),
-        Who::Member(_) | Who::Nobody => "a member may not do this".into(),
+        CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
+        CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
     };
     Err(Problem::new(403, "forbidden", detail))
 }
@@ -118,7 +118,7 @@ pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whether the token of a member who was judged before has not run out. Asks nobody.
-pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
+pub(super) fn token_holds(gate: &Readiness, headers: &HeaderMap) -> bool {
     let tally = gate.loaded();
     tally
         .zip(bearer(headers))
@@ -126,13 +126,13 @@ pub(super) fn token_holds(gate: &Gate, headers: &HeaderMap) -> bool {
 }
 
 /// Whether a command of this machine asks.
-pub(super) fn is_this_machine(gate: &Gate, way: Way, headers: &HeaderMap) -> bool {
+pub(super) fn is_this_machine(gate: &Readiness, way: Way, headers: &HeaderMap) -> bool {
     let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
     let is_ours = |local: &str| same(local.as_bytes(), gate.local_token.as_bytes());
     way != Way::Foreign && local.is_some_and(is_ours)
 }
 
-async fn presented(gate: &Gate, way: Way, headers: &HeaderMap) -> Result<Judged, Problem> {
+async fn presented(gate: &Readiness, way: Way, headers: &HeaderMap) -> Result<Judged, Problem> {
     let Some(token) = bearer(headers) else {
         return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
     };
@@ -148,7 +148,7 @@ async fn presented(gate: &Gate, way: Way, headers: &HeaderMap) -> Result<Judged,
 }
 
 /// A member, by its token, which ends when its member's tokens are ended or the member is closed.
-async fn signed_in(gate: &Gate, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
+async fn signed_in(gate: &Readiness, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
     let tally = gate.loaded().ok_or_else(|| starting(gate))?;
     let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
     match tally.members.known(&tally, said.member).await {
@@ -168,7 +168,7 @@ pub(super) fn signed_out() -> Problem {
     unauthorized("the token is not one of ours, or has ended: sign in again")
 }
 
-fn anonymous(gate: &Gate, way: Way) -> Result<Caller, Problem> {
+fn anonymous(gate: &Readiness, way: Way) -> Result<Caller, Problem> {
     let keys = gate.keys().ok_or_else(|| starting(gate))?;
     if !keys.protected_mode() {
         return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
@@ -183,7 +183,7 @@ fn anonymous(gate: &Gate, way: Way) -> Result<Caller, Problem> {
 }
 
 /// The name under which a browser was sent here.
-fn check_host(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_host(gate: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
     let host = host(headers);
     if our_host(gate, host) {
         return Ok(());
@@ -195,11 +195,11 @@ fn check_host(gate: &Gate, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// The page that sent a browser here.
-fn check_origin(gate: &Gate, headers: &HeaderMap, right: Right) -> Result<(), Problem> {
+fn check_origin(gate: &Readiness, headers: &HeaderMap, right: Permission) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    let reads = matches!(right, Right::Read | Right::Observe)
+    let reads = matches!(right, Permission::Read | Permission::Observe)
         && gate.limits.cors_origins.iter().any(|known| known == origin);
     if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host(headers))) {
         return Ok(());
@@ -211,7 +211,7 @@ fn host(headers: &HeaderMap) -> &str {
     headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
-fn our_host(gate: &Gate, host: &str) -> bool {
+fn our_host(gate: &Readiness, host: &str) -> bool {
     let Some(name) = host::name(host) else { return false };
     host::is_address(name)
         || name.eq_ignore_ascii_case("localhost")
@@ -223,7 +223,7 @@ fn unauthorized(detail: &str) -> Problem {
     Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
 }
 
-fn starting(gate: &Gate) -> Problem {
+fn starting(gate: &Readiness) -> Problem {
     match gate.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
         _ => Problem::new(503, "loading", "the service is starting").retry_after(1),

@@ -34,7 +34,7 @@ pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
     let chunk = read(&bytes)?;
     let done = import_chunk(&tally, chunk).await.map_err(|failure| problem::of_failure(&failure))?;
     let rows: Vec<_> =
-        done.refused.iter().map(|(line, refusal)| (*line, refusal.code(), refusal.detail())).collect();
+        done.refused.iter().map(|(line, rejection)| (*line, rejection.code(), rejection.detail())).collect();
     let row = done.progress;
     let body = imports::write(row.lines, row.taken, row.refused, row.finished, &rows);
     Ok(answer::replayed(answer::ok(&body), done.replayed))

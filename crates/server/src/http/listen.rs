@@ -3,7 +3,7 @@
 use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept::{Accepted, Acceptor};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
@@ -32,7 +32,7 @@ pub struct HttpServer {
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Gate>, listen: &str, tls: Option<Tls>) -> std::io::Result<HttpServer> {
+pub async fn start(gate: Arc<Readiness>, listen: &str, tls: Option<Tls>) -> std::io::Result<HttpServer> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = oneshot::channel();
@@ -52,7 +52,7 @@ impl HttpServer {
 }
 
 async fn accept_all(
-    gate: Arc<Gate>,
+    gate: Arc<Readiness>,
     listener: TcpListener,
     tls: Option<Tls>,
     mut stopped: oneshot::Receiver<()>,
@@ -102,7 +102,7 @@ async fn accept_all(
 }
 
 fn serve(
-    gate: &Gate,
+    gate: &Readiness,
     dispatch: Arc<Dispatch>,
     stream: Stream,
     peer: Peer,

@@ -8,7 +8,7 @@ use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::BoardId;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
 use tally_service::members::ranks;
@@ -102,8 +102,9 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
         return Err(missing);
     };
     let asked = read_payment(call.json().await?, members::country(&tally)).map_err(Problem::fields)?;
-    let amount = asked.amount.map_err(|refusal| problem::of_refusal(&refusal))?;
-    let identity = Some(Identity { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
+    let amount = asked.amount.map_err(|rejection| problem::of_rejection(&rejection))?;
+    let identity =
+        Some(IdempotencyKey { key, fingerprint: tally.fingerprints.of_payment(&asked.phone, amount) });
     let failed = |failure: Failure| problem::of_failure(&failure);
     let payer = tally.members.known(&tally, me).await.map_err(failed)?;
     let new = NewPayment {
@@ -142,8 +143,8 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
 
 /// The member who asks: the route's right lets nobody else in.
 pub(super) fn me(call: &Call) -> MemberId {
-    match call.caller.who {
-        Who::Member(id) => id,
-        Who::Key(_) | Who::Nobody => unreachable!("only members have the right"),
+    match call.caller.kind {
+        CallerKind::Member(id) => id,
+        CallerKind::Key(_) | CallerKind::Anonymous => unreachable!("only members have the right"),
     }
 }

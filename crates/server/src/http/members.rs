@@ -7,7 +7,7 @@ use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
@@ -130,7 +130,7 @@ async fn changed(
     tally: Arc<Tally>,
     id: MemberId,
     change: MemberChange,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<Answer, Problem> {
     let replayed = wallets::members::change(&tally, id, change, identity).await;
     let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;

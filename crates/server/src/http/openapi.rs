@@ -44,7 +44,7 @@ mod tests {
     use crate::http::routes::{OPEN_PATHS, ROUTES};
     use serde_json::Value;
     use std::collections::{BTreeMap, BTreeSet};
-    use tally_rules::role::Right;
+    use tally_rules::role::Permission;
 
     const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -70,16 +70,16 @@ mod tests {
             .collect()
     }
 
-    fn word(right: Right) -> &'static str {
+    fn word(right: Permission) -> &'static str {
         match right {
-            Right::Open => "open",
-            Right::Observe => "observe",
-            Right::Read => "read",
-            Right::Write => "write",
-            Right::Members => "members",
-            Right::Own => "own",
-            Right::Play => "play",
-            Right::Administer => "administer",
+            Permission::Open => "open",
+            Permission::Observe => "observe",
+            Permission::Read => "read",
+            Permission::Write => "write",
+            Permission::Members => "members",
+            Permission::Own => "own",
+            Permission::Play => "play",
+            Permission::Administer => "administer",
         }
     }
 
@@ -120,8 +120,8 @@ mod tests {
             let operation = operations[&(route.method.to_owned(), route.path.to_owned())];
             assert_eq!(operation["x-tally-right"], word(route.right), "{} {}", route.method, route.path);
             let wanted = match route.right {
-                Right::Open => Some(serde_json::json!([])),
-                Right::Own => Some(serde_json::json!([{"member": []}])),
+                Permission::Open => Some(serde_json::json!([])),
+                Permission::Own => Some(serde_json::json!([{"member": []}])),
                 _ => None,
             };
             assert_eq!(operation.get("security"), wanted.as_ref(), "{} needs what all need", route.path);

@@ -7,7 +7,7 @@ use super::keys::blocking;
 use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_service::Who;
 use tally_service::contests::ban as hiding;
 use tally_service::players::{erase as erasing, profile};
@@ -33,12 +33,12 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let player = call.player()?;
-    if let Who::Member(me) = call.caller.who {
+    if let CallerKind::Member(me) = call.caller.kind {
         let member =
             tally.members.known(&tally, me).await.map_err(|failure| problem::of_failure(&failure))?;
         if member.player != player {
             // What is another member's is as if it were not there.
-            return Err(problem::of_refusal(&Refusal::PlayerNotFound));
+            return Err(problem::of_rejection(&Rejection::PlayerNotFound));
         }
     }
     let name = player.clone();

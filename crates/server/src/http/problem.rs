@@ -1,6 +1,6 @@
-//! The one place where a refusal or a fault becomes an HTTP status.
+//! The one place where a rejection or a fault becomes an HTTP status.
 //!
-//! The `match` on refusals has no wildcard: a new one does not compile until it is decided here. What a fault says
+//! The `match` on rejections has no wildcard: a new one does not compile until it is decided here. What a fault says
 //! inside (SQL, addresses) goes to the log under the request's id, not to the client.
 
 use super::answer::{self, Answer};
@@ -9,109 +9,111 @@ use crate::gate::NotReady;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
-use tally_rules::Refusal;
-use tally_rules::contest::start::Failed;
-use tally_rules::refusal::WrongField;
+use tally_rules::Rejection;
+use tally_rules::contest::start::InvalidApplication;
+use tally_rules::rejection::WrongField;
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
 use tally_wire::fields::FieldError;
 
-/// The problem of a refusal.
-pub(super) fn of_refusal(refusal: &Refusal) -> Problem {
-    let status = match refusal {
-        Refusal::InvalidScore(why) => return Problem::field("/score", *why),
-        Refusal::InvalidSubscore(why) => return Problem::field("/subscore", *why),
-        Refusal::InvalidContest(wrong) => {
-            return Problem::fields(wrong.iter().map(|one| wrong_field(refusal, one)).collect());
+/// The problem of a rejection.
+pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
+    let status = match rejection {
+        Rejection::InvalidScore(why) => return Problem::field("/score", *why),
+        Rejection::InvalidSubscore(why) => return Problem::field("/subscore", *why),
+        Rejection::InvalidContest(wrong) => {
+            return Problem::fields(wrong.iter().map(|one| wrong_field(rejection, one)).collect());
         }
-        Refusal::LeaderboardNotFound(_)
-        | Refusal::ContestNotFound
-        | Refusal::SeriesNotFound
-        | Refusal::NotApplied
-        | Refusal::PeriodNotFound
-        | Refusal::PlayerNotRanked
-        | Refusal::PlayerNotFound
-        | Refusal::KeyNotFound
-        | Refusal::TransactionNotFound
-        | Refusal::HoldNotFound
-        | Refusal::MemberNotFound
-        | Refusal::RecipientNotFound
-        | Refusal::WalletNotFound => 404,
-        Refusal::LeaderboardDamaged => 500,
-        Refusal::InvalidPin | Refusal::Forbidden | Refusal::NotAMember => 403,
-        Refusal::PinLocked { .. } => 423,
-        Refusal::IdempotencyInProgress
-        | Refusal::PeriodClosed
-        | Refusal::DefinitionConflict(_)
-        | Refusal::ImportRepeated
-        | Refusal::ImportOutOfOrder(_)
-        | Refusal::HoldExpired
-        | Refusal::HoldResolved
-        | Refusal::MemberClosed
-        | Refusal::LoginTaken
-        | Refusal::PhoneTaken
-        | Refusal::PlayerTaken
-        | Refusal::PlayerInContest(_)
-        | Refusal::WalletNotEmpty
-        | Refusal::ContestExists
-        | Refusal::SeriesExists
-        | Refusal::ContestState(_)
-        | Refusal::ContestFrozen { .. }
-        | Refusal::ApplicationsLost
-        | Refusal::AlreadyApplied
-        | Refusal::AlreadyRejected
-        | Refusal::BoardInUse
-        | Refusal::LastAdminKey => 409,
-        Refusal::IdempotencyKeyReused
-        | Refusal::InvalidDefinition(_)
-        | Refusal::ReservedName
-        | Refusal::TooManyBoards
-        | Refusal::TooManyKeys
-        | Refusal::AtInFuture
-        | Refusal::ScoreOverflow
-        | Refusal::TooManyAtOnce
-        | Refusal::InvalidAmount
-        | Refusal::ExceedsHold
-        | Refusal::HoldExpiryInPast
-        | Refusal::CurrencyMismatch
-        | Refusal::SameWallet
-        | Refusal::LimitExceeded(_)
-        | Refusal::InsufficientFunds
-        | Refusal::LinkedFailed
-        | Refusal::ContestTooLarge(_)
-        | Refusal::StaffCannotApply
-        | Refusal::ContestFull
-        | Refusal::PlayerWithoutWallet
-        | Refusal::InvalidApplications(_) => 422,
+        Rejection::LeaderboardNotFound(_)
+        | Rejection::ContestNotFound
+        | Rejection::SeriesNotFound
+        | Rejection::NotApplied
+        | Rejection::PeriodNotFound
+        | Rejection::PlayerNotRanked
+        | Rejection::PlayerNotFound
+        | Rejection::KeyNotFound
+        | Rejection::TransactionNotFound
+        | Rejection::HoldNotFound
+        | Rejection::MemberNotFound
+        | Rejection::RecipientNotFound
+        | Rejection::WalletNotFound => 404,
+        Rejection::LeaderboardDamaged => 500,
+        Rejection::InvalidPin | Rejection::Forbidden | Rejection::NotAMember => 403,
+        Rejection::PinLocked { .. } => 423,
+        Rejection::IdempotencyInProgress
+        | Rejection::PeriodClosed
+        | Rejection::DefinitionConflict(_)
+        | Rejection::ImportRepeated
+        | Rejection::ImportOutOfOrder(_)
+        | Rejection::HoldExpired
+        | Rejection::HoldResolved
+        | Rejection::MemberClosed
+        | Rejection::LoginTaken
+        | Rejection::PhoneTaken
+        | Rejection::PlayerTaken
+        | Rejection::PlayerInContest(_)
+        | Rejection::WalletNotEmpty
+        | Rejection::ContestExists
+        | Rejection::SeriesExists
+        | Rejection::ContestState(_)
+        | Rejection::ContestFrozen { .. }
+        | Rejection::ApplicationsLost
+        | Rejection::AlreadyApplied
+        | Rejection::AlreadyRejected
+        | Rejection::BoardInUse
+        | Rejection::LastAdminKey => 409,
+        Rejection::IdempotencyKeyReused
+        | Rejection::InvalidDefinition(_)
+        | Rejection::ReservedName
+        | Rejection::TooManyBoards
+        | Rejection::TooManyKeys
+        | Rejection::AtInFuture
+        | Rejection::ScoreOverflow
+        | Rejection::TooManyAtOnce
+        | Rejection::InvalidAmount
+        | Rejection::ExceedsHold
+        | Rejection::HoldExpiryInPast
+        | Rejection::CurrencyMismatch
+        | Rejection::SameWallet
+        | Rejection::LimitExceeded(_)
+        | Rejection::InsufficientFunds
+        | Rejection::LinkedFailed
+        | Rejection::ContestTooLarge(_)
+        | Rejection::StaffCannotApply
+        | Rejection::ContestFull
+        | Rejection::PlayerWithoutWallet
+        | Rejection::InvalidApplications(_) => 422,
     };
-    with_more(Problem::new(status, refusal.code(), refusal.detail()), refusal)
+    with_more(Problem::new(status, rejection.code(), rejection.detail()), rejection)
 }
 
-/// What some refusals say beside their code.
-fn with_more(mut problem: Problem, refusal: &Refusal) -> Problem {
-    match refusal {
-        Refusal::ContestState(state) | Refusal::ContestFrozen { state, .. } => {
+/// What some rejections say beside their code.
+fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
+    match rejection {
+        Rejection::ContestState(state) | Rejection::ContestFrozen { state, .. } => {
             problem.more.insert("state".into(), state.as_str().into());
             problem
         }
-        Refusal::InvalidApplications(failed) => {
+        Rejection::InvalidApplications(failed) => {
             problem.more.insert("failed".into(), failed.iter().map(failed_row).collect());
             problem
         }
-        Refusal::InvalidDefinition(wrong) => Problem { errors: vec![wrong_field(refusal, wrong)], ..problem },
-        Refusal::IdempotencyInProgress => problem.retry_after(1),
-        Refusal::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
+        Rejection::InvalidDefinition(wrong) => {
+            Problem { errors: vec![wrong_field(rejection, wrong)], ..problem }
+        }
+        Rejection::IdempotencyInProgress => problem.retry_after(1),
+        Rejection::PinLocked { retry_after_s } => problem.retry_after(*retry_after_s),
         _ => problem,
     }
 }
 
 /// A field that a rule found wrong.
-fn wrong_field(refusal: &Refusal, wrong: &WrongField) -> FieldError {
-    FieldError { pointer: wrong.pointer.clone(), code: refusal.code(), detail: wrong.why.clone() }
+fn wrong_field(rejection: &Rejection, wrong: &WrongField) -> FieldError {
+    FieldError { pointer: wrong.pointer.clone(), code: rejection.code(), detail: wrong.why.clone() }
 }
 
 /// A row that stands in the way of a start.
-fn failed_row(row: &Failed) -> Value {
+fn failed_row(row: &InvalidApplication) -> Value {
     json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
 }
 
@@ -119,7 +121,7 @@ fn failed_row(row: &Failed) -> Value {
 pub(super) fn of_failure(failure: &Failure) -> Problem {
     faults::log(failure);
     match failure {
-        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Refused(rejection) => of_rejection(rejection),
         Failure::Fault(fault) => of_fault(fault),
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use std::future::Future;
 use std::pin::Pin;
-use tally_rules::role::Right::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
+use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
 use tally_wire::Problem;
 
 /// What an operation gives back.
@@ -17,7 +17,7 @@ pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Answer, Problem>> 
 pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
-    pub(super) right: Right,
+    pub(super) right: Permission,
     pub(super) run: fn(Call) -> Operated,
 }
 

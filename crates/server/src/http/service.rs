@@ -3,7 +3,7 @@
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::{console, openapi, problem};
-use crate::gate::{Finding, Gate};
+use crate::gate::{Finding, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,12 @@ use tally_wire::Problem;
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// `/healthz`, `/readyz`, what describes the API and the console's files: no key, no host check, whatever the state.
-pub(super) fn open(gate: &Gate, (method, headers): (&Method, &HeaderMap), path: &str, id: &str) -> Answer {
+pub(super) fn open(
+    gate: &Readiness,
+    (method, headers): (&Method, &HeaderMap),
+    path: &str,
+    id: &str,
+) -> Answer {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);
@@ -77,7 +82,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     let caches: serde_json::Map<_, _> = tally.members.cache.rates().into_iter().map(rate).collect();
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
-    if call.caller.who == Who::Key(Role::Admin) {
+    if call.caller.kind == CallerKind::Key(Role::Admin) {
         status["settings"] = call.gate.settings.clone();
         status["findings"] = call.gate.findings().iter().map(finding).collect();
     }
@@ -85,7 +90,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// How often the database has lost commits while this server ran, and what the last time.
-fn lost_commits(gate: &Gate) -> Value {
+fn lost_commits(gate: &Readiness) -> Value {
     let last = gate.lost().map(|lost| {
         json!({
             "database": lost.database, "after_version": lost.present.to_string(),

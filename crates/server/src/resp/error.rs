@@ -1,6 +1,6 @@
 //! What goes wrong, in the words of Redis: a code, a blank, a sentence.
 
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_service::{Failure, Fault};
 
 pub(super) const SYNTAX: &str = "ERR syntax error";
@@ -65,74 +65,74 @@ pub(super) fn no_permission(name: &str) -> Wrong {
 }
 
 /// A rule's answer.
-pub(super) fn of_refusal(refusal: &Refusal) -> Wrong {
-    match refusal {
-        Refusal::LeaderboardNotFound(_) => NO_BOARD.into(),
-        Refusal::LeaderboardDamaged => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
-        Refusal::DefinitionConflict(_)
-        | Refusal::IdempotencyKeyReused
-        | Refusal::IdempotencyInProgress
-        | Refusal::InvalidDefinition(_)
-        | Refusal::ReservedName
-        | Refusal::TooManyBoards
-        | Refusal::TooManyKeys
-        | Refusal::PeriodNotFound
-        | Refusal::PeriodClosed
-        | Refusal::AtInFuture
-        | Refusal::ScoreOverflow
-        | Refusal::TooManyAtOnce
-        | Refusal::PlayerNotRanked
-        | Refusal::PlayerNotFound
-        | Refusal::KeyNotFound
-        | Refusal::LastAdminKey
-        | Refusal::ImportRepeated
-        | Refusal::ImportOutOfOrder(_)
+pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
+    match rejection {
+        Rejection::LeaderboardNotFound(_) => NO_BOARD.into(),
+        Rejection::LeaderboardDamaged => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
+        Rejection::DefinitionConflict(_)
+        | Rejection::IdempotencyKeyReused
+        | Rejection::IdempotencyInProgress
+        | Rejection::InvalidDefinition(_)
+        | Rejection::ReservedName
+        | Rejection::TooManyBoards
+        | Rejection::TooManyKeys
+        | Rejection::PeriodNotFound
+        | Rejection::PeriodClosed
+        | Rejection::AtInFuture
+        | Rejection::ScoreOverflow
+        | Rejection::TooManyAtOnce
+        | Rejection::PlayerNotRanked
+        | Rejection::PlayerNotFound
+        | Rejection::KeyNotFound
+        | Rejection::LastAdminKey
+        | Rejection::ImportRepeated
+        | Rejection::ImportOutOfOrder(_)
         // Of money, which this door does not move.
-        | Refusal::PinLocked { .. }
-        | Refusal::InvalidPin
-        | Refusal::InvalidAmount
-        | Refusal::TransactionNotFound
-        | Refusal::HoldNotFound
-        | Refusal::HoldExpired
-        | Refusal::HoldResolved
-        | Refusal::ExceedsHold
-        | Refusal::HoldExpiryInPast
-        | Refusal::CurrencyMismatch
-        | Refusal::SameWallet
-        | Refusal::MemberNotFound
-        | Refusal::RecipientNotFound
-        | Refusal::WalletNotFound
-        | Refusal::MemberClosed
-        | Refusal::LimitExceeded(_)
-        | Refusal::InsufficientFunds
-        | Refusal::LinkedFailed
-        | Refusal::LoginTaken
-        | Refusal::PhoneTaken
-        | Refusal::PlayerTaken
-        | Refusal::PlayerInContest(_)
-        | Refusal::WalletNotEmpty
+        | Rejection::PinLocked { .. }
+        | Rejection::InvalidPin
+        | Rejection::InvalidAmount
+        | Rejection::TransactionNotFound
+        | Rejection::HoldNotFound
+        | Rejection::HoldExpired
+        | Rejection::HoldResolved
+        | Rejection::ExceedsHold
+        | Rejection::HoldExpiryInPast
+        | Rejection::CurrencyMismatch
+        | Rejection::SameWallet
+        | Rejection::MemberNotFound
+        | Rejection::RecipientNotFound
+        | Rejection::WalletNotFound
+        | Rejection::MemberClosed
+        | Rejection::LimitExceeded(_)
+        | Rejection::InsufficientFunds
+        | Rejection::LinkedFailed
+        | Rejection::LoginTaken
+        | Rejection::PhoneTaken
+        | Rejection::PlayerTaken
+        | Rejection::PlayerInContest(_)
+        | Rejection::WalletNotEmpty
         // Of contests.
-        | Refusal::ContestNotFound
-        | Refusal::SeriesNotFound
-        | Refusal::ContestExists
-        | Refusal::SeriesExists
-        | Refusal::Forbidden
-        | Refusal::ContestState(_)
-        | Refusal::ContestFrozen { .. }
-        | Refusal::InvalidContest(_)
-        | Refusal::ContestTooLarge(_)
-        | Refusal::ApplicationsLost
-        | Refusal::AlreadyApplied
-        | Refusal::AlreadyRejected
-        | Refusal::StaffCannotApply
-        | Refusal::ContestFull
-        | Refusal::NotApplied
-        | Refusal::PlayerWithoutWallet
-        | Refusal::InvalidApplications(_)
-        | Refusal::NotAMember => format!("ERR {} {}", refusal.code(), refusal.detail()).into(),
-        Refusal::BoardInUse => "READONLY the leaderboard belongs to a contest".into(),
-        Refusal::InvalidScore(why) => format!("ERR score {why}").into(),
-        Refusal::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
+        | Rejection::ContestNotFound
+        | Rejection::SeriesNotFound
+        | Rejection::ContestExists
+        | Rejection::SeriesExists
+        | Rejection::Forbidden
+        | Rejection::ContestState(_)
+        | Rejection::ContestFrozen { .. }
+        | Rejection::InvalidContest(_)
+        | Rejection::ContestTooLarge(_)
+        | Rejection::ApplicationsLost
+        | Rejection::AlreadyApplied
+        | Rejection::AlreadyRejected
+        | Rejection::StaffCannotApply
+        | Rejection::ContestFull
+        | Rejection::NotApplied
+        | Rejection::PlayerWithoutWallet
+        | Rejection::InvalidApplications(_)
+        | Rejection::NotAMember => format!("ERR {} {}", rejection.code(), rejection.detail()).into(),
+        Rejection::BoardInUse => "READONLY the leaderboard belongs to a contest".into(),
+        Rejection::InvalidScore(why) => format!("ERR score {why}").into(),
+        Rejection::InvalidSubscore(why) => format!("ERR subscore {why}").into(),
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
 pub(super) fn of_failure(failure: &Failure) -> Wrong {
     crate::faults::log(failure);
     match failure {
-        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Refused(rejection) => of_rejection(rejection),
         Failure::Fault(fault) => of_fault(fault),
     }
 }

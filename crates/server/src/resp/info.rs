@@ -10,7 +10,7 @@ use super::spec::{self, Spec, TABLE};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tally_rules::role::Right;
+use tally_rules::role::Permission;
 use tally_wire::resp::Encoder;
 
 /// The version whose behaviour this is.
@@ -107,7 +107,7 @@ fn describe(spec: &Spec, to: &mut Encoder<'_>) {
     to.integer(i64::from(spec.arity));
     let kind = match spec.right {
         _ if spec.writes() => "write",
-        Some(Right::Read) if spec.keys.0 > 0 => "readonly",
+        Some(Permission::Read) if spec.keys.0 > 0 => "readonly",
         _ => "fast",
     };
     let flags: Vec<&str> =

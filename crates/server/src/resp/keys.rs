@@ -6,7 +6,7 @@ use super::run::{Made, Making, Shape};
 use super::session::Session;
 use super::target::{Reading, board_id};
 use std::sync::Arc;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_service::boards::{self, Board};
 use tally_service::scores::select::Taken;
 use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
@@ -123,7 +123,7 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
         let owner = Arc::clone(tally);
         match blocking(move || boards::delete(&owner, &id, None)).await {
             Ok(_) => count += 1,
-            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => {}
+            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => {}
             Err(failure) => return Err(error::of_failure(&failure)),
         }
     }

@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::session::{Client, Names, Session};
 use super::threads::Threads;
 use crate::accept::{Acceptor, ConnectionLimits};
-use crate::gate::Gate;
+use crate::gate::Readiness;
 use crate::progress::Linger;
 use crate::tls::{Patience, Stream, Tls};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct Settings {
 
 /// What all connections share.
 pub(super) struct Door {
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<Readiness>,
     pub(super) settings: Settings,
     pub(super) address: SocketAddr,
     clients: Mutex<BTreeMap<u64, Arc<Client>>>,
@@ -65,7 +65,7 @@ pub struct RespServer {
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Gate>, listen: &str, settings: Settings) -> std::io::Result<RespServer> {
+pub async fn start(gate: Arc<Readiness>, listen: &str, settings: Settings) -> std::io::Result<RespServer> {
     let listener = TcpListener::bind(listen).await?;
     let address = listener.local_addr()?;
     let (stop, stopped) = watch::channel(false);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
-use tally_rules::{BoardId, Refusal};
+use tally_rules::{BoardId, Rejection};
 use tally_service::requests::Running;
 use tally_service::scores::pipeline;
 use tally_service::scores::steps::{Commands, ReadStep, Step, StepReply};
@@ -83,7 +83,7 @@ impl<'a> Making<'a> {
     }
 
     /// Begins a request with an idempotency key, unless this very run has.
-    pub(super) fn begin(&mut self, key: &RequestKey) -> Result<(), Refusal> {
+    pub(super) fn begin(&mut self, key: &RequestKey) -> Result<(), Rejection> {
         if self.begun.insert(key.clone()) {
             self.running.push(self.tally.begin(key)?);
         }
@@ -133,7 +133,7 @@ impl Session {
                     let commands = Commands { steps, atomic, relaxed: self.relaxed, alone: false };
                     match pipeline::run(&tally, commands).await {
                         // Whoever deletes a board takes it from the list a moment after the store has lost it.
-                        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
+                        Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
                             tally.looked_now().await;
                             tokio::time::sleep(PAUSE).await;
                             continue;
@@ -158,7 +158,7 @@ impl Session {
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
             // Deleted just now: nothing is left to take out.
-            Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
+            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
             Err(failure) => Err(error::of_failure(&failure)),
         }
     }
@@ -345,12 +345,12 @@ impl Shape {
         }
         let Some(reply) = replies.next() else { return to.error("ERR internal error: a step has no reply") };
         match (self, reply) {
-            (_, StepReply::Refused(Refusal::ScoreOverflow)) => to.error(match self {
+            (_, StepReply::Refused(Rejection::ScoreOverflow)) => to.error(match self {
                 Self::Incremented(ScoreType::Float64) => error::NAN,
                 _ => error::OVERFLOW,
             }),
-            (_, StepReply::Refused(Refusal::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
-            (_, StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
+            (_, StepReply::Refused(Rejection::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
+            (_, StepReply::Refused(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
             (_, StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
             (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {
                 to.integer((added + if *changed { updated } else { 0 }).cast_signed());

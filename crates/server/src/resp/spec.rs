@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::error::{self, Wrong};
 use super::{client, info, keys, lb, run, session, target, zset};
-use tally_rules::role::Right;
+use tally_rules::role::Permission;
 use tally_wire::resp::Encoder;
 
 /// What a command is to the pipeline that it is part of.
@@ -55,7 +55,7 @@ pub(super) struct Spec {
     /// Arguments with the name; at least so many where it is negative.
     pub(super) arity: i32,
     /// What the caller must be allowed to; nothing where everybody may.
-    pub(super) right: Option<Right>,
+    pub(super) right: Option<Permission>,
     /// What it is.
     pub(super) kind: Kind,
     /// Whether it is answered while ranks are not exact yet.
@@ -142,8 +142,8 @@ macro_rules! table {
     };
 }
 
-const READ: Option<Right> = Some(Right::Read);
-const WRITE: Option<Right> = Some(Right::Write);
+const READ: Option<Permission> = Some(Permission::Read);
+const WRITE: Option<Permission> = Some(Permission::Write);
 
 /// How many commands there are.
 const COUNT: usize = UNSORTED.len();

@@ -78,7 +78,7 @@ impl Reading<'_> {
     fn find(&self, name: &str) -> Result<Option<Arc<Board>>, Wrong> {
         let found = self.tally.boards.get(name);
         if found.is_none() {
-            self.tally.boards.check_damaged(name).map_err(|refusal| error::of_refusal(&refusal))?;
+            self.tally.boards.check_damaged(name).map_err(|rejection| error::of_rejection(&rejection))?;
         }
         let (None, true, Ok(id)) = (&found, self.tally.has_others(), BoardId::new(name)) else {
             return Ok(found);

@@ -15,7 +15,7 @@ pub(crate) use resp::Pipeline;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
-use tally_service::Passage;
+use tally_service::LaneTimings;
 use tally_service::traces::Sink;
 use tally_traces::{Span, Trace, Traces, Value};
 
@@ -84,7 +84,7 @@ impl Drop for Followed {
 }
 
 impl Sink for Followed {
-    fn passed(&self, asked: Instant, passage: &Passage) {
+    fn passed(&self, asked: Instant, passage: &LaneTimings) {
         let (trace, clock, passage) = (self.trace.clone(), self.clock, passage.clone());
         let stages = 3 + usize::from(passage.published.is_some());
         self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, asked, &passage)));
@@ -92,8 +92,8 @@ impl Sink for Followed {
 }
 
 /// The spans of one request in a batch: one behind the other. The last but one has an error where the batch failed.
-fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &Passage) -> Vec<Span> {
-    let Passage { begun, ended, published, .. } = *passage;
+fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &LaneTimings) -> Vec<Span> {
+    let LaneTimings { begun, ended, published, .. } = *passage;
     // Where nothing was read, all of it was for reading.
     let read = passage.read.unwrap_or(ended);
     let stages = [("queue", asked, passage.taken.max(asked)), ("read", begun, read), ("commit", read, ended)];
@@ -147,9 +147,9 @@ mod tests {
         traces.counts().all().into_iter().map(|(_, count)| count).sum()
     }
 
-    fn passage(begun: Instant, published: Option<Instant>) -> Passage {
+    fn passage(begun: Instant, published: Option<Instant>) -> LaneTimings {
         let ended = begun + Duration::from_millis(3);
-        Passage {
+        LaneTimings {
             lane: "lane".into(),
             batch: 7,
             requests: 2,

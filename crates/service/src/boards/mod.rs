@@ -14,8 +14,8 @@ use crate::periods::{LivePart, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_ranking::{Ranking, Standings};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
+use tally_ranking::{RankingBackend, WindowRanking};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
 
@@ -36,13 +36,13 @@ pub struct Board {
     /// When it was created.
     pub created_at: Micros,
     /// The order over all time, without those who are hidden.
-    pub order: Standings,
+    pub order: WindowRanking,
     /// Where its orders are kept.
-    ranking: Ranking,
+    ranking: RankingBackend,
     /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
     /// because a hidden player's submits count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
-    /// Whether it was made by its first score; a wish for it ends that.
+    /// Whether it was made by its first score; a spec for it ends that.
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
@@ -93,11 +93,11 @@ impl Drop for Changing {
 
 impl Board {
     /// A board without records; refused where a schedule cannot be read.
-    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &Ranking) -> Result<Self, Refusal> {
+    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &RankingBackend) -> Result<Self, Rejection> {
         let order = ranking.of_part(row.no.0, ALL_TIME.0, &row.definition);
         let ranking = ranking.clone();
         let hidden = RwLock::new(hidden.into_iter().collect());
-        let periods = RwLock::new(Periods::new(&row.definition).map_err(Refusal::InvalidDefinition)?);
+        let periods = RwLock::new(Periods::new(&row.definition).map_err(Rejection::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
         let implicit = AtomicBool::new(definition.implicit);
         Ok(Self {
@@ -147,8 +147,8 @@ impl Board {
     /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
     /// so. One that the database has lost is forgotten, so that the board is read whole. Of a database that was away stays what is
     /// known: a period that only it may have stays open.
-    pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Refusal> {
-        let mut fresh = Periods::new(&state.row.definition).map_err(Refusal::InvalidDefinition)?;
+    pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
+        let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
         // In this order everywhere.
         let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
@@ -222,7 +222,7 @@ impl Board {
     }
 
     /// Asks something of the order of each part in memory, that over all time first.
-    pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &Standings)) {
+    pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &WindowRanking)) {
         if self.definition.all_time {
             with(ALL_TIME, &self.order);
         }
@@ -230,7 +230,7 @@ impl Board {
     }
 
     /// The order of a part that is new to this process.
-    pub(crate) fn order_of_part(&self, part: Part) -> Standings {
+    pub(crate) fn order_of_part(&self, part: Part) -> WindowRanking {
         self.ranking.of_part(self.no.0, part.0, &self.definition)
     }
 

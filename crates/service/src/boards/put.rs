@@ -1,6 +1,6 @@
 //! Putting and deleting boards.
 //!
-//! Each is one transaction, which finds a name that another server has taken: then its board is read and the wish is one for
+//! Each is one transaction, which finds a name that another server has taken: then its board is read and the spec is one for
 //! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
 
 use super::Board;
@@ -16,13 +16,13 @@ use crate::servers::doubts::{self, Doubts};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
-use tally_lanes::Pass;
-use tally_ranking::Ranking;
+use tally_lanes::BarrierGuard;
+use tally_ranking::RankingBackend;
 use tally_rules::contest::{ContestId, State};
-use tally_rules::definition::Wish;
-use tally_rules::idempotency::{Identity, Seen, Stored};
+use tally_rules::definition::BoardSpec;
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, Stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Definition, Micros, Refusal};
+use tally_rules::{BoardId, Definition, Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
 
@@ -41,23 +41,33 @@ pub struct Put {
 }
 
 /// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
-pub fn put(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+pub fn put(
+    tally: &Tally,
+    id: &BoardId,
+    spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut purge = Purge::default();
     loop {
-        let done = servers::again(|| put_once(tally, id, wish, identity));
+        let done = servers::again(|| put_once(tally, id, spec, identity));
         let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
         purge = purge.of(&*tally.store, parts)?;
     }
 }
 
-fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity>) -> Result<Put, Failure> {
+fn put_once(
+    tally: &Tally,
+    id: &BoardId,
+    spec: &BoardSpec,
+    identity: Option<&IdempotencyKey>,
+) -> Result<Put, Failure> {
     let mut running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     if id.is_reserved() {
-        return Err(Refusal::ReservedName.into());
+        return Err(Rejection::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
-    wish.check_currencies(&tally.settings.ledger.currencies)?;
+    spec.check_currencies(&tally.settings.ledger.currencies)?;
     doubts::find_out(tally)?;
     tally.look_now();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
@@ -66,7 +76,7 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
         Some(board) => board,
         None => {
             let one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
-            let wished = || Ok(wish.create()?.with_prizes_from(tally.now()));
+            let wished = || Ok(spec.create()?.with_prizes_from(tally.now()));
             let made =
                 there().map_or_else(|| create(tally, id, wished, identity), |there| Ok(Made::There(there)));
             drop(one);
@@ -79,12 +89,12 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
     };
     for _ in 0..TRIES {
         // What is over is owed what stands in the definition now.
-        let written = match wish.periods {
+        let written = match spec.periods {
             Some(_) => prizes::write_down(tally, &board)?,
             None => HashSet::new(),
         };
-        let (wish, identity) = (wish.clone(), identity.cloned());
-        let request = Request::Redefine(Redefine { board: Arc::clone(&board), wish, identity, written });
+        let (spec, identity) = (spec.clone(), identity.cloned());
+        let request = Request::Redefine(Redefine { board: Arc::clone(&board), spec, identity, written });
         let Done::Redefined { created, replayed, owes } = tally.lane.ask_blocking(request, running.take())?
         else {
             unreachable!("a redefinition is answered as one")
@@ -99,7 +109,7 @@ fn put_once(tally: &Tally, id: &BoardId, wish: &Wish, identity: Option<&Identity
 /// The board of that name, made as a sorted set if there is none. Blocks on the store.
 pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
     if id.is_reserved() {
-        return Err(Refusal::ReservedName.into());
+        return Err(Rejection::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
     doubts::find_out(tally)?;
@@ -137,8 +147,8 @@ fn taken(id: &BoardId) -> StoreError {
 fn create(
     tally: &Tally,
     id: &BoardId,
-    definition: impl Fn() -> Result<Definition, Refusal>,
-    identity: Option<&Identity>,
+    definition: impl Fn() -> Result<Definition, Rejection>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Made, Failure> {
     let now = tally.now();
     let full = !make_room(tally, 1)?;
@@ -161,11 +171,11 @@ fn create(
         };
         is_taken = old.is_some_and(|old| !replaced(old));
         if is_taken {
-            // Any refusal would do: nothing is changed.
-            return Err(Refusal::LeaderboardNotFound(None));
+            // Any rejection would do: nothing is changed.
+            return Err(Rejection::LeaderboardNotFound(None));
         }
         if full {
-            return Err(Refusal::TooManyBoards);
+            return Err(Rejection::TooManyBoards);
         }
         let row =
             BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
@@ -197,7 +207,7 @@ fn create(
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
-    let board = Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?);
+    let board = Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?);
     Ok(Made::New(Put { board, created, replayed: true }))
 }
 
@@ -215,7 +225,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
         // They are followed.
         return Ok(());
     }
-    let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+    let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
     let mut unlisted: BTreeMap<BoardNo, Arc<Board>> =
         tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().map(|board| (board.no, board)).collect();
     for row in tally.store.boards()? {
@@ -236,18 +246,18 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
 
 /// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
 /// none.
-fn still(tally: &Tally) -> Result<Option<Pass>, Failure> {
+fn still(tally: &Tally) -> Result<Option<BarrierGuard>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
 
 /// Deletes a board. Blocks on the store. Says whether it was a replay.
-pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
+pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.boards.check_damaged(id.as_str())?;
     servers::again(|| delete_once(tally, id, identity))
 }
 
-fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Result<bool, Failure> {
+fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     doubts::find_out(tally)?;
     tally.look_now();
     // It goes with its periods; what those that are over have promised stays owed.
@@ -263,11 +273,11 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&Identity>) -> Resu
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
-        let present = present.ok_or(Refusal::LeaderboardNotFound(None))?;
+        let present = present.ok_or(Rejection::LeaderboardNotFound(None))?;
         owes = board.is_some_and(|board| prizes::owes(&board.periods(), now, &written));
-        // Any refusal would do: nothing is changed.
+        // Any rejection would do: nothing is changed.
         if owes || !may_go {
-            return Err(Refusal::BoardInUse);
+            return Err(Rejection::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));
         Ok(Outcome::Removed)
@@ -290,7 +300,7 @@ fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
-fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
+fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> Plan {
     Plan {
         board_names: vec![id.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
@@ -305,9 +315,9 @@ fn plan(id: &BoardId, identity: Option<&Identity>) -> Plan {
 pub(crate) fn run_once(
     (store, doubts): (&dyn Store, &Doubts),
     plan: &Plan,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     (now, keep_micros): (Micros, i64),
-    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Refusal>,
+    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
     let mut decide =
@@ -315,12 +325,12 @@ pub(crate) fn run_once(
             let mut changes = Changes::default();
             let stored = loaded.requests.first().and_then(Option::as_ref);
             let done = match seen_before(identity, stored, now, keep_micros) {
-                Ok(Seen::Replay(_)) => {
+                Ok(KeyCheck::Replay(_)) => {
                     result = Ok(stored.cloned());
                     return changes;
                 }
-                Ok(Seen::New) => change(loaded, &mut changes),
-                Err(refusal) => Err(refusal),
+                Ok(KeyCheck::New) => change(loaded, &mut changes),
+                Err(rejection) => Err(rejection),
             };
             match done {
                 Ok(outcome) => {
@@ -330,8 +340,8 @@ pub(crate) fn run_once(
                     }));
                     changes
                 }
-                Err(refusal) => {
-                    result = Err(refusal);
+                Err(rejection) => {
+                    result = Err(rejection);
                     Changes::default()
                 }
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_rules::{BoardId, Refusal};
+use tally_rules::{BoardId, Rejection};
 use tally_store::{BoardNo, DamagedRow};
 
 /// How many boards a suggestion is chosen from.
@@ -49,19 +49,19 @@ impl Boards {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The board of that name, or a refusal that says which name is near.
-    pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Refusal> {
+    /// The board of that name, or a rejection that says which name is near.
+    pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Rejection> {
         let found = self.get(id).filter(|board| board.is_there());
         if found.is_none() {
             self.check_damaged(id.as_str())?;
         }
-        found.ok_or_else(|| Refusal::LeaderboardNotFound(self.nearest(id)))
+        found.ok_or_else(|| Rejection::LeaderboardNotFound(self.nearest(id)))
     }
 
     /// Refuses the name of a board that is stored and cannot be read.
-    pub fn check_damaged(&self, name: &str) -> Result<(), Refusal> {
+    pub fn check_damaged(&self, name: &str) -> Result<(), Rejection> {
         let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        if damaged.contains(name) { Err(Refusal::LeaderboardDamaged) } else { Ok(()) }
+        if damaged.contains(name) { Err(Rejection::LeaderboardDamaged) } else { Ok(()) }
     }
 
     /// Boards that are stored and cannot be read, in order of names.

@@ -5,9 +5,9 @@ use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use crate::wallets::command::{Done, Request};
-use tally_rules::contest::{By, ContestId, Event, Record, State};
-use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{Micros, PlayerId, Rejection};
 
 /// How often it is tried anew because something changed meanwhile.
 const TRIES: usize = 16;
@@ -32,28 +32,30 @@ impl Actor {
         record: &Record,
         event: Event,
         subject: Option<&PlayerId>,
-    ) -> Result<By, Refusal> {
+    ) -> Result<ActorKind, Rejection> {
         let own = matches!(event, Event::Apply | Event::Withdraw);
         match self {
-            Self::Admin => Ok(By::Admin),
-            Self::Server => Ok(By::Server),
-            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => Ok(By::Staff),
-            Self::For(_) => Ok(By::Server),
-            Self::Member(player) if own && subject == Some(player) => Ok(By::Player),
-            Self::Member(player) if record.contest.is_staff(player) => Ok(By::Staff),
-            Self::Member(_) => Err(Refusal::Forbidden),
+            Self::Admin => Ok(ActorKind::Admin),
+            Self::Server => Ok(ActorKind::Server),
+            Self::For(player) if record.contest.is_staff(player) && event != Event::Apply => {
+                Ok(ActorKind::Staff)
+            }
+            Self::For(_) => Ok(ActorKind::Server),
+            Self::Member(player) if own && subject == Some(player) => Ok(ActorKind::Player),
+            Self::Member(player) if record.contest.is_staff(player) => Ok(ActorKind::Staff),
+            Self::Member(_) => Err(Rejection::Forbidden),
         }
     }
 }
 
 /// Whether somebody may make contests, or do anything with a series: members may not.
-pub(super) fn may_make(actor: &Actor) -> Result<(), Refusal> {
-    if matches!(actor, Actor::Member(_)) { Err(Refusal::Forbidden) } else { Ok(()) }
+pub(super) fn may_make(actor: &Actor) -> Result<(), Rejection> {
+    if matches!(actor, Actor::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
 }
 
 /// The contest of that name.
 pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
-    Ok(tally.store.ledger().contest(id)?.ok_or(Refusal::ContestNotFound)?)
+    Ok(tally.store.ledger().contest(id)?.ok_or(Rejection::ContestNotFound)?)
 }
 
 /// Puts an order into the lane and waits.
@@ -70,13 +72,13 @@ pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Fai
 }
 
 /// What an act takes beside the contest: by whom, and what it may touch.
-pub(crate) type Planned = Result<(By, Act), Failure>;
+pub(crate) type Planned = Result<(ActorKind, Act), Failure>;
 
 /// Does an act of somebody.
 pub(crate) fn act(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -87,7 +89,7 @@ pub(crate) fn act(
 pub(crate) fn act_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     at: Option<Micros>,
     plan: impl Fn(&Record) -> Planned,
 ) -> Result<ContestDone, Failure> {
@@ -103,8 +105,8 @@ pub(super) fn once(
     tally: &Tally,
     id: &ContestId,
     seen: Record,
-    (identity, at): (Option<&Identity>, Option<Micros>),
-    (by, act): (By, Act),
+    (identity, at): (Option<&IdempotencyKey>, Option<Micros>),
+    (by, act): (ActorKind, Act),
 ) -> Result<Option<ContestDone>, Failure> {
     let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
 use tally_rules::contest::{ContestId, Record, Status};
-use tally_rules::idempotency::Identity;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// A player applies.
@@ -17,7 +17,7 @@ pub fn apply(
     id: &ContestId,
     actor: &Actor,
     player: &PlayerId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
     desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
@@ -30,7 +30,7 @@ pub fn decide(
     actor: &Actor,
     players: &[PlayerId],
     accept: bool,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let mut done = desk::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
     if done.replayed {
@@ -44,7 +44,7 @@ fn standing(
     tally: &Tally,
     record: &Record,
     players: &[PlayerId],
-) -> Result<Vec<Result<Status, Refusal>>, Failure> {
+) -> Result<Vec<Result<Status, Rejection>>, Failure> {
     let seen = desk::of(tally, record)?.seen(record, players)?;
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let keys = tally_lanes::keys_to_load(players.iter().map(key));
@@ -53,7 +53,7 @@ fn standing(
         Some(application) => Ok(application.status),
         None => {
             let at = keys.binary_search(&key(&player)).ok();
-            at.and_then(|at| enrolled[at]).map(|_| Status::Accepted).ok_or(Refusal::NotApplied)
+            at.and_then(|at| enrolled[at]).map(|_| Status::Accepted).ok_or(Rejection::NotApplied)
         }
     };
     Ok(seen.into_iter().map(one).collect())
@@ -65,7 +65,7 @@ pub fn withdraw(
     id: &ContestId,
     actor: &Actor,
     player: &PlayerId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     desk::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
 }

@@ -10,8 +10,8 @@ use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Event, state};
-use tally_rules::idempotency::Identity;
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// Hides a player on a board, or shows it again, by the rules of the contest whose board it is. Says whether it was a replay.
@@ -21,13 +21,13 @@ pub async fn on_board(
     actor: &Actor,
     player: &PlayerId,
     hidden: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     match ContestId::of_board(board) {
         Some((id, division)) => {
             match of(tally, (&id, Some(division)), actor, player, hidden, identity).await {
-                Err(Failure::Refused(Refusal::ContestNotFound)) => {
-                    Err(Refusal::LeaderboardNotFound(None).into())
+                Err(Failure::Refused(Rejection::ContestNotFound)) => {
+                    Err(Rejection::LeaderboardNotFound(None).into())
                 }
                 done => done,
             }
@@ -43,7 +43,7 @@ pub async fn ban(
     actor: &Actor,
     player: &PlayerId,
     hidden: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     of(tally, (id, None), actor, player, hidden, identity).await
 }
@@ -55,20 +55,20 @@ async fn of(
     actor: &Actor,
     player: &PlayerId,
     hidden: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let (reader, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
     let board = blocking(move || {
         let record = find(&reader, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
         match state::judge(record.state, Event::Ban, by) {
-            Err(Refusal::ContestState(ended)) => return Ok(Err(Refusal::ContestState(ended))),
+            Err(Rejection::ContestState(ended)) => return Ok(Err(Rejection::ContestState(ended))),
             judged => judged?,
         };
         let key = EntrantKey { contest: record.no, player: who };
         let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();
         let enrolled = enrolled.filter(|one| named.is_none_or(|division| one.division == division));
-        Ok(Ok(id.board(enrolled.ok_or(Refusal::PlayerNotFound)?.division)))
+        Ok(Ok(id.board(enrolled.ok_or(Rejection::PlayerNotFound)?.division)))
     });
     match board.await? {
         Ok(board) => erase::ban(tally, &board, player.clone(), hidden, identity).await,

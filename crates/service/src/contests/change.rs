@@ -8,19 +8,19 @@ use crate::failure::{Failure, Fault};
 use crate::periods::Periods;
 use crate::tally::Tally;
 use std::cell::RefCell;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::record::Kept;
-use tally_rules::contest::{By, ContestId, Event, Record, State, state};
-use tally_rules::idempotency::Identity;
-use tally_rules::refusal::WrongField;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::{ActorKind, ContestId, Event, Record, State, state};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::rejection::WrongField;
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// A name for a contest that has none: a random one, or for a request that may be retried the same for every retry of it.
-pub fn new_id(tally: &Tally, identity: Option<&Identity>) -> Result<ContestId, Failure> {
+pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<ContestId, Failure> {
     let mut bytes = [0; 16];
     match identity {
-        Some(Identity { key, fingerprint }) => {
+        Some(IdempotencyKey { key, fingerprint }) => {
             let whose = format!("{}\0{}", key.scope, key.key);
             bytes = tally.fingerprints.of("contest", &whose, &fingerprint.0).0;
         }
@@ -36,15 +36,18 @@ pub fn create(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &ContestSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     may_make(actor)?;
-    check_schedules(wish)?;
+    check_schedules(spec)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
-    let act = Act::Create { wish: Box::new(wish.clone()), series: None };
+    let act = Act::Create { spec: Box::new(spec.clone()), series: None };
     let (id, identity) = (id.clone(), identity.cloned());
-    ask(tally, ContestOrder { id, seen: None, by: By::Server, at: None, act, boards: Vec::new(), identity })
+    ask(
+        tally,
+        ContestOrder { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
+    )
 }
 
 /// Changes what it is.
@@ -52,30 +55,30 @@ pub fn patch(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &ContestSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let by = match actor {
-        Actor::Admin => By::Admin,
-        Actor::Server | Actor::For(_) => By::Server,
-        Actor::Member(_) => return Err(Refusal::Forbidden.into()),
+        Actor::Admin => ActorKind::Admin,
+        Actor::Server | Actor::For(_) => ActorKind::Server,
+        Actor::Member(_) => return Err(Rejection::Forbidden.into()),
     };
-    check_schedules(wish)?;
+    check_schedules(spec)?;
     act(tally, id, identity, |record| {
-        if record.state == State::Open && (wish.capacity.is_some() || wish.division_size.is_some()) {
+        if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
             let wished =
-                wish.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
+                spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
             check_boards(tally, &wished, record.desk.accepted.max(1))?;
         }
-        check_staff(tally, record, wish)?;
-        Ok((by, Act::Patch(Box::new(wish.clone()), finish::boards(tally, id, record)?)))
+        check_staff(tally, record, spec)?;
+        Ok((by, Act::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))
     })
 }
 
 /// Refuses to make staff of members: staff does not take part, and members stay members.
-fn check_staff(tally: &Tally, record: &Record, wish: &Wish) -> Result<(), Failure> {
-    let Some(staff) = wish.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
+fn check_staff(tally: &Tally, record: &Record, spec: &ContestSpec) -> Result<(), Failure> {
+    let Some(staff) = spec.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let new = staff.iter().filter(|player| !record.contest.is_staff(player)).map(key);
     let keys = tally_lanes::keys_to_load(new);
@@ -87,13 +90,13 @@ fn check_staff(tally: &Tally, record: &Record, wish: &Wish) -> Result<(), Failur
         Some(WrongField { pointer: format!("/staff/{at}"), why })
     };
     let wrong: Vec<WrongField> = members.filter_map(wrong).collect();
-    if wrong.is_empty() { Ok(()) } else { Err(Refusal::InvalidContest(wrong).into()) }
+    if wrong.is_empty() { Ok(()) } else { Err(Rejection::InvalidContest(wrong).into()) }
 }
 
 /// Refuses a leaderboard whose schedules cannot be read: it could not be made at the start.
-pub(super) fn check_schedules(wish: &Wish) -> Result<(), Refusal> {
-    let read = wish.leaderboard.as_ref().map_or(Ok(()), |definition| Periods::new(definition).map(drop));
-    read.map_err(|wrong| Refusal::InvalidContest(vec![wrong.within("/leaderboard")]))
+pub(super) fn check_schedules(spec: &ContestSpec) -> Result<(), Rejection> {
+    let read = spec.leaderboard.as_ref().map_or(Ok(()), |definition| Periods::new(definition).map(drop));
+    read.map_err(|wrong| Rejection::InvalidContest(vec![wrong.within("/leaderboard")]))
 }
 
 /// Takes applications from now on; or anew, where it did and they are lost.
@@ -101,7 +104,7 @@ pub fn open(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     open_at(tally, id, identity, None, |record| actor.by(record, Event::Open, None))
@@ -111,9 +114,9 @@ pub fn open(
 pub(super) fn open_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<By, Refusal>,
+    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
@@ -123,19 +126,19 @@ pub(super) fn open_at(
             check_boards(tally, &record.contest, 1)?;
         }
         let kept = desk::opening(tally, record, by)?;
-        if let (Kept::Redis(number), true) = (kept, kept != record.kept) {
+        if let (ApplicationLocation::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));
         }
         Ok((by, Act::Open(kept)))
     });
     let used = match &done {
         Ok(done) => Some(done.record.kept),
-        Err(Failure::Refused(_)) => Some(Kept::Store),
+        Err(Failure::Refused(_)) => Some(ApplicationLocation::Store),
         // Nobody knows: what is prepared is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };
     for (contest, number) in prepared.into_inner() {
-        if used.is_some_and(|used| used != Kept::Redis(number)) {
+        if used.is_some_and(|used| used != ApplicationLocation::Redis(number)) {
             desk::forget(tally, contest, number);
         }
     }

@@ -6,14 +6,14 @@
 
 use crate::boards::Board;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::Kept;
-use tally_rules::contest::start::Failed;
-use tally_rules::contest::{Application, By, ContestId, Enrolled, Payout, Record, Status};
-use tally_rules::idempotency::Identity;
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::start::InvalidApplication;
+use tally_rules::contest::{ActorKind, Application, ContestId, ContestMember, Payout, Record, Status};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
-use tally_rules::{Definition, Micros, PlayerId, Refusal};
+use tally_rules::{Definition, Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
 /// One act on one contest.
@@ -24,7 +24,7 @@ pub struct ContestOrder {
     /// As it was when somebody looked; there is none where one is made.
     pub seen: Option<Box<Record>>,
     /// By whom.
-    pub by: By,
+    pub by: ActorKind,
     /// As of when, where that is not now.
     pub at: Option<Micros>,
     /// What.
@@ -32,7 +32,7 @@ pub struct ContestOrder {
     /// Leaderboards whose scores ask about what it changes: none of theirs is decided while it is done, and then they know it.
     pub boards: Vec<Arc<Board>>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// An application as it was when somebody looked.
@@ -44,14 +44,14 @@ pub enum Act {
     /// Make it.
     Create {
         /// What it is.
-        wish: Box<Wish>,
+        spec: Box<ContestSpec>,
         /// The series that makes it.
         series: Option<ContestId>,
     },
     /// Change its definition; if it runs, on these boards.
-    Patch(Box<Wish>, Vec<(BoardNo, Definition)>),
+    Patch(Box<ContestSpec>, Vec<(BoardNo, Definition)>),
     /// Take applications, there.
-    Open(Kept),
+    Open(ApplicationLocation),
     /// A player applies.
     Apply {
         /// Who.
@@ -81,7 +81,7 @@ pub enum Act {
     /// The next prizes are paid, the first of them being of that number.
     Pay(u32, Vec<Payout>),
     /// The next members get their fees back; whether they are the last.
-    Refund(Vec<(PlayerId, Enrolled)>, bool),
+    Refund(Vec<(PlayerId, ContestMember)>, bool),
     /// Prizes or fees that were left unpaid by mistake are to be paid.
     Repay(Vec<(u32, Payout)>),
     /// Something became of applications that are elsewhere.
@@ -122,11 +122,11 @@ pub enum What {
     /// An application.
     Applied(Application),
     /// What became of each row.
-    Decided(Vec<Result<Status, Refusal>>),
+    Decided(Vec<Result<Status, Rejection>>),
     /// What became of each payment.
-    Paid(Vec<Result<(), Unpaid>>),
+    Paid(Vec<Result<(), UnpaidReason>>),
     /// Who did not become a member, and the boards that were made.
-    Started(Vec<Failed>, Vec<BoardRow>),
+    Started(Vec<InvalidApplication>, Vec<BoardRow>),
 }
 
 impl Act {

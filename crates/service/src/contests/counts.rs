@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tally_rules::contest::State;
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 
 /// Contests that are counted of each state.
 pub const COUNTED_MAX: usize = 10_000;
@@ -33,7 +33,7 @@ pub struct Payments {
     /// Made.
     pub paid: u64,
     /// Not made, by the reason.
-    pub unpaid: Vec<(Unpaid, u64)>,
+    pub unpaid: Vec<(UnpaidReason, u64)>,
 }
 
 /// The counts of this server.
@@ -48,7 +48,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 struct Paid {
     paid: AtomicU64,
-    unpaid: [AtomicU64; Unpaid::ALL.len()],
+    unpaid: [AtomicU64; UnpaidReason::ALL.len()],
 }
 
 impl Counts {
@@ -97,11 +97,11 @@ impl Counts {
 }
 
 impl Paid {
-    fn note(&self, row: Result<(), Unpaid>) {
+    fn note(&self, row: Result<(), UnpaidReason>) {
         let count = match row {
             Ok(()) => &self.paid,
             Err(why) => {
-                let at = Unpaid::ALL.iter().position(|one| *one == why);
+                let at = UnpaidReason::ALL.iter().position(|one| *one == why);
                 &self.unpaid[at.expect("every reason is in the list of all")]
             }
         };
@@ -109,10 +109,10 @@ impl Paid {
     }
 
     fn now(&self) -> Payments {
-        let of = |(why, count): (&Unpaid, &AtomicU64)| (*why, count.load(Ordering::Relaxed));
+        let of = |(why, count): (&UnpaidReason, &AtomicU64)| (*why, count.load(Ordering::Relaxed));
         Payments {
             paid: self.paid.load(Ordering::Relaxed),
-            unpaid: Unpaid::ALL.iter().zip(&self.unpaid).map(of).collect(),
+            unpaid: UnpaidReason::ALL.iter().zip(&self.unpaid).map(of).collect(),
         }
     }
 }

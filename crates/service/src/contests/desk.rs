@@ -1,5 +1,5 @@
 //! Where a contest's applications are, as use cases see it: one interface, in front of the store ([`InStore`]) and of Redis
-//! (`redis`). Which of both is said by the contest, from its opening on ([`Kept`]). Blocks.
+//! (`redis`). Which of both is said by the contest, from its opening on ([`ApplicationLocation`]). Blocks.
 //!
 //! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
 //! moves money never has its applications there, and the two moments at which both are concerned are in an order that a crash
@@ -11,13 +11,13 @@ use super::redis::{self, InRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use tally_ranking::redis::desk::DeskKey;
-use tally_rules::contest::record::Kept;
-use tally_rules::contest::{Application, By, ContestId, Event, Record, State, Status, state};
-use tally_rules::idempotency::Identity;
+use tally_ranking::redis::applications::ApplicationsKey;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, Listing};
 
 /// What is asked, of a contest as it was found.
@@ -25,7 +25,7 @@ pub(super) struct Ask<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
     pub(super) actor: &'a Actor,
-    pub(super) identity: Option<&'a Identity>,
+    pub(super) identity: Option<&'a IdempotencyKey>,
     pub(super) record: Record,
 }
 
@@ -68,12 +68,12 @@ pub(super) trait Desk {
 /// The desk of a contest.
 pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Desk + 'a>, Failure> {
     match record.kept {
-        Kept::Redis(number) => {
-            let key = DeskKey { contest: record.no, number };
+        ApplicationLocation::Redis(number) => {
+            let key = ApplicationsKey { contest: record.no, number };
             Ok(Box::new(InRedis { desks: redis::desks(tally)?, faults: &tally.applications_faults, key }))
         }
-        Kept::Lost if record.state == State::Open => Err(Refusal::ApplicationsLost.into()),
-        Kept::Store | Kept::Lost => Ok(Box::new(InStore(tally))),
+        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
+        ApplicationLocation::Store | ApplicationLocation::Lost => Ok(Box::new(InStore(tally))),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
     actor: &'a Actor,
-    identity: Option<&'a Identity>,
+    identity: Option<&'a IdempotencyKey>,
     what: impl Fn(&dyn Desk, &Ask<'_>) -> Tried,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -90,13 +90,15 @@ pub(super) fn at<'a>(
         let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
         match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
             // What the contest is now is the answer, and not that it has no applications any more.
-            Err(Failure::Refused(Refusal::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+            Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
             // It may be a retry of what was done while they were in Redis.
-            Err(Failure::Refused(Refusal::ContestState(state))) if ask.record.kept == Kept::Store => {
+            Err(Failure::Refused(Rejection::ContestState(state)))
+                if ask.record.kept == ApplicationLocation::Store =>
+            {
                 let before = redis::recall(&ask)?;
-                before.map_or(Err(Refusal::ContestState(state).into()), |done| Ok(Some(done)))
+                before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
             }
             done => done,
         }
@@ -117,14 +119,14 @@ pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
 
 /// Where applications are to be once a contest is open; one in Redis is made ready. A contest that is open already gets a
 /// new place only where it has lost its applications.
-pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Failure> {
+pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
     let desks = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
         (State::Draft, _) => {
             state::judge(record.state, Event::Open, by)?;
             !record.contest.needs_members()
         }
-        (State::Open, Kept::Redis(_) | Kept::Lost) => {
+        (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
             // Whoever decides on applications may begin to take them anew.
             state::judge(record.state, Event::Decide, by)?;
             desks.is_none() || redis::is_lost(tally, record)?
@@ -133,21 +135,21 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: By) -> Result<Kept, Fa
     };
     match desks {
         _ if !begins => Ok(record.kept),
-        None => Ok(Kept::Store),
+        None => Ok(ApplicationLocation::Store),
         Some(desks) => {
             let mut number = [0; 16];
             getrandom::fill(&mut number)
                 .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
             let number = Uuid(number);
-            desks.begin(DeskKey { contest: record.no, number }).map_err(redis::failure)?;
-            Ok(Kept::Redis(number))
+            desks.begin(ApplicationsKey { contest: record.no, number }).map_err(redis::failure)?;
+            Ok(ApplicationLocation::Redis(number))
         }
     }
 }
 
 /// What was prepared and is not needed goes; that it stays harms nobody.
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
-    let gone = redis::desks(tally).map(|desks| desks.clear(DeskKey { contest, number }));
+    let gone = redis::desks(tally).map(|desks| desks.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
         tracing::debug!(?gone, "take away what was prepared for applications");
     }
@@ -161,15 +163,15 @@ pub(super) fn say(
     what: Outside,
 ) -> Result<ContestDone, Failure> {
     let (seen, act) = (Some(Box::new(seen)), Act::Outside(what));
-    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
     ask(tally, ContestOrder { id: id.clone(), seen, by, at, act, boards, identity })
 }
 
 /// Takes applications of a contest as it was seen out of Redis, if nobody needs them any more; doing it again changes nothing.
 pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
-    let Kept::Redis(number) = record.kept else { return Ok(()) };
+    let ApplicationLocation::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
-        let key = DeskKey { contest: record.no, number };
+        let key = ApplicationsKey { contest: record.no, number };
         redis::desks(tally)?.clear(key).map_err(redis::failure)?;
         say(tally, id, record, Outside::Cleared)?;
     }
@@ -180,7 +182,7 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct InStore<'a>(&'a Tally);
 
 impl InStore<'_> {
-    fn once(ask: &Ask<'_>, by: By, act: Act) -> Tried {
+    fn once(ask: &Ask<'_>, by: ActorKind, act: Act) -> Tried {
         once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
     }
 }

@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use std::collections::BTreeSet;
 use tally_rules::contest::{ContestId, Record, SeriesRecord, State, Status};
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// Contests of one read.
@@ -28,7 +28,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
             let is_staff = players.iter().any(|player| record.contest.is_staff(player));
             let may_have = matches!(record.state, State::Open | State::Running);
             if is_staff || may_have && has_entry(tally, record, players)? {
-                return Err(Refusal::PlayerInContest(id.as_str().into()).into());
+                return Err(Rejection::PlayerInContest(id.as_str().into()).into());
             }
         }
         Ok(())
@@ -38,7 +38,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
         let page = series::list(tally, after.as_ref(), PAGE)?.rows;
         let is_staff = |record: &SeriesRecord| players.iter().any(|one| record.series.template.is_staff(one));
         if let Some((id, _)) = page.iter().find(|(_, record)| is_staff(record)) {
-            return Err(Refusal::PlayerInContest(id.as_str().into()).into());
+            return Err(Rejection::PlayerInContest(id.as_str().into()).into());
         }
         if page.len() < PAGE {
             return Ok(());
@@ -132,7 +132,7 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => Ok(false),
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => Ok(false),
         Err(failure) => Err(failure),
     }
 }

@@ -10,7 +10,7 @@ use super::{apply, desk};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// Open contests of one read.
 const PAGE: usize = 500;
@@ -39,7 +39,7 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
         // They are gone, or were cleared meanwhile.
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => false,
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => false,
         Err(failure) => return Err(failure),
     };
     if !has {
@@ -49,10 +49,10 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
         Ok(_) => Ok(true),
         // It has started meanwhile, or somebody else was faster.
         Err(Failure::Refused(
-            Refusal::ContestState(_)
-            | Refusal::NotApplied
-            | Refusal::AlreadyRejected
-            | Refusal::ApplicationsLost,
+            Rejection::ContestState(_)
+            | Rejection::NotApplied
+            | Rejection::AlreadyRejected
+            | Rejection::ApplicationsLost,
         )) => Ok(false),
         Err(failure) => Err(failure),
     }

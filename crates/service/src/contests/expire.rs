@@ -11,7 +11,7 @@ use crate::boards::{self, Board};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::contest::State;
 use tally_store::BoardNo;
 
@@ -63,7 +63,7 @@ fn delete(tally: &Tally, board: &Board) -> Result<(), Failure> {
             Ok(())
         }
         // Another server was faster.
-        Err(Failure::Refused(Refusal::LeaderboardNotFound(_))) => Ok(()),
+        Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(()),
         Err(failure) => Err(failure),
     }
 }

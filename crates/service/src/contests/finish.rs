@@ -8,8 +8,8 @@ use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::division;
-use tally_rules::contest::{By, ContestId, Event, Record, State};
-use tally_rules::idempotency::Identity;
+use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Definition, Micros};
 use tally_store::BoardNo;
 
@@ -18,7 +18,7 @@ pub fn finish(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Finish, None)?, Act::Finish(boards(tally, id, record)?)))
@@ -27,7 +27,9 @@ pub fn finish(
 
 /// The clock ends it, as of its own time.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
-    act_at(tally, id, None, Some(at), |record| Ok((By::Clock, Act::Finish(boards(tally, id, record)?))))
+    act_at(tally, id, None, Some(at), |record| {
+        Ok((ActorKind::Clock, Act::Finish(boards(tally, id, record)?)))
+    })
 }
 
 /// Calls it off: what is held is released, and captured fees are paid back.
@@ -35,7 +37,7 @@ pub fn cancel(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))

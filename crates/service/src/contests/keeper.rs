@@ -16,9 +16,9 @@ use crate::tally::Tally;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{RwLock, Weak};
 use std::time::Duration;
-use tally_rules::contest::record::{Due, Kept};
-use tally_rules::contest::{By, ContestId, Event};
-use tally_rules::{Micros, Refusal};
+use tally_rules::contest::record::{ApplicationLocation, Due};
+use tally_rules::contest::{ActorKind, ContestId, Event};
+use tally_rules::{Micros, Rejection};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -149,7 +149,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
-        Due::Work => work::go_on(tally, id, record.clone()).map(drop),
+        Due::Task => work::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
             let cleared = redis.ask(|| desk::clear(tally, id, record.clone()));
             // Nothing else waits for Redis.
@@ -161,15 +161,15 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
         Due::Event(event @ Event::Open) if desk::opens_in_redis(tally, &record) => {
             redis.ask(|| happen(tally, id, at, event))
         }
-        Due::Event(event @ Event::Start) if matches!(record.kept, Kept::Redis(_)) => {
+        Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
             redis.ask(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };
     match done {
-        Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
+        Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
         // It does not start any more by itself.
-        Err(Failure::Refused(Refusal::ApplicationsLost)) => {
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
             desk::say(tally, id, record, Outside::Lost).map(drop)
         }
@@ -179,7 +179,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
 
 /// An event of the clock.
 fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
-    let clock = |_: &_| Ok(By::Clock);
+    let clock = |_: &_| Ok(ActorKind::Clock);
     match event {
         Event::Open => change::open_at(tally, id, None, Some(at), clock).map(drop),
         Event::Start => start::start_at(tally, id, None, Some(at), clock).map(drop),

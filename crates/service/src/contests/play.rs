@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::ledger::Uuid;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{EntrantKey, Store, StoreError};
 
 /// A contest as its board knows it.
@@ -45,14 +45,14 @@ impl Play {
     }
 
     /// Refuses scores when it is not played.
-    fn judge(&self, now: Micros) -> Result<(), Refusal> {
+    fn judge(&self, now: Micros) -> Result<(), Rejection> {
         match self.state() {
             // It has ended; whoever writes that down is on the way.
             State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
-                Err(Refusal::ContestState(State::Finished))
+                Err(Rejection::ContestState(State::Finished))
             }
             State::Running => Ok(()),
-            state => Err(Refusal::ContestState(state)),
+            state => Err(Rejection::ContestState(state)),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn of(board: &Board) -> bool {
 }
 
 /// Refuses to change the ranks of a contest that is not played: they are final.
-pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Refusal> {
+pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
     board.play.get().map_or(Ok(()), |play| play.judge(now))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn judge(
     store: &dyn Store,
     scores: &[(&Arc<Board>, &PlayerId)],
     now: Micros,
-) -> Result<Vec<Result<(), Refusal>>, StoreError> {
+) -> Result<Vec<Result<(), Rejection>>, StoreError> {
     let key = |(board, player): &(&Arc<Board>, &PlayerId)| {
         let contest = board.play.get()?.no;
         Some(EntrantKey { contest, player: PlayerId::clone(player) })
@@ -108,7 +108,7 @@ pub(crate) fn judge(
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
         // A member of one division is nobody in the others.
         let mine = enrolled.filter(|enrolled| enrolled.division == play.division);
-        mine.map(drop).ok_or(Refusal::NotAMember)
+        mine.map(drop).ok_or(Rejection::NotAMember)
     };
     Ok(scores.iter().map(verdict).collect())
 }

@@ -7,11 +7,13 @@ use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_ranking::redis::desk::DeskKey;
-use tally_rules::contest::application::Desk;
-use tally_rules::contest::record::Kept;
-use tally_rules::contest::{Application, ContestId, Enrolled, Event, Payout, Record, State, Status, state};
-use tally_rules::{PlayerId, Refusal};
+use tally_ranking::redis::applications::ApplicationsKey;
+use tally_rules::contest::application::ApplicationCounts;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::{
+    Application, ContestId, ContestMember, Event, Payout, Record, State, Status, state,
+};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::Listing;
 
 /// The contest of that name.
@@ -21,17 +23,17 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 
 /// How many applications each of these has; nothing where that cannot be told, because the Redis that has them is away or
 /// has lost them.
-pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<Desk>> {
+pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
     let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
     let (mut asked, mut keys) = (Vec::new(), Vec::new());
     for (at, record) in open {
         match record.kept {
-            Kept::Store => continue,
-            Kept::Lost => {}
-            Kept::Redis(number) => {
+            ApplicationLocation::Store => continue,
+            ApplicationLocation::Lost => {}
+            ApplicationLocation::Redis(number) => {
                 asked.push(at);
-                keys.push(DeskKey { contest: record.no, number });
+                keys.push(ApplicationsKey { contest: record.no, number });
             }
         }
         all[at] = None;
@@ -68,18 +70,18 @@ pub fn applications(
     match state::judge(record.state, Event::Decide, by) {
         Ok(_) => match desk::of(tally, &record)?.page(&record, status, above, limit) {
             // Cleared meanwhile.
-            Err(Failure::Refused(Refusal::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
+            Err(Failure::Refused(Rejection::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
                 Ok(Listing::default())
             }
             page => page,
         },
-        Err(Refusal::ContestState(_)) => Ok(Listing::default()),
-        Err(refusal) => Err(refusal.into()),
+        Err(Rejection::ContestState(_)) => Ok(Listing::default()),
+        Err(rejection) => Err(rejection.into()),
     }
 }
 
 /// A member of a contest, and whether it is hidden: out of ranks and prizes.
-pub type Listed = (PlayerId, Enrolled, bool);
+pub type Listed = (PlayerId, ContestMember, bool);
 
 /// At most `limit` members in order of players, from the first one after `after`.
 pub fn members(
@@ -90,11 +92,11 @@ pub fn members(
 ) -> Result<Listing<Listed>, Failure> {
     let record = find(tally, id)?;
     if record.report.is_none() {
-        return Err(Refusal::ContestState(record.state).into());
+        return Err(Rejection::ContestState(record.state).into());
     }
     let rows = tally.store.ledger().list_members(record.no, after, limit)?;
     let mut boards: BTreeMap<Option<u32>, Option<Arc<Board>>> = BTreeMap::new();
-    let listed = |(player, enrolled): (PlayerId, Enrolled)| {
+    let listed = |(player, enrolled): (PlayerId, ContestMember)| {
         let of = enrolled.division;
         let board = boards.entry(of).or_insert_with(|| tally.boards.get(&id.board(of)));
         let hidden = board.as_ref().is_some_and(|board| board.hides(&player));
@@ -131,7 +133,7 @@ fn payouts(
 ) -> Result<Listing<(u32, Payout)>, Failure> {
     let record = find(tally, id)?;
     if record.state != of {
-        return Err(Refusal::ContestState(record.state).into());
+        return Err(Rejection::ContestState(record.state).into());
     }
     Ok(tally.store.ledger().list_payouts(record.no, from, limit)?)
 }

@@ -19,12 +19,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 use tally_ranking::RankingError;
-use tally_ranking::redis::RedisDesks;
-use tally_ranking::redis::desk::{Change, Changed, DeskKey, Kept, Look, Row, read};
-use tally_rules::contest::record::Kept as Place;
+use tally_ranking::redis::RedisApplications;
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, ApplicationsRead, ChangeResult, StoredApplication,
+    read,
+};
+use tally_rules::contest::record::ApplicationLocation as Place;
 use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
-use tally_rules::idempotency::{Fingerprint, Identity};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::Listing;
 
 /// Between two looks whether a start has ended.
@@ -37,13 +40,13 @@ const PAGE: usize = 1_000;
 
 /// Applications in Redis.
 pub(super) struct InRedis<'a> {
-    pub(super) desks: &'a RedisDesks,
+    pub(super) desks: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,
-    pub(super) key: DeskKey,
+    pub(super) key: ApplicationsKey,
 }
 
 /// Where they are.
-pub(super) fn desks(tally: &Tally) -> Result<&RedisDesks, Failure> {
+pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
     let none = || Fault::ApplicationsAway("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
 }
@@ -51,7 +54,7 @@ pub(super) fn desks(tally: &Tally) -> Result<&RedisDesks, Failure> {
 /// What a failure of Redis is to a use case.
 pub(super) fn failure(error: RankingError) -> Failure {
     match error {
-        RankingError::Lost => Refusal::ApplicationsLost.into(),
+        RankingError::Lost => Rejection::ApplicationsLost.into(),
         RankingError::Unknown(why) => Fault::OutcomeUnknown(why).into(),
         error => Fault::ApplicationsAway(error.to_string()).into(),
     }
@@ -60,7 +63,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 /// Whether a contest has lost its applications.
 pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
-    match desks(tally)?.look(DeskKey { contest: record.no, number }, &[]) {
+    match desks(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
         Err(RankingError::Lost) => Ok(true),
         Err(error) => Err(failure(error)),
@@ -80,11 +83,11 @@ pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
 }
 
 /// A request that was done before.
-fn replayed(ask: &Ask<'_>, identity: &Identity, kept: &[u8]) -> Result<ContestDone, Failure> {
+fn replayed(ask: &Ask<'_>, identity: &IdempotencyKey, kept: &[u8]) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("what Redis kept of a request is none".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
     if fingerprint != shown(&identity.fingerprint) {
-        return Err(Refusal::IdempotencyKeyReused.into());
+        return Err(Rejection::IdempotencyKeyReused.into());
     }
     let what = application.map_or(What::Nothing, What::Applied);
     Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
@@ -132,7 +135,7 @@ impl InRedis<'_> {
         answer.map_err(failure)
     }
 
-    fn look(&self, players: &[PlayerId]) -> Result<Look, Failure> {
+    fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
         self.ask(self.desks.look(self.key, players))
     }
 
@@ -141,7 +144,7 @@ impl InRedis<'_> {
         ask: &Ask<'_>,
         revision: Option<u64>,
         most: Option<u32>,
-        rows: Vec<Row>,
+        rows: Vec<ApplicationRow>,
     ) -> Result<Outcome, Failure> {
         let mark = new_mark()?;
         let keep = Duration::from_micros(ask.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
@@ -149,16 +152,16 @@ impl InRedis<'_> {
             .identity
             .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
-        let change = Change { mark, revision, most, request, rows };
+        let change = ApplicationsChange { mark, revision, most, request, rows };
         let mark = &change.mark;
         match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
-            (Changed::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
-            (Changed::Before(kept), Some(identity)) => match split(&kept) {
+            (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
+            (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
                 _ => replayed(ask, identity, &kept).map(Outcome::Before),
             },
-            (Changed::Frozen, _) => Ok(Outcome::Frozen),
-            (Changed::Conflict | Changed::Before(_), _) => {
+            (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
+            (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
                 // It may be in conflict with itself: sent twice, because the first answer was lost.
                 let now = self.look(&of)?;
                 let present = now.rows.into_iter().next().flatten();
@@ -172,7 +175,13 @@ impl InRedis<'_> {
     }
 
     /// A decision, of which this is said where it was made.
-    fn decision(&self, ask: &Ask<'_>, look: &Look, rows: Vec<Row>, what: What) -> Tried {
+    fn decision(
+        &self,
+        ask: &Ask<'_>,
+        look: &ApplicationsRead,
+        rows: Vec<ApplicationRow>,
+        what: What,
+    ) -> Tried {
         if look.frozen {
             return self.wait(ask);
         }
@@ -202,9 +211,14 @@ impl InRedis<'_> {
 }
 
 /// What an application becomes.
-fn row(player: &PlayerId, seen: Option<Kept>, to: Option<Status>, now: Micros) -> Row {
+fn row(
+    player: &PlayerId,
+    seen: Option<StoredApplication>,
+    to: Option<Status>,
+    now: Micros,
+) -> ApplicationRow {
     let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
-    Row { player: player.clone(), seen, to, applied_at }
+    ApplicationRow { player: player.clone(), seen, to, applied_at }
 }
 
 impl Desk for InRedis<'_> {
@@ -242,7 +256,7 @@ impl Desk for InRedis<'_> {
         let (mut desk, contest) = (look.desk, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
         let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
-        let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<Row>::new());
+        let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
         for (player, kept) in players.iter().zip(&look.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
             let present = kept.as_ref().map(|kept| Application {
@@ -320,7 +334,7 @@ impl Desk for InRedis<'_> {
         match say(tally, id, find(tally, id)?, Outside::Thaw) {
             Ok(done) => self.ask(self.desks.thaw(self.key, done.record.revision)),
             // It has started after all.
-            Err(Failure::Refused(Refusal::ContestState(_))) => Ok(()),
+            Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

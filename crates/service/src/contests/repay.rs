@@ -1,4 +1,4 @@
-//! Prizes and fees that an earlier release left unpaid by mistake: it took every refusal for a closed member, also that of a
+//! Prizes and fees that an earlier release left unpaid by mistake: it took every rejection for a closed member, also that of a
 //! currency that was not configured. Each start pays such rows until none is left, and says what it finds; `owed` looks once more. Blocks.
 //!
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
@@ -11,8 +11,8 @@ use super::work::PIECE;
 use crate::failure::Failure;
 use crate::periods::prizes::{self, PaymentAct, PaymentOrder};
 use crate::tally::Tally;
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::{By, ContestId, Payout, Record, State};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
 use tally_store::PartKey;
 
@@ -90,7 +90,7 @@ fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure
     if rows(&find(tally, id)?)?.is_empty() {
         return Ok(0);
     }
-    let done = act_at(tally, id, None, None, |record| Ok((By::Clock, Act::Repay(rows(record)?))))?;
+    let done = act_at(tally, id, None, None, |record| Ok((ActorKind::Clock, Act::Repay(rows(record)?))))?;
     Ok(if let What::Paid(became) = done.what { became.len() } else { 0 })
 }
 
@@ -149,7 +149,7 @@ fn wrong(tally: &Tally, no: Uuid, from: u32) -> Result<Wrong, Failure> {
     let currencies = &tally.settings.ledger.currencies;
     let is_open = |(currency, wallet): &(Currency, Wallet)| *currency == currencies.home() && !wallet.closed;
     for (place, row) in page {
-        if row.paid != Some(Err(Unpaid::MemberClosed)) {
+        if row.paid != Some(Err(UnpaidReason::MemberClosed)) {
             continue;
         }
         let may_be_paid = row.rank == 0 || tally.store.ledger().wallets_of(row.member)?.iter().any(is_open);

@@ -12,11 +12,11 @@ use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use crate::wallets::command::{Done, Request};
 use tally_rules::contest::id::Minute;
-use tally_rules::contest::series::{Making, Moments, Timetable, Wish, of_template};
+use tally_rules::contest::series::{Moments, Occurrence, SeriesSpec, Timetable, of_template};
 use tally_rules::contest::{ContestId, Series, SeriesRecord};
-use tally_rules::idempotency::Identity;
-use tally_rules::refusal::WrongField;
-use tally_rules::{Micros, Refusal};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::rejection::WrongField;
+use tally_rules::{Micros, Rejection};
 
 /// A change of a series.
 #[derive(Clone, Debug)]
@@ -28,9 +28,9 @@ pub struct SeriesOrder {
     /// What it is to be; nothing takes it away.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
-    pub making: Option<Box<Making>>,
+    pub making: Option<Box<Occurrence>>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// What came of it.
@@ -59,7 +59,7 @@ impl Moments for Calendar {
 }
 
 /// The schedules of a series; every wrong one is named.
-fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
+fn timetable(series: &Series) -> Result<Timetable<Calendar>, Rejection> {
     let zone = &series.time_zone;
     let mut wrong = Vec::new();
     let mut read = |pointer: &str, schedule: &str, zone: &str| {
@@ -71,12 +71,12 @@ fn timetable(series: &Series) -> Result<Timetable<Calendar>, Refusal> {
     let (open, start) = (read("/open", &series.open, zone), read("/start", &series.start, zone));
     match (open, start, read("/end", &series.end, zone)) {
         (Some(open), Some(start), Some(end)) if wrong.is_empty() => Ok(Timetable { open, start, end }),
-        _ => Err(Refusal::InvalidContest(wrong)),
+        _ => Err(Rejection::InvalidContest(wrong)),
     }
 }
 
 fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
-    Ok(tally.store.ledger().series(id)?.ok_or(Refusal::SeriesNotFound)?)
+    Ok(tally.store.ledger().series(id)?.ok_or(Rejection::SeriesNotFound)?)
 }
 
 fn ask(tally: &Tally, order: SeriesOrder) -> Result<SeriesDone, Failure> {
@@ -94,13 +94,13 @@ pub fn create(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &SeriesSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
-    check_schedules(&wish.template).map_err(of_template)?;
+    check_schedules(&spec.template).map_err(of_template)?;
     let settings = &tally.settings.ledger;
-    let series = wish.create(&settings.currencies, settings.contests)?;
+    let series = spec.create(&settings.currencies, settings.contests)?;
     let (table, now) = (timetable(&series)?, tally.now());
     table.check(now)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -114,8 +114,8 @@ pub fn create(
     };
     match ask(tally, order)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
-        SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
-        SeriesDone::Stale => Err(Refusal::SeriesExists.into()),
+        SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
+        SeriesDone::Stale => Err(Rejection::SeriesExists.into()),
     }
 }
 
@@ -124,21 +124,21 @@ pub fn patch(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    wish: &Wish,
-    identity: Option<&Identity>,
+    spec: &SeriesSpec,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Shown, Failure> {
     may_make(actor)?;
-    check_schedules(&wish.template).map_err(of_template)?;
+    check_schedules(&spec.template).map_err(of_template)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let settings = &tally.settings.ledger;
     let done = changed(tally, id, identity, |seen| {
-        let series = wish.change(&seen.series, &settings.currencies, settings.contests)?;
+        let series = spec.change(&seen.series, &settings.currencies, settings.contests)?;
         let (table, now) = (timetable(&series)?, tally.now());
         table.check(now)?;
         Ok(Some(seen.clone().changed(series, &table, now)))
     })?;
     match done {
-        SeriesDone::Replayed(record) => Ok((*record.ok_or(Refusal::SeriesNotFound)?, true)),
+        SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
         SeriesDone::Done | SeriesDone::Stale => Ok((made_due(tally, id)?, false)),
     }
 }
@@ -148,7 +148,7 @@ pub fn delete(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     may_make(actor)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
@@ -160,13 +160,13 @@ pub fn delete(
 fn changed(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
-    change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Refusal>,
+    identity: Option<&IdempotencyKey>,
+    change: impl Fn(&SeriesRecord) -> Result<Option<SeriesRecord>, Rejection>,
 ) -> Result<SeriesDone, Failure> {
     again(|| {
         let seen = tally.store.ledger().series(id)?;
         if seen.is_none() && identity.is_none() {
-            return Err(Refusal::SeriesNotFound.into());
+            return Err(Rejection::SeriesNotFound.into());
         }
         // Without one this can only be a replay, which the lane knows.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
@@ -180,7 +180,7 @@ fn changed(
         };
         match ask(tally, order)? {
             SeriesDone::Stale => Ok(None),
-            SeriesDone::Done if is_gone => Err(Refusal::SeriesNotFound.into()),
+            SeriesDone::Done if is_gone => Err(Rejection::SeriesNotFound.into()),
             done => Ok(Some(done)),
         }
     })

@@ -9,11 +9,11 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
 use tally_rules::contest::prize::{Share, last_rank, shares};
-use tally_rules::contest::{By, ContestId, Enrolled, Event, Payout, Record, State};
+use tally_rules::contest::{ActorKind, ContestId, ContestMember, Event, Payout, Record, State};
 use tally_rules::definition::Ranking;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 /// Ranks of one read.
@@ -24,7 +24,7 @@ pub fn settle(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     settle_at(tally, id, identity, None, |record| actor.by(record, Event::Settle, None))
@@ -33,9 +33,9 @@ pub fn settle(
 pub(super) fn settle_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<By, Refusal>,
+    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // What a start has left to clear comes first.
     work::go_on(tally, id, find(tally, id)?)?;
@@ -97,7 +97,7 @@ fn members_of(
     let key = |player: &&PlayerId| EntrantKey { contest: record.no, player: PlayerId::clone(player) };
     let keys: Vec<EntrantKey> = players.iter().map(key).collect();
     let found = tally.store.ledger().enrolled(&keys)?;
-    let member = |(key, enrolled): (EntrantKey, Option<Enrolled>)| Some((key.player, enrolled?.member?));
+    let member = |(key, enrolled): (EntrantKey, Option<ContestMember>)| Some((key.player, enrolled?.member?));
     Ok(keys.into_iter().zip(found).filter_map(member).collect())
 }
 

@@ -7,11 +7,11 @@ use super::act::{Actor, find};
 use super::{change, series};
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::series::Wish as SeriesWish;
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{Contest, ContestId, State};
 use tally_rules::ledger::member::Handle;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// Contests of one read.
 const PAGE: usize = 500;
@@ -28,10 +28,10 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
         loop {
             let page = tally.store.ledger().contests(Some(state), after.as_ref(), PAGE)?;
             for (id, _) in page.iter().filter(|(_, record)| record.contest.is_staff(player)) {
-                let wish = without(&find(tally, id)?.contest, player);
-                match change::patch(tally, id, &Actor::Admin, &wish, None) {
+                let spec = without(&find(tally, id)?.contest, player);
+                match change::patch(tally, id, &Actor::Admin, &spec, None) {
                     // It is over meanwhile.
-                    Ok(_) | Err(Failure::Refused(Refusal::ContestState(_))) => {}
+                    Ok(_) | Err(Failure::Refused(Rejection::ContestState(_))) => {}
                     Err(failure) => return Err(failure),
                 }
             }
@@ -50,7 +50,7 @@ fn of_series(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
         let page = series::list(tally, after.as_ref(), PAGE)?.rows;
         for (id, record) in page.iter().filter(|(_, record)| record.series.template.is_staff(player)) {
             let template = without(&record.series.template, player);
-            series::patch(tally, id, &Actor::Admin, &SeriesWish { template, ..SeriesWish::default() }, None)?;
+            series::patch(tally, id, &Actor::Admin, &SeriesSpec { template, ..SeriesSpec::default() }, None)?;
         }
         if page.len() < PAGE {
             return Ok(());
@@ -59,7 +59,7 @@ fn of_series(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
     }
 }
 
-fn without(contest: &Contest, player: &PlayerId) -> Wish {
+fn without(contest: &Contest, player: &PlayerId) -> ContestSpec {
     let staff = contest.staff.iter().filter(|one| *one != player).cloned().collect();
-    Wish { staff: Some(staff), ..Wish::default() }
+    ContestSpec { staff: Some(staff), ..ContestSpec::default() }
 }

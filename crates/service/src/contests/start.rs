@@ -10,10 +10,10 @@ use crate::servers::{self, doubts};
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
-use tally_rules::contest::start::Failed;
-use tally_rules::contest::{By, Contest, ContestId, Event, Record, state};
-use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, Refusal};
+use tally_rules::contest::start::InvalidApplication;
+use tally_rules::contest::{ActorKind, Contest, ContestId, Event, Record, state};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{Micros, Rejection};
 use tally_store::BoardRow;
 use tally_store::plan::ALL_TIME;
 
@@ -23,7 +23,7 @@ pub struct Started {
     /// The contest after it.
     pub done: ContestDone,
     /// Who did not become a member.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<InvalidApplication>,
 }
 
 /// Starts it.
@@ -31,7 +31,7 @@ pub fn start(
     tally: &Tally,
     id: &ContestId,
     actor: &Actor,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Started, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     start_at(tally, id, identity, None, |record| actor.by(record, Event::Start, None))
@@ -41,9 +41,9 @@ pub fn start(
 pub(super) fn start_at(
     tally: &Tally,
     id: &ContestId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     at: Option<Micros>,
-    by: impl Fn(&Record) -> Result<By, Refusal>,
+    by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<Started, Failure> {
     doubts::find_out(tally)?;
     let mut done = {
@@ -59,7 +59,7 @@ pub(super) fn start_at(
             held.set(true);
             let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest is not as it was seen.
-                Err(Failure::Refused(Refusal::ApplicationsLost))
+                Err(Failure::Refused(Rejection::ApplicationsLost))
                     if desk::has_moved_on(tally, id, record)? =>
                 {
                     return Ok((by, Act::Start(Vec::new())));
@@ -68,7 +68,7 @@ pub(super) fn start_at(
             };
             let members = u32::try_from(rows.len()).unwrap_or(u32::MAX);
             if !boards::make_room(tally, record.contest.boards_of(members) as usize)? {
-                return Err(Refusal::TooManyBoards.into());
+                return Err(Rejection::TooManyBoards.into());
             }
             Ok((by, Act::Start(rows)))
         });
@@ -107,7 +107,7 @@ pub(super) fn boards_free(tally: &Tally, contest: &Contest, members: u32) -> Res
 /// Refuses a contest that would have more leaderboards with so many members than may still be made.
 pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Result<(), Failure> {
     let free = boards_free(tally, contest, members)?;
-    if contest.boards_of(members) > free { Err(Refusal::TooManyBoards.into()) } else { Ok(()) }
+    if contest.boards_of(members) > free { Err(Rejection::TooManyBoards.into()) } else { Ok(()) }
 }
 
 /// A start that did not take place holds no application still.
@@ -121,7 +121,7 @@ fn let_go(tally: &Tally, id: &ContestId) {
 /// Boards that are stored are there for everybody.
 fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
     for row in boards {
-        let broken = |refusal: Refusal| Fault::Broken(refusal.detail());
+        let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
         play::tell(&board, record);
         if board.is_shared() {

@@ -9,8 +9,8 @@ use super::act::ask;
 use super::command::{Act, ContestOrder, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::{By, ContestId, Payout, Record};
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{ActorKind, ContestId, Payout, Record};
 
 /// Rows of one transaction: it delays others by no more than a batch of theirs.
 pub(crate) const PIECE: usize = 500;
@@ -27,14 +27,14 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
     loop {
         let ledger = tally.store.ledger();
         let act = match &seen.work {
-            Work::None => return Ok(seen),
-            Work::Clear => {
+            ContestTask::None => return Ok(seen),
+            ContestTask::Clear => {
                 let rows = ledger.first_applications(seen.no, cleared.as_ref(), PIECE)?;
                 let last = rows.len() < PIECE;
                 Act::Clear(rows, last)
             }
-            Work::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
-            Work::Refund { after } => {
+            ContestTask::Pay { done } => Act::Pay(*done, payouts(ledger.payouts(seen.no, *done, PIECE)?)),
+            ContestTask::Refund { after } => {
                 let rows = ledger.contest_members(seen.no, after.as_ref(), PIECE)?;
                 let last = rows.len() < PIECE;
                 Act::Refund(rows, last)
@@ -45,7 +45,7 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
             _ => None,
         };
         let (id, from, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
-        let (by, at, identity) = (By::Clock, None, None);
+        let (by, at, identity) = (ActorKind::Clock, None, None);
         let done = ask(tally, ContestOrder { id, seen: from, by, at, act, boards, identity })?;
         cleared = last.filter(|_| !matches!(done.what, What::Stale));
         seen = *done.record;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use tally_ranking::{Place, Standings, Watched};
+use tally_ranking::{RankedEntry, Watched, WindowRanking};
 use tally_rules::{Micros, PlayerId};
 use tally_store::Part;
 use tally_store::plan::ALL_TIME;
@@ -35,7 +35,7 @@ pub struct ScoreBatch {
     /// What users call the part that this is of.
     pub period: String,
     /// Where those who have a place are now, best first.
-    pub places: Vec<Place>,
+    pub places: Vec<RankedEntry>,
     /// Those who have none any more.
     pub gone: Vec<PlayerId>,
     /// How many players the part has.
@@ -284,7 +284,7 @@ impl Board {
         players: &[PlayerId],
         left_out: bool,
     ) -> Result<Option<ScoreBatch>, Failure> {
-        let ask = |order: &Standings| order.read(|order| order.among(players)).map_err(Fault::from);
+        let ask = |order: &WindowRanking| order.read(|order| order.among(players)).map_err(Fault::from);
         let (period, among) = if part == ALL_TIME {
             (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
         } else {

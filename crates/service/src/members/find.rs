@@ -2,13 +2,13 @@
 
 use crate::failure::Failure;
 use crate::tally::Tally;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
 
 /// The member of that id.
 pub fn by_id(tally: &Tally, id: MemberId) -> Result<Member, Failure> {
-    tally.store.ledger().member(id)?.ok_or(Failure::Refused(Refusal::MemberNotFound))
+    tally.store.ledger().member(id)?.ok_or(Failure::Refused(Rejection::MemberNotFound))
 }
 
 /// Whose a login, a phone number or a player is.

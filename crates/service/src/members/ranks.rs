@@ -4,7 +4,7 @@ use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_ranking::{Ranked, Standings};
+use tally_ranking::{Ranked, WindowRanking};
 use tally_rules::definition::Subscore;
 use tally_rules::{BoardId, PlayerId};
 
@@ -51,8 +51,8 @@ pub fn of_player(
     let at_once = if boards.first().is_some_and(|board| board.order.waits()) { AT_ONCE } else { 1 };
     let mut looked = 0;
     for some in boards.chunks(at_once) {
-        let orders: Vec<&Standings> = some.iter().map(|board| &board.order).collect();
-        for (board, ranked) in some.iter().zip(Standings::ranked_in(&orders, player)) {
+        let orders: Vec<&WindowRanking> = some.iter().map(|board| &board.order).collect();
+        for (board, ranked) in some.iter().zip(WindowRanking::ranked_in(&orders, player)) {
             looked += 1;
             if let Some(ranked) = ranked? {
                 page.items.push(BoardRank { board: Arc::clone(board), ranked });

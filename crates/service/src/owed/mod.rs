@@ -10,10 +10,10 @@ use crate::damaged::DamagedRow;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::fmt;
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Payout, Record};
 use tally_rules::ledger::{Currency, MemberId};
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId, Rejection};
 pub use walk::Place;
 use walk::{Key, Walk};
 
@@ -56,7 +56,7 @@ pub struct Debt {
     /// The amount in units.
     pub amount: i64,
     /// Why it could not be paid; `None` where its turn has not come.
-    pub why: Option<Unpaid>,
+    pub why: Option<UnpaidReason>,
 }
 
 impl Debt {
@@ -89,7 +89,7 @@ impl Debt {
         match self.why {
             Some(why) => why.as_str(),
             None if tally.settings.ledger.currencies.digits(self.currency).is_none() => {
-                Refusal::CurrencyMismatch.code()
+                Rejection::CurrencyMismatch.code()
             }
             None => "pending",
         }

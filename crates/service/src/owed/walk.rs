@@ -10,8 +10,8 @@ use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::fmt;
 use tally_rules::PlayerId;
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::{ContestId, Enrolled, Record, State};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{ContestId, ContestMember, Record, State};
 use tally_rules::ledger::Uuid;
 use tally_store::{BoardNo, Part, PartKey, StoreError};
 
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
                 return Ok(Some(Row::Fee(after)));
             }
             let rows = self.tally.store.ledger().list_members(record.no, after.as_ref(), ROWS);
-            let rows: Vec<(PlayerId, Enrolled)> = self.read(rows)?;
+            let rows: Vec<(PlayerId, ContestMember)> = self.read(rows)?;
             let is_last = rows.len() < ROWS;
             for (player, enrolled) in rows {
                 if self.is_full() {
@@ -286,7 +286,7 @@ impl<'a> Walk<'a> {
                 if self.is_full() {
                     return Ok(Some(Row::Payout(place)));
                 }
-                if debt.why == Some(Unpaid::MemberClosed) {
+                if debt.why == Some(UnpaidReason::MemberClosed) {
                     self.marked.insert(key.clone());
                 }
                 self.page.rows.push(debt);

@@ -14,7 +14,7 @@ use crate::tally::Tally;
 use crate::trial::Trial;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_ranking::{Look, Ranking, Remote, RemoteLoad, Row, Standings};
+use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, VersionedRow, WindowRanking};
 use tally_rules::instant::SECOND;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
@@ -35,7 +35,7 @@ const SAY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Whether orders are kept elsewhere.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
-    matches!(tally.settings.ranking, Ranking::Redis(_))
+    matches!(tally.settings.ranking, RankingBackend::Redis(_))
 }
 
 /// Brings every order to what is stored; with `everywhere` also those are looked at that seem right, and what other servers
@@ -94,7 +94,7 @@ impl<'a> Start<'a> {
         for (part, order) in orders(board) {
             let Some(remote) = order.get().remote() else { continue };
             let mut must = self.generation.is_some();
-            while must || remote.catch_up()? != Look::Ready {
+            while must || remote.catch_up()? != LoadState::Ready {
                 if !self.turn.take()? {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
@@ -168,7 +168,7 @@ enum Order {
 }
 
 impl Order {
-    fn get(&self) -> &Standings {
+    fn get(&self) -> &WindowRanking {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,
@@ -192,7 +192,7 @@ fn mend(
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    if remote.catch_up()? == Look::Ready || !may_load || !turn.take()? {
+    if remote.catch_up()? == LoadState::Ready || !may_load || !turn.take()? {
         return Ok(());
     }
     // It may be lost because it was deleted or closed, which may not be known here yet.
@@ -209,7 +209,7 @@ fn mend(
 fn fill_lost(
     store: &dyn Store,
     part: (BoardNo, Part),
-    remote: &Remote,
+    remote: &RemoteRanking,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     fill(store, part, remote.load()?, each)
@@ -237,7 +237,7 @@ fn walk_with_versions(
     board: BoardNo,
     part: Part,
     mut each: impl FnMut(Micros, u64),
-    mut push: impl FnMut(Row<'_>) -> Result<(), Failure>,
+    mut push: impl FnMut(VersionedRow<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut after = None;
     loop {
@@ -250,7 +250,7 @@ fn walk_with_versions(
         for (player, record, version) in &rows {
             let hidden = hidden.contains(player);
             newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
-            push(Row { player, record: record.as_ref(), version: *version, hidden })?;
+            push(VersionedRow { player, record: record.as_ref(), version: *version, hidden })?;
         }
         each(newest, walked as u64);
         if walked < VERSIONS_ROWS {

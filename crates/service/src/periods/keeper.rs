@@ -16,7 +16,7 @@ use crate::trial::Trial;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tally_ranking::PartOrder;
+use tally_ranking::MemoryRanking;
 use tally_rules::Micros;
 use tally_store::{Part, PartRow, Store, StoreError, Task};
 
@@ -333,7 +333,7 @@ fn refresh_part(place: Place<'_>, board: &Board, part: Part, now: Micros) -> Res
         row.zip(state).map(|(row, state)| (row, !state.calendar_follows(row.span)))
     };
     let Some((row, keep_empty)) = found else { return Ok(true) };
-    let fresh = PartOrder::new(&board.definition);
+    let fresh = MemoryRanking::new(&board.definition);
     order::load(store, board, part, &fresh, Readers::Few, |_| {})?;
     let naming = Naming::of(board, &row, now);
     let written = order::write(place, basis, (&row, naming), &fresh, keep_empty)?;

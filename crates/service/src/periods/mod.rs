@@ -20,10 +20,10 @@ pub(crate) mod walk;
 use crate::calendar::Calendar;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, part_number};
-use tally_rules::refusal::WrongField;
+use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow, ShardSet};
@@ -41,14 +41,14 @@ pub struct LivePart {
     /// From when to when.
     pub span: Span,
     /// Its order.
-    pub order: Standings,
+    pub order: WindowRanking,
     /// A bit for each database that has said that it has nothing to purge under the number of this period.
     checked: AtomicU64,
 }
 
 impl LivePart {
     /// A period in memory.
-    pub(crate) fn new(part: Part, rule: u32, span: Span, order: Standings) -> Self {
+    pub(crate) fn new(part: Part, rule: u32, span: Span, order: WindowRanking) -> Self {
         Self { part, rule, span, order, checked: AtomicU64::default() }
     }
 
@@ -225,7 +225,7 @@ impl Periods {
         &mut self,
         rows: &[PartRow],
         known: impl Fn(Part) -> Option<Arc<LivePart>>,
-        order: impl Fn(&PartRow) -> Standings,
+        order: impl Fn(&PartRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };

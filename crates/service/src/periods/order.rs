@@ -12,9 +12,9 @@ use crate::failure::{Failure, Fault};
 use crate::scores::lane::ScoreLanes;
 use crate::servers;
 use crate::tally::Tally;
-use tally_lanes::Pass;
-use tally_ranking::{PartOrder, Source, Standings, StoredBlock};
-use tally_rules::event::{Event, Happened, PeriodClosed};
+use tally_lanes::BarrierGuard;
+use tally_ranking::{ArchiveBlock, ArchiveSource, MemoryRanking, WindowRanking};
+use tally_rules::event::{Event, EventKind, PeriodClosed};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{
     Block, BlockKey, BoardNo, Changes, DamagedRow, Gone, Loaded, Part, PartKey, PartRow, Plan, Revisions,
@@ -29,7 +29,7 @@ pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
     part: Part,
-    order: &PartOrder,
+    order: &MemoryRanking,
     readers: Readers,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
@@ -58,13 +58,13 @@ pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
     part: Part,
-    order: &Standings,
+    order: &WindowRanking,
     readers: Readers,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
     match order {
-        Standings::Memory(order) => load(store, board, part, order, readers, each),
-        Standings::Redis(remote) => behind::fill(store, (board.no, part), remote.load_all()?, each),
+        WindowRanking::Memory(order) => load(store, board, part, order, readers, each),
+        WindowRanking::Redis(remote) => behind::fill(store, (board.no, part), remote.load_all()?, each),
     }
 }
 
@@ -73,12 +73,12 @@ pub(crate) fn in_memory<T>(
     store: &dyn Store,
     board: &Board,
     live: &LivePart,
-    with: impl FnOnce(&PartOrder) -> Result<T, StoreError>,
+    with: impl FnOnce(&MemoryRanking) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     if let Some(order) = live.order.memory() {
         return Ok(with(order)?);
     }
-    let order = PartOrder::new(&board.definition);
+    let order = MemoryRanking::new(&board.definition);
     load(store, board, live.part, &order, Readers::Few, |_| {})?;
     Ok(with(&order)?)
 }
@@ -97,7 +97,7 @@ impl<'a> Place<'a> {
     }
 
     /// Keeps the lanes from a batch that stands on an older row of a part. Revisions do that where others write too.
-    pub(crate) fn hold(self, is_shared: bool) -> Result<Option<Pass>, StoreError> {
+    pub(crate) fn hold(self, is_shared: bool) -> Result<Option<BarrierGuard>, StoreError> {
         let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
         held.map_err(|failure| StoreError::Conflict(failure.to_string()))
     }
@@ -107,7 +107,7 @@ impl<'a> Place<'a> {
 #[derive(Debug)]
 pub(crate) enum Written {
     /// It is stored; nothing is left of a part without records. The lanes wait until what is in memory says so.
-    Closed(Option<PartRow>, Option<Pass>),
+    Closed(Option<PartRow>, Option<BarrierGuard>),
     /// It has changed meanwhile: what was written is not in force.
     Moved,
 }
@@ -131,7 +131,7 @@ impl Naming {
     fn event(self, row: &PartRow) -> Event {
         let Self { period, name, now } = self;
         let closed = PeriodClosed { period, name, span: row.span, total: row.total };
-        Event { at: now, what: Happened::PeriodClosed(closed) }
+        Event { at: now, what: EventKind::PeriodClosed(closed) }
     }
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn write(
     place: Place<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
     (row, naming): (&PartRow, Option<Naming>),
-    order: &PartOrder,
+    order: &MemoryRanking,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
     let (counts, board) = (&board.stale, board.no);
@@ -185,7 +185,7 @@ pub(crate) fn write(
     };
     let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
     let total = order.blocks(|block, stored| {
-        let StoredBlock { distinct_better, entries } = stored;
+        let ArchiveBlock { distinct_better, entries } = stored;
         blocks.push((BlockKey { part: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
             return Ok::<(), StoreError>(());
@@ -250,14 +250,14 @@ pub(crate) struct StoredPart<'a> {
     pub(crate) row: PartRow,
 }
 
-impl Source for StoredPart<'_> {
+impl ArchiveSource for StoredPart<'_> {
     type Error = StoreError;
 
-    fn block(&self, block: u64) -> Result<StoredBlock, StoreError> {
+    fn block(&self, block: u64) -> Result<ArchiveBlock, StoreError> {
         let part = PartKey { board: self.board, part: self.row.part };
         let found = self.store.block(&BlockKey { part, version: self.row.version, block })?;
         let Block { distinct_better, entries } = found.ok_or_else(|| self.corrupt(block))?;
-        Ok(StoredBlock { distinct_better, entries })
+        Ok(ArchiveBlock { distinct_better, entries })
     }
 
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, StoreError> {
@@ -279,7 +279,7 @@ impl Source for StoredPart<'_> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use tally_ranking::{Movement, Ranking};
+    use tally_ranking::{Movement, RankingBackend};
     use tally_rules::period::Span;
     use tally_rules::{BoardId, Definition};
     use tally_store::sqlite::{Options, SqliteStore};
@@ -307,7 +307,7 @@ mod tests {
     fn board() -> Board {
         let (no, id, definition) = (BoardNo(1), BoardId::new("b").unwrap(), Definition::default());
         let row = BoardRow { no, id, definition, created_at: Micros(0) };
-        Board::new(row, Vec::new(), &Ranking::Memory).unwrap()
+        Board::new(row, Vec::new(), &RankingBackend::Memory).unwrap()
     }
 
     fn place(store: &SqliteStore) -> Place<'_> {
@@ -323,7 +323,7 @@ mod tests {
     fn an_order_that_moves_is_not_closed() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, Some(BoardNo(1)));
-        let (order, board) = (PartOrder::new(&Definition::default()), board());
+        let (order, board) = (MemoryRanking::new(&Definition::default()), board());
         order.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -354,7 +354,7 @@ mod tests {
     fn nothing_is_written_of_a_board_that_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, None);
-        let order = PartOrder::new(&Definition::default());
+        let order = MemoryRanking::new(&Definition::default());
         order.publish(&[movement(1, true)], |_, _| {});
         let board = board();
         let basis = Basis::of(&board, row().part);

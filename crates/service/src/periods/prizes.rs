@@ -270,7 +270,7 @@ pub fn prizes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tally_ranking::{PartOrder, Standings};
+    use tally_ranking::{MemoryRanking, WindowRanking};
     use tally_rules::Definition;
     use tally_rules::contest::{Prize, PrizeTies};
     use tally_rules::ledger::{Amount, Currency};
@@ -293,7 +293,7 @@ mod tests {
         let (none, part, rule) = (HashSet::new(), Part(7), 0);
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
-        let order = || Standings::Memory(PartOrder::new(&Definition::default()));
+        let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
         let live = || Arc::new(LivePart::new(part, rule, span, order()));
         let row = |version, total| PartRow { part, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);

@@ -7,9 +7,9 @@ use crate::failure::{Failure, Fault};
 use crate::scores::aim::PartInMemory;
 use crate::servers;
 use std::sync::Arc;
-use tally_ranking::{Closed, PartOrder, Reads};
+use tally_ranking::{ArchivedRanking, MemoryRanking, Reads};
 use tally_rules::period::Span;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{Part, PartRow, Store};
 
@@ -32,7 +32,7 @@ enum Of {
     Live(Arc<LivePart>),
     /// Open, and nobody has scored yet, as far as is known here.
     Empty(Part),
-    Closed(PartRow),
+    ArchivedRanking(PartRow),
 }
 
 /// One line of the list of periods.
@@ -60,7 +60,7 @@ impl View {
         period: Option<&str>,
         now: Micros,
         instant: impl Fn(&str) -> Option<Micros>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Rejection> {
         let periods = board.periods();
         let all_time = || Self { board: Arc::clone(board), name: ALL_TIME_NAME.into(), of: Of::AllTime };
         let text = match period {
@@ -68,39 +68,41 @@ impl View {
             None | Some(ALL_TIME_NAME) => periods.rules.first().map(|state| state.rule.name.clone()),
             Some(text) => Some(text.to_owned()),
         };
-        let text = text.ok_or(Refusal::PeriodNotFound)?;
+        let text = text.ok_or(Rejection::PeriodNotFound)?;
         let (name, which) =
             text.split_once(':').map_or((text.as_str(), None), |(name, which)| (name, Some(which)));
         let (state, which) = match periods.rule(name) {
             Some(state) => (state, which),
             // A date or an instant alone is that of the first period.
-            None => (periods.rules.first().ok_or(Refusal::PeriodNotFound)?, Some(text.as_str())),
+            None => (periods.rules.first().ok_or(Rejection::PeriodNotFound)?, Some(text.as_str())),
         };
-        let current = state.span_at(now).ok_or(Refusal::PeriodNotFound)?;
+        let current = state.span_at(now).ok_or(Rejection::PeriodNotFound)?;
         let at = match which {
             None => now,
             Some(PREVIOUS) => current.start.plus(-1),
-            Some(text) => {
-                state.calendar.local_instant(text).or_else(|| instant(text)).ok_or(Refusal::PeriodNotFound)?
-            }
+            Some(text) => state
+                .calendar
+                .local_instant(text)
+                .or_else(|| instant(text))
+                .ok_or(Rejection::PeriodNotFound)?,
         };
-        let span = state.span_at(at).ok_or(Refusal::PeriodNotFound)?;
+        let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
         let part = state.aimed(span).part;
         let of = if let Some(live) = state.live(part) {
             Of::Live(Arc::clone(live))
         } else if let Some(row) = state.closed.iter().find(|row| row.part == part && row.version > 0) {
-            Of::Closed(*row)
+            Of::ArchivedRanking(*row)
         } else if span == current {
             Of::Empty(part)
         } else {
-            return Err(Refusal::PeriodNotFound);
+            return Err(Rejection::PeriodNotFound);
         };
         Ok(Self { board: Arc::clone(board), name: state.name(span.start), of })
     }
 
     /// A closed part that is stored, under its name.
     pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
-        Self { board: Arc::clone(board), name: name.to_owned(), of: Of::Closed(row) }
+        Self { board: Arc::clone(board), name: name.to_owned(), of: Of::ArchivedRanking(row) }
     }
 
     /// Whether reading it blocks on the store.
@@ -109,7 +111,7 @@ impl View {
             Of::AllTime => self.board.order.waits(),
             Of::Live(live) => live.order.waits(),
             Of::Empty(_) => self.board.is_shared(),
-            Of::Closed(_) => true,
+            Of::ArchivedRanking(_) => true,
         }
     }
 
@@ -118,14 +120,14 @@ impl View {
         match &self.of {
             Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
             Of::Live(live) => Some(PartInMemory::Live(Arc::clone(live))),
-            Of::Empty(_) | Of::Closed(_) => None,
+            Of::Empty(_) | Of::ArchivedRanking(_) => None,
         }
     }
 
     /// How many players it has.
     pub fn total(&self) -> u64 {
         match &self.of {
-            Of::Closed(row) => row.total,
+            Of::ArchivedRanking(row) => row.total,
             Of::Empty(_) => 0,
             Of::AllTime => self.board.order.total(),
             Of::Live(live) => live.order.total(),
@@ -137,7 +139,7 @@ impl View {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
             Of::Live(live) => Some(live.part),
-            Of::Closed(row) => Some(row.part),
+            Of::ArchivedRanking(row) => Some(row.part),
             Of::Empty(_) => None,
         }
     }
@@ -157,7 +159,7 @@ impl View {
         let mut newer: Option<Self> = None;
         loop {
             let row = newer.as_ref().unwrap_or(self).renewed(store)?.ok_or(failure)?;
-            let view = newer.insert(Self { of: Of::Closed(row), ..self.clone() });
+            let view = newer.insert(Self { of: Of::ArchivedRanking(row), ..self.clone() });
             failure = match view.read_once(store, &with) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
@@ -170,7 +172,7 @@ impl View {
         let order = match &self.of {
             Of::AllTime => &self.board.order,
             Of::Live(live) => &live.order,
-            Of::Empty(_) | Of::Closed(_) => return None,
+            Of::Empty(_) | Of::ArchivedRanking(_) => return None,
         };
         Some(order.remote()?.read_later(with).await.map_err(Failure::from))
     }
@@ -186,16 +188,16 @@ impl View {
                 let live = self.board.periods().live(*part).cloned();
                 match live.filter(|live| live.order.waits()) {
                     Some(live) => Ok(live.order.read(with)?),
-                    None => Ok(PartOrder::new(&self.board.definition).read(with)),
+                    None => Ok(MemoryRanking::new(&self.board.definition).read(with)),
                 }
             }
-            Of::Closed(row) => {
+            Of::ArchivedRanking(row) => {
                 if self.board.is_behind(row.part) {
                     let why = "a closed period has changed, and its order is not written anew yet";
                     return Err(Fault::RanksAway(why.into()).into());
                 }
                 let source = StoredPart { store, board: self.board.no, row: *row };
-                Ok(Closed::new(&self.board.definition, row.total, &source).read(with)?)
+                Ok(ArchivedRanking::new(&self.board.definition, row.total, &source).read(with)?)
             }
         }
     }
@@ -209,7 +211,7 @@ impl View {
     /// have written it.
     fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
         let (part, version) = match &self.of {
-            Of::Closed(row) => (row.part, row.version),
+            Of::ArchivedRanking(row) => (row.part, row.version),
             Of::Live(live) if live.order.waits() => (live.part, 0),
             Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
         };
@@ -217,7 +219,7 @@ impl View {
         let periods = self.board.periods();
         match periods.closed(part) {
             Some(present) if present.version > version => Ok(Some(*present)),
-            None if periods.live(part).is_none() => Err(Refusal::PeriodNotFound.into()),
+            None if periods.live(part).is_none() => Err(Rejection::PeriodNotFound.into()),
             _ => Ok(None),
         }
     }

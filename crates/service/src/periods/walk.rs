@@ -8,7 +8,7 @@ use super::middle::{beyond, middle};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
-use tally_ranking::{Loading, PartOrder};
+use tally_ranking::{Loading, MemoryRanking};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::{BoardNo, Part, Store};
 
@@ -30,7 +30,7 @@ pub(crate) enum Readers {
 /// were.
 pub(super) fn load(
     (store, board, part): (&dyn Store, &Board, Part),
-    order: &PartOrder,
+    order: &MemoryRanking,
     readers: Readers,
     each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
@@ -45,7 +45,7 @@ pub(super) fn load(
 fn load_by(
     threads: usize,
     (store, board, part): (&dyn Store, &Board, Part),
-    order: &PartOrder,
+    order: &MemoryRanking,
     mut each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
     let (of, shards) = ((board.no, part), store.shards());
@@ -224,7 +224,7 @@ impl Walk<'_> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tally_ranking::Ranking;
+    use tally_ranking::RankingBackend;
     use tally_rules::{BoardId, Definition};
     use tally_store::plan::ALL_TIME;
     use tally_store::sqlite::{Options, SqliteStore};
@@ -243,7 +243,7 @@ mod tests {
         let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
         let (no, id) = (BoardNo(1), BoardId::new("b").unwrap());
         let row = BoardRow { no, id, definition: Definition::default(), created_at: Micros(0) };
-        let board = Board::new(row.clone(), Vec::new(), &Ranking::Memory).unwrap();
+        let board = Board::new(row.clone(), Vec::new(), &RankingBackend::Memory).unwrap();
         let keys = names.iter().map(|name| PlayerId::new(name).unwrap());
         let scores = (0..).zip(keys).map(|(score, player)| {
             let key = ScoreKey { board: no, part: ALL_TIME, player };
@@ -263,7 +263,7 @@ mod tests {
         let (folder, names) = (tempfile::tempdir().unwrap(), names());
         let (store, board) = filled(&folder, &names);
         for threads in [1, 2, 3, 8] {
-            let order = PartOrder::new(&board.definition);
+            let order = MemoryRanking::new(&board.definition);
             let (mut rows, mut newest) = (0, Micros(0));
             let each = |at: Micros, read| {
                 rows += read;

@@ -11,7 +11,7 @@ use crate::scores::command::{Ban, Done, Erase, Request};
 use crate::scores::remove::gone;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId};
 use tally_store::BoardNo;
 
@@ -21,7 +21,7 @@ pub async fn ban(
     board: &BoardId,
     player: PlayerId,
     hidden: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     tally.of_present(board, || ban_once(tally, board, player.clone(), hidden, identity.clone())).await
 }
@@ -31,11 +31,11 @@ async fn ban_once(
     board: &BoardId,
     player: PlayerId,
     hidden: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(refusal) => return gone(tally, identity.as_ref(), refusal).await.map(|_| true),
+        Err(rejection) => return gone(tally, identity.as_ref(), rejection).await.map(|_| true),
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
@@ -49,7 +49,7 @@ async fn ban_once(
 pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let had_applied = take_back(tally, &player, identity.as_ref()).await?;
@@ -66,7 +66,7 @@ pub async fn erase(
 async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<bool, Failure> {
     if let Some(identity) = identity
         && tally.stored(identity).await?.is_some()
@@ -109,7 +109,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
     use tally_ranking::PageQuery;
     use tally_rules::Micros;
-    use tally_rules::definition::Wish;
+    use tally_rules::definition::BoardSpec;
     use tally_rules::period::{PeriodPrizes, PeriodRule};
     use tally_rules::score::Given;
     use tally_store::Store;
@@ -143,8 +143,8 @@ mod tests {
             prizes: PeriodPrizes::default(),
         };
         let tally = start(&path, &now);
-        let wish = Wish { periods: Some(vec![rule]), ..Wish::default() };
-        let board = boards::put(&tally, &id, &wish, None).unwrap().board;
+        let spec = BoardSpec { periods: Some(vec![rule]), ..BoardSpec::default() };
+        let board = boards::put(&tally, &id, &spec, None).unwrap().board;
         for name in ["ann", "bob", "cid"] {
             let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
             let new = NewScore { board: id.clone(), player, score, subscore: None, at: None, identity: None };

@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::servers;
 use crate::tally::Tally;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{Changes, Loaded, Plan, ShardSet, StoreError};
 
 /// What came of putting a profile.
@@ -23,7 +23,7 @@ pub fn put(
     tally: &Tally,
     player: &PlayerId,
     profile: &Profile,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     let plan = Plan {
@@ -48,7 +48,7 @@ pub fn put(
 pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     let mut found = tally.store.profiles(std::slice::from_ref(player))?;
     let profile = found.pop().unwrap_or(Ok(None))?;
-    profile.ok_or(Failure::Refused(Refusal::PlayerNotFound))
+    profile.ok_or(Failure::Refused(Rejection::PlayerNotFound))
 }
 
 /// The profiles of a page, each for itself: what fails fails alone.

@@ -11,9 +11,9 @@ use crate::periods::{AIMED_ALL_TIME, Aimed, LivePart};
 use crate::plants::{Plant, is_planted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::instant::{Instants, RowTime};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, Part, PartKey, PartRow, ShardSet, Store, StoreError};
 
 /// Every part of a board that is in memory, due or not: hiding and showing concern them all.
@@ -32,7 +32,7 @@ pub(crate) enum PartInMemory {
 
 impl PartInMemory {
     /// Its order.
-    pub(crate) fn order(&self) -> &Standings {
+    pub(crate) fn order(&self) -> &WindowRanking {
         match self {
             Self::AllTime(board) => &board.order,
             Self::Live(live) => &live.order,
@@ -44,7 +44,7 @@ impl PartInMemory {
 #[derive(Clone, Debug)]
 pub(super) struct RowAim {
     /// When it happens.
-    pub(super) at: Result<Micros, Refusal>,
+    pub(super) at: Result<Micros, Rejection>,
     /// The parts it counts for; the first one is named in answers.
     pub(super) parts: Vec<Part>,
     /// Names of periods it comes too late for.
@@ -165,19 +165,19 @@ impl Aims {
                     removals.extend(play::of(&remove.board).then_some((at, 0)));
                 }
                 Request::Ban(ban) => {
-                    if let Err(refusal) = play::judge_ranks(&ban.board, now) {
-                        self.rows[at][0].at = Err(refusal);
+                    if let Err(rejection) = play::judge_ranks(&ban.board, now) {
+                        self.rows[at][0].at = Err(rejection);
                     }
                 }
                 Request::Erase(_) | Request::Redefine(_) | Request::Vanish(_) => {}
             }
         }
         for ((at, row), verdict) in of.into_iter().zip(play::judge(store, &scores, now)?) {
-            if let Err(refusal) = verdict {
-                self.rows[at][row].at = Err(refusal);
+            if let Err(rejection) = verdict {
+                self.rows[at][row].at = Err(rejection);
             }
         }
-        removals.into_iter().for_each(|(at, row)| self.rows[at][row].at = Err(Refusal::BoardInUse));
+        removals.into_iter().for_each(|(at, row)| self.rows[at][row].at = Err(Rejection::BoardInUse));
         Ok(())
     }
 
@@ -197,10 +197,10 @@ impl Aims {
     }
 
     /// A new score: all time, and the periods that still take it.
-    fn submit(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+    fn submit(&mut self, board: &Arc<Board>, time: Result<RowTime, Rejection>, now: Micros) -> RowAim {
         let RowTime { at, aimed } = match time {
             Ok(time) => time,
-            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+            Err(rejection) => return RowAim { at: Err(rejection), parts: Vec::new(), closed: Vec::new() },
         };
         let (aimed, now) = if is_planted(Plant::AimedByInstant) { (at, at.max(now)) } else { (aimed, now) };
         let (open, closed) = board.periods().aim(aimed, now);
@@ -209,10 +209,10 @@ impl Aims {
     }
 
     /// A line of a file that says when: closed periods too.
-    fn import(&mut self, board: &Arc<Board>, time: Result<RowTime, Refusal>, now: Micros) -> RowAim {
+    fn import(&mut self, board: &Arc<Board>, time: Result<RowTime, Rejection>, now: Micros) -> RowAim {
         let RowTime { at, aimed } = match time {
             Ok(time) => time,
-            Err(refusal) => return RowAim { at: Err(refusal), parts: Vec::new(), closed: Vec::new() },
+            Err(rejection) => return RowAim { at: Err(rejection), parts: Vec::new(), closed: Vec::new() },
         };
         let (open, late) = board.periods().aim(aimed, now);
         let mut parts = self.parts(board, open);

@@ -8,7 +8,7 @@ use super::decide::Decision;
 use super::redefine::Change;
 use tally_ranking::Published;
 use tally_rules::outcome::Outcome;
-use tally_rules::{Record, Refusal};
+use tally_rules::{Record, Rejection};
 
 pub(super) fn before(record: Option<Record>, rank: Option<u64>) -> Option<Previous> {
     record.map(|record| Previous { record, rank })
@@ -20,9 +20,9 @@ pub(super) fn answer(
     aims: &Aims,
     aim: Option<&RowAim>,
     ranks: Published,
-) -> Result<Done, Refusal> {
+) -> Result<Done, Rejection> {
     match (request, decision) {
-        (_, Decision::Refused(refusal)) => Err(refusal),
+        (_, Decision::Refused(rejection)) => Err(rejection),
         (_, Decision::Vanish(gone)) => Ok(Done::Vanished(gone)),
         (_, Decision::Redefine { change, replayed }) => {
             let created = replayed == Some(Outcome::BoardPut { created: true });

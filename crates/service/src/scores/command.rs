@@ -5,9 +5,9 @@ use crate::boards::Board;
 use crate::failure::Fault;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tally_rules::definition::Wish;
-use tally_rules::idempotency::Identity;
-use tally_rules::{Micros, PlayerId, Record, Refusal};
+use tally_rules::definition::BoardSpec;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::{Micros, PlayerId, Record, Rejection};
 use tally_store::{ImportKey, ImportRow, Part};
 
 /// One score for one player, checked against its board's kind of score.
@@ -31,7 +31,7 @@ pub struct Submit {
     /// What.
     pub write: ScoreWrite,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// The removal of a player from the open parts of a board.
@@ -42,7 +42,7 @@ pub struct Remove {
     /// Who.
     pub player: PlayerId,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// Hiding a player on a board, or showing it again.
@@ -55,7 +55,7 @@ pub struct Ban {
     /// Whether it is hidden from now on.
     pub hidden: bool,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// Erasing a player everywhere.
@@ -68,7 +68,7 @@ pub struct Erase {
     /// Whether something else was known of the player, which is gone by now.
     pub had_applied: bool,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A change of a board's periods.
@@ -77,9 +77,9 @@ pub struct Redefine {
     /// Which board.
     pub board: Arc<Board>,
     /// What is wished.
-    pub wish: Wish,
+    pub spec: BoardSpec,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
     /// Closed periods whose prizes are written down: what a change of prizes may not touch any more.
     pub written: HashSet<Part>,
 }
@@ -228,7 +228,7 @@ pub struct Imported {
     /// The whole import so far.
     pub progress: ImportRow,
     /// Lines of this chunk that were refused.
-    pub refused: Vec<(u64, Refusal)>,
+    pub refused: Vec<(u64, Rejection)>,
     /// Whether the chunk had been done before.
     pub replayed: bool,
 }

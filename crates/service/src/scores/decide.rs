@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_ranking::RankingError;
 use tally_rules::definition::Definition;
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
-use tally_rules::{Micros, PlayerId, Record, Refusal, record};
+use tally_rules::{Micros, PlayerId, Record, Rejection, record};
 use tally_store::{
     BanKey, BoardChange, BoardNo, Changes, Gone, ImportKey, ImportRow, Loaded, Part, PartKey, PartRow,
     ScoreKey,
@@ -45,7 +45,7 @@ pub(super) enum Decision {
     Import {
         progress: ImportRow,
         records: Vec<(PlayerId, Vec<(Part, Record)>)>,
-        refused: Vec<(u64, Refusal)>,
+        refused: Vec<(u64, Rejection)>,
         replayed: bool,
     },
     /// What changed of a definition.
@@ -55,7 +55,7 @@ pub(super) enum Decision {
     /// Whether an empty board goes.
     Vanish(bool),
     /// A rule's answer.
-    Refused(Refusal),
+    Refused(Rejection),
     /// None: its database has not done it.
     Undone,
 }
@@ -177,7 +177,7 @@ impl State {
         state
     }
 
-    pub(super) fn submit(&mut self, submit: &Submit, aim: &RowAim) -> Result<Decision, Refusal> {
+    pub(super) fn submit(&mut self, submit: &Submit, aim: &RowAim) -> Result<Decision, Rejection> {
         if let Some(Outcome::Submitted { record, previous, changed, .. }) =
             self.replay(submit.identity.as_ref())?
         {
@@ -198,7 +198,7 @@ impl State {
         Ok(Decision::Submit { record, previous, changed, replayed: None, parts: applied.records })
     }
 
-    fn remove(&mut self, remove: &Remove, aim: &RowAim) -> Result<Decision, Refusal> {
+    fn remove(&mut self, remove: &Remove, aim: &RowAim) -> Result<Decision, Rejection> {
         if self.replay(remove.identity.as_ref())?.is_some() {
             return Ok(Decision::Remove { replayed: true });
         }
@@ -211,13 +211,13 @@ impl State {
             self.scores.set(&key, None);
         }
         if !ranked {
-            return Err(Refusal::PlayerNotRanked);
+            return Err(Rejection::PlayerNotRanked);
         }
         self.remember(remove.identity.as_ref(), Outcome::Removed);
         Ok(Decision::Remove { replayed: false })
     }
 
-    fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Refusal> {
+    fn import(&mut self, chunk: &ImportChunk, rows: &[RowAim]) -> Result<Decision, Rejection> {
         self.check_live(chunk.board.no)?;
         let mut progress = self.imports.get(&chunk.key).copied().unwrap_or_default();
         let ends = chunk.last && !progress.finished;
@@ -230,12 +230,12 @@ impl State {
             });
         }
         if progress.finished {
-            return Err(Refusal::ImportRepeated);
+            return Err(Rejection::ImportRepeated);
         }
         // One of several databases may be ahead of the others, where one of them failed.
         let is_ahead = chunk.is_slice && chunk.lines_before < progress.lines;
         if chunk.lines_before != progress.lines && !is_ahead {
-            return Err(Refusal::ImportOutOfOrder(progress.lines));
+            return Err(Rejection::ImportOutOfOrder(progress.lines));
         }
         let is_new = |line: &u64| *line > progress.lines;
         let (mut records, mut refused) = (Vec::with_capacity(chunk.rows.len()), Vec::new());
@@ -246,7 +246,7 @@ impl State {
                 .and_then(|at| self.apply(chunk.board.no, &chunk.board.definition, write, at, &aim.parts));
             match applied {
                 Ok(applied) => records.push((write.player.clone(), applied.records)),
-                Err(refusal) => refused.push((*line, refusal)),
+                Err(rejection) => refused.push((*line, rejection)),
             }
         }
         let before = chunk.refused.iter().filter(|line| is_new(line)).count();
@@ -260,12 +260,12 @@ impl State {
         Ok(Decision::Import { progress, records, refused, replayed: false })
     }
 
-    fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Refusal> {
+    fn redefine(&mut self, redefine: &Redefine) -> Result<Decision, Rejection> {
         let no = redefine.board.no;
         if let Some(first) = self.replay(redefine.identity.as_ref())? {
             return Ok(Decision::Redefine { change: Change::None, replayed: Some(first) });
         }
-        let present = self.definitions.get(&no).ok_or(Refusal::LeaderboardNotFound(None))?;
+        let present = self.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
         let change = redefine::redefine(redefine, present, self.now)?;
         if let Change::Owes = change {
             return Ok(Decision::Redefine { change, replayed: None });
@@ -299,7 +299,7 @@ impl State {
         write: &ScoreWrite,
         at: Micros,
         parts: &[Part],
-    ) -> Result<Applied, Refusal> {
+    ) -> Result<Applied, Rejection> {
         let submit = Record { score: write.score, subscore: write.subscore, at };
         let mut first = None;
         let mut updates = Vec::with_capacity(parts.len());
@@ -310,7 +310,7 @@ impl State {
             first = first.or(Some((previous, updated)));
             updates.push((key, updated));
         }
-        let first = first.ok_or(Refusal::PeriodClosed)?;
+        let first = first.ok_or(Rejection::PeriodClosed)?;
         let mut records = Vec::with_capacity(updates.len());
         for (key, updated) in updates {
             records.push((key.part, updated.record));
@@ -321,23 +321,23 @@ impl State {
         Ok(Applied { first, records })
     }
 
-    pub(super) fn check_live(&self, board: BoardNo) -> Result<(), Refusal> {
+    pub(super) fn check_live(&self, board: BoardNo) -> Result<(), Rejection> {
         if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
             Ok(())
         } else {
-            Err(Refusal::LeaderboardNotFound(None))
+            Err(Rejection::LeaderboardNotFound(None))
         }
     }
 
-    pub(super) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+    pub(super) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
-            Seen::Replay(outcome) => Ok(Some(*outcome)),
-            Seen::New => Ok(None),
+            KeyCheck::Replay(outcome) => Ok(Some(*outcome)),
+            KeyCheck::New => Ok(None),
         }
     }
 
-    pub(super) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(super) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.requests.set(&one.key, Some(stored));

@@ -10,11 +10,11 @@ use crate::boards::Board;
 use crate::contests::play;
 use std::sync::Arc;
 use tally_rules::outcome::Outcome;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{BanKey, PartKey, PartRow, ScoreKey};
 
 impl State {
-    pub(super) fn ban(&mut self, ban: &Ban, aim: &RowAim) -> Result<Decision, Refusal> {
+    pub(super) fn ban(&mut self, ban: &Ban, aim: &RowAim) -> Result<Decision, Rejection> {
         let replayed = self.replay(ban.identity.as_ref())?.is_some();
         if !replayed {
             self.check_live(ban.board.no)?;
@@ -36,7 +36,7 @@ impl State {
         Ok(Decision::Ban { records, replayed })
     }
 
-    pub(super) fn erase(&mut self, erase: &Erase, aims: &Aims) -> Result<Decision, Refusal> {
+    pub(super) fn erase(&mut self, erase: &Erase, aims: &Aims) -> Result<Decision, Rejection> {
         if self.replay(erase.identity.as_ref())?.is_some() {
             return Ok(Decision::Erase { replayed: true });
         }
@@ -57,7 +57,7 @@ impl State {
             || keys.iter().any(|key| self.scores.get(key).is_some())
             || erase.boards.iter().any(hidden);
         if !known {
-            return Err(Refusal::PlayerNotFound);
+            return Err(Rejection::PlayerNotFound);
         }
         let hiding: Vec<_> =
             erase.boards.iter().filter(|board| hidden(board)).map(|board| ban(board.no)).collect();

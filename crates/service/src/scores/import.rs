@@ -60,7 +60,7 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     for row in chunk.rows {
         match checked(&board.definition, row.player, row.score, None, row.at) {
             Ok(write) => rows.push((row.line, write)),
-            Err(refusal) => refused.push((row.line, refusal)),
+            Err(rejection) => refused.push((row.line, rejection)),
         }
     }
     let request = ImportChunk {

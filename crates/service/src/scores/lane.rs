@@ -11,7 +11,7 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
-use tally_lanes::{Bounds, Lane, LaneThread, Pass, Seat, Seats, Stats, Times};
+use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
 /// What a caller hears.
@@ -24,7 +24,7 @@ pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
     /// Those of each database that the store is spread over, where it has several lanes.
-    seats: Vec<Seats>,
+    seats: Vec<LaneAffinity>,
 }
 
 /// A fault of one database of several comes among the answers of a batch that is done elsewhere.
@@ -60,7 +60,7 @@ impl ScoreLanes {
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
-        let seats = (0..shards).map(|_| Seats::new(shared.lanes)).collect();
+        let seats = (0..shards).map(|_| LaneAffinity::new(shared.lanes)).collect();
         Ok(Self { shared, lanes, seats })
     }
 
@@ -72,8 +72,8 @@ impl ScoreLanes {
     }
 
     /// A seat for a request, and its lane.
-    fn seat(&self, request: &Request) -> (Option<Seat>, &Lane<ScoreWork, Waiter>) {
-        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].sit(hash)));
+    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreWork, Waiter>) {
+        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
         let number = match &sat {
             // A batch of one database stays a transaction of one database.
             Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
@@ -82,17 +82,18 @@ impl ScoreLanes {
         (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
     }
 
-    /// Seats for neighbours in one lane; where they are of several they have none.
-    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<Seat>>, usize) {
+    /// Places for neighbours in one lane; where they are of several they have none.
+    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|(request, _)| self.key(request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
             return none();
         };
-        let (seats, first) = (&self.seats[*shard], self.seats[*shard].sit(*first));
+        let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
         let lane = first.lane();
-        let beside = |(of, hash): &(usize, u64)| (of == shard).then(|| seats.sit_in(*hash, lane)).flatten();
-        let others: Option<Vec<Seat>> = rest.iter().map(beside).collect();
+        let beside =
+            |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+        let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();
         (all, shard * self.shared.lanes + lane)
@@ -144,7 +145,7 @@ impl ScoreLanes {
     }
 
     /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
-    pub(crate) fn hold(&self) -> Result<Pass, Failure> {
+    pub(crate) fn hold(&self) -> Result<BarrierGuard, Failure> {
         Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)
     }
 

@@ -12,19 +12,19 @@ use crate::periods::view::View;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_ranking::{HeldStandings, Reads, Shared, Standings};
+use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store};
 
 /// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
 pub struct Orders<'a> {
-    pub(super) held: &'a [(BoardNo, Part, HeldStandings<'a>)],
+    pub(super) held: &'a [(BoardNo, Part, LockedRanking<'a>)],
     shared: Option<&'a SharedOrders<'a>>,
 }
 
 /// Orders that do not change while they are asked.
 struct SharedOrders<'a> {
-    orders: BTreeMap<(BoardNo, Part), Shared<'a>>,
+    orders: BTreeMap<(BoardNo, Part), ReadGuard<'a>>,
     /// Whether another one was asked: its lock, taken out of turn, could wait for a writer that waits for these.
     missed: Cell<bool>,
 }
@@ -66,7 +66,7 @@ impl<'a> Orders<'a> {
     pub const FREE: Orders<'static> = Orders { held: &[], shared: None };
 
     /// The lane holds these.
-    pub(super) fn held(held: &'a [(BoardNo, Part, HeldStandings<'a>)]) -> Self {
+    pub(super) fn held(held: &'a [(BoardNo, Part, LockedRanking<'a>)]) -> Self {
         Self { held, shared: None }
     }
 
@@ -98,10 +98,10 @@ impl<'a> Orders<'a> {
         self.total_of((board.no, live.part), &live.order)
     }
 
-    fn total_of(&self, of: (BoardNo, Part), order: &Standings) -> u64 {
+    fn total_of(&self, of: (BoardNo, Part), order: &WindowRanking) -> u64 {
         match self.shared.filter(|_| !order.waits()) {
             Some(shared) => shared.get(&of).map_or(0, |order| order.read(|order| order.total())),
-            None => self.find(&of).map_or_else(|| order.total(), HeldStandings::total),
+            None => self.find(&of).map_or_else(|| order.total(), LockedRanking::total),
         }
     }
 
@@ -121,13 +121,13 @@ impl<'a> Orders<'a> {
         }
     }
 
-    fn find(&self, of: &(BoardNo, Part)) -> Option<&HeldStandings<'_>> {
+    fn find(&self, of: &(BoardNo, Part)) -> Option<&LockedRanking<'_>> {
         self.held.iter().find(|one| (one.0, one.1) == *of).map(|one| &one.2)
     }
 }
 
 impl<'a> SharedOrders<'a> {
-    fn get(&self, of: &(BoardNo, Part)) -> Option<&Shared<'a>> {
+    fn get(&self, of: &(BoardNo, Part)) -> Option<&ReadGuard<'a>> {
         let found = self.orders.get(of);
         self.missed.set(self.missed.get() || found.is_none());
         found

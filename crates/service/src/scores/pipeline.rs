@@ -31,7 +31,7 @@ pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Fa
             Err(failure) if replies.is_empty() => return Err(failure),
             Err(failure) => replies.extend((0..count).map(|_| match failure.clone() {
                 Failure::Fault(fault) => StepReply::Failed(fault),
-                Failure::Refused(refusal) => StepReply::Refused(refusal),
+                Failure::Refused(rejection) => StepReply::Refused(rejection),
             })),
         }
     }

@@ -11,7 +11,7 @@ use crate::boards::Board;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use tally_lanes::keys_to_load;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, Part, Plan, ScoreKey, Store};
 
@@ -91,7 +91,7 @@ pub(super) fn score_key(board: BoardNo, part: Part, player: &PlayerId) -> ScoreK
 }
 
 impl<'a> Gathering<'a> {
-    fn step(&mut self, step: &'a Step, parts: &[Part]) -> Option<&'a Identity> {
+    fn step(&mut self, step: &'a Step, parts: &[Part]) -> Option<&'a IdempotencyKey> {
         match step {
             Step::Add { board, items, .. } => {
                 self.board(board, parts, items.iter().map(|(player, _)| player));

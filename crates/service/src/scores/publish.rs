@@ -13,7 +13,7 @@ use crate::periods::{LivePart, Periods, RuleState};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tally_ranking::{HeldStandings, Movement, Published, Standings};
+use tally_ranking::{LockedRanking, Movement, Published, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Part, Store};
@@ -48,7 +48,7 @@ impl<'a> Versions<'a> {
     /// Publishes movements of a part, each in its version.
     fn publish(
         &self,
-        order: &Standings,
+        order: &WindowRanking,
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {
@@ -186,7 +186,7 @@ fn move_held(
     board: &Board,
     moves: &[Move],
     ranked: bool,
-    (held, versions): (&mut [(BoardNo, Part, HeldStandings<'_>)], &Versions<'_>),
+    (held, versions): (&mut [(BoardNo, Part, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
     let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();

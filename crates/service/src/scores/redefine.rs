@@ -1,4 +1,4 @@
-//! What a wish makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
+//! What a spec makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
 //!
 //! A period that is over is paid what was promised while it ran. So its prizes are written down before its rules change: whoever
 //! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
@@ -6,10 +6,10 @@
 use super::command::Redefine;
 use crate::periods::{Aimed, Periods, RuleState, prizes};
 use tally_rules::period::PeriodRule;
-use tally_rules::{Definition, Micros, Refusal};
+use tally_rules::{Definition, Micros, Rejection};
 use tally_store::{Part, PartKey, PartRow};
 
-/// What becomes of a wish.
+/// What becomes of a spec.
 #[derive(Debug)]
 pub(super) enum Change {
     /// Nothing: the board is as wished.
@@ -31,17 +31,17 @@ pub(super) struct Redefinition {
     pub(super) gone: Vec<Part>,
 }
 
-/// What a wish changes.
+/// What a spec changes.
 pub(super) fn redefine(
-    Redefine { board, wish, written, .. }: &Redefine,
+    Redefine { board, spec, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
-) -> Result<Change, Refusal> {
-    let definition = wish.change(present)?.with_prizes_from(now);
+) -> Result<Change, Rejection> {
+    let definition = spec.change(present)?.with_prizes_from(now);
     if definition == *present {
         return Ok(Change::None);
     }
-    Periods::new(&definition).map_err(Refusal::InvalidDefinition)?;
+    Periods::new(&definition).map_err(Rejection::InvalidDefinition)?;
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
         return Ok(Change::Owes);
     }
@@ -67,8 +67,8 @@ pub(super) fn redefine(
 }
 
 /// Present periods that nothing is stored of, and whose schedules change: that stores them.
-pub(super) fn begun(Redefine { board, wish, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
-    let Ok(definition) = wish.change(&board.present_definition()) else { return Vec::new() };
+pub(super) fn begun(Redefine { board, spec, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
+    let Ok(definition) = spec.change(&board.present_definition()) else { return Vec::new() };
     let of_rule = |state: &RuleState| {
         definition.periods.iter().find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
         let Aimed { part, .. } = state.aimed(state.span_at(now)?);

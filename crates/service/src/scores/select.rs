@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use tally_ranking::{Movement, PartOrder};
+    use tally_ranking::{MemoryRanking, Movement};
     use tally_rules::Micros;
     use tally_rules::definition::{Ties, Update};
 
@@ -257,14 +257,14 @@ mod tests {
             let ties = if ascending { Ties::Player } else { Ties::PlayerReversed };
             let definition = Definition { order, ties, update: Update::Latest, ..Definition::default() };
             let score = |score: i64| record(if one_score { 7 } else { score });
-            let publish = |part: &PartOrder, moves: &BTreeMap<PlayerId, Option<Record>>| {
+            let publish = |part: &MemoryRanking, moves: &BTreeMap<PlayerId, Option<Record>>| {
                 let moves = moves.iter().map(|(player, record)|
                     Movement { player: player.clone(), record: *record, ranked: false });
                 part.publish(&moves.collect::<Vec<_>>(), |_, _| {});
             };
             let start: BTreeMap<_, _> = before.iter().map(|(n, s)| (id(*n), Some(score(*s)))).collect();
             let delta: BTreeMap<_, _> = changes.iter().map(|(n, s)| (id(*n), s.map(score))).collect();
-            let (old, new) = (PartOrder::new(&definition), PartOrder::new(&definition));
+            let (old, new) = (MemoryRanking::new(&definition), MemoryRanking::new(&definition));
             publish(&old, &start);
             publish(&new, &start);
             publish(&new, &delta);

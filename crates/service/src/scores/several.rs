@@ -14,7 +14,7 @@ use super::transact::Part;
 use super::work::{CHANGED, Decided, Open, ScoreWork, TRIES};
 use crate::clock::Judged;
 use crate::failure::Fault;
-use tally_lanes::{Failure, Pass, backoff};
+use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_ranking::RankingError;
 use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, PartRow, ShardSet};
@@ -27,7 +27,7 @@ struct Progress {
     whole: Whole,
     aims: Aims,
     stood: Stood,
-    pass: Pass,
+    pass: BarrierGuard,
     stale: Vec<(BoardNo, PartRow)>,
     done: Vec<OnDatabase>,
 }
@@ -168,8 +168,8 @@ fn fault_of(failure: &Failure<Fault>) -> &Fault {
 
 impl Doubt {
     /// Nobody waits for it in vain.
-    pub(super) fn stick(&self) {
-        self.progress.pass.stick();
+    pub(super) fn mark_stuck(&self) {
+        self.progress.pass.mark_stuck();
     }
 
     /// What the batch came to, now that this is known of its last transaction; nothing where no database has done anything.

@@ -12,7 +12,7 @@ use crate::waiting::Teller;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tally_lanes::{Blocked, Gate, Pass};
+use tally_lanes::{Barrier, BarrierGuard, Blocked};
 use tally_rules::instant::Instants;
 use tally_store::{ShardSet, Store};
 
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) instants: Mutex<Instants>,
     pub(crate) keep_micros: i64,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Barrier,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
     pub(crate) teller: Teller,
@@ -57,11 +57,16 @@ impl Shared {
 
     /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it
     /// says which of them it cannot wait for, if it is those.
-    pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+    pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.pass_within(PATIENCE, of, alone)
     }
 
-    fn pass_within(&self, patience: Duration, of: ShardSet, alone: bool) -> Result<Pass, (ShardSet, Fault)> {
+    fn pass_within(
+        &self,
+        patience: Duration,
+        of: ShardSet,
+        alone: bool,
+    ) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
@@ -83,12 +88,12 @@ impl Shared {
     }
 
     /// The same, alone with all of them.
-    pub(crate) fn pass_alone(&self) -> Result<Pass, (ShardSet, Fault)> {
+    pub(crate) fn pass_alone(&self) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.pass(ShardSet::first(self.store.shards()), true)
     }
 
     /// The same for the ledger's lane, behind which money waits.
-    pub(crate) fn pass_alone_soon(&self) -> Result<Pass, Fault> {
+    pub(crate) fn pass_alone_soon(&self) -> Result<BarrierGuard, Fault> {
         let all = ShardSet::first(self.store.shards());
         self.pass_within(LEDGER_PATIENCE, all, true).map_err(|(_, fault)| fault)
     }

@@ -14,7 +14,7 @@ use super::steps::{Commands, Step, StepDone, StepReply};
 use crate::failure::{Failure, Fault};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::{PlayerId, Record, Refusal};
+use tally_rules::{PlayerId, Record, Rejection};
 use tally_store::Store;
 
 /// The part of a batch that one database has.
@@ -122,7 +122,7 @@ pub(super) struct Whole {
     /// Requests of which a part is done.
     begun: Vec<bool>,
     /// Why a database refuses all commands of a request.
-    refused: BTreeMap<usize, Refusal>,
+    refused: BTreeMap<usize, Rejection>,
 }
 
 impl Whole {
@@ -155,11 +155,11 @@ impl Whole {
                     }
                     Decision::Commands(dones)
                 }
-                (Decision::Commands(mut dones), Decision::Refused(refusal)) => {
+                (Decision::Commands(mut dones), Decision::Refused(rejection)) => {
                     for nth in steps {
-                        dones[*nth].and(StepDone::of(StepReply::Refused(refusal.clone())));
+                        dones[*nth].and(StepDone::of(StepReply::Refused(rejection.clone())));
                     }
-                    self.refused.insert(*at, refusal);
+                    self.refused.insert(*at, rejection);
                     Decision::Commands(dones)
                 }
                 (Decision::Import { progress: known, mut records, mut refused, replayed: before }, new) => {
@@ -177,8 +177,8 @@ impl Whole {
                     refused.extend(others);
                     Decision::Import { progress, records, refused, replayed: replayed && before }
                 }
-                (Decision::Refused(refusal), decision @ Decision::Import { .. }) => {
-                    self.failed.insert(*at, Fault::OutcomeUnknown(refusal.detail()));
+                (Decision::Refused(rejection), decision @ Decision::Import { .. }) => {
+                    self.failed.insert(*at, Fault::OutcomeUnknown(rejection.detail()));
                     decision
                 }
                 (_, decision) => decision,
@@ -203,8 +203,8 @@ impl Whole {
     /// Decisions in order, and the requests that hear of a fault instead.
     pub(super) fn end(self) -> (Vec<Decision>, BTreeMap<usize, Fault>) {
         let Self { mut decisions, mut failed, taken, begun, refused } = self;
-        for (at, refusal) in refused.into_iter().filter(|(at, _)| !begun[*at]) {
-            decisions[at] = Decision::Refused(refusal);
+        for (at, rejection) in refused.into_iter().filter(|(at, _)| !begun[*at]) {
+            decisions[at] = Decision::Refused(rejection);
         }
         for (at, fault) in &mut failed {
             if begun[*at] {
@@ -238,7 +238,7 @@ fn nothing(step: &Step) -> StepDone {
 fn after_a_part(fault: Fault) -> Fault {
     match Failure::Fault(fault).after_a_part() {
         Failure::Fault(fault) => fault,
-        Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
+        Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
     }
 }
 
@@ -252,10 +252,10 @@ impl StepDone {
             (Pending, reply) => reply,
             (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_part(fault)),
             (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
-            (Refused(refusal), _) | (_, Refused(refusal)) if is_begun => {
-                Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", refusal.detail())))
+            (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
+                Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))
             }
-            (Refused(refusal), _) | (_, Refused(refusal)) => Refused(refusal),
+            (Refused(rejection), _) | (_, Refused(rejection)) => Refused(rejection),
             (Added { added, updated, .. }, Added { added: more, updated: others, score }) => {
                 Added { added: added + more, updated: updated + others, score }
             }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_command_that_is_half_done_says_so() {
         let away = || StepDone::of(StepReply::Failed(Fault::StoreAway("x".into())));
-        let refused = || StepDone::of(StepReply::Refused(Refusal::ScoreOverflow));
+        let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
         assert!(matches!(and(added(1), added(2)), StepReply::Added { added: 3, .. }));
         assert!(matches!(and(added(0), away()), StepReply::Failed(Fault::StoreAway(_))));
         for (one, other) in
@@ -301,7 +301,7 @@ mod tests {
         {
             assert!(matches!(and(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
-        assert!(matches!(and(refused(), added(0)), StepReply::Refused(Refusal::ScoreOverflow)));
+        assert!(matches!(and(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
         assert!(matches!(and(pending(), away()), StepReply::Failed(Fault::StoreAway(_))));
     }

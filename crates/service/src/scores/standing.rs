@@ -13,7 +13,7 @@ use crate::boards::{Board, Changing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
-use tally_ranking::{PUBLISHED_WITHIN, RankingError, Remote};
+use tally_ranking::{PUBLISHED_WITHIN, RankingError, RemoteRanking};
 use tally_store::{BoardChange, BoardNo, Changes, Committed, Loaded, Plan, Revisions, ScoreKey};
 
 /// Why a batch has to be planned again, or cannot be decided now.
@@ -133,7 +133,7 @@ impl Stood {
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
             for (board, _) in Standing::of(batch).boards.values() {
-                board.each_order(|_, order| order.remote().map_or((), Remote::miss));
+                board.each_order(|_, order| order.remote().map_or((), RemoteRanking::miss));
             }
         }
     }

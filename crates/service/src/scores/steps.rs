@@ -14,7 +14,7 @@ use crate::boards::Board;
 use crate::failure::Fault;
 use std::sync::Arc;
 use tally_rules::sorted_set::Add;
-use tally_rules::{Micros, PlayerId, Record, Refusal, record};
+use tally_rules::{Micros, PlayerId, Record, Rejection, record};
 use tally_store::{BoardNo, Part, ScoreKey};
 
 /// Players that one step takes out at most where there may be several: a bound of the transaction.
@@ -115,7 +115,7 @@ pub enum StepReply {
     /// The answer to a question.
     Read(Vec<u8>),
     /// A rule's answer; nothing changed.
-    Refused(Refusal),
+    Refused(Rejection),
     /// The database that it concerns cannot be used now; nothing changed, unless the fault says otherwise.
     Failed(Fault),
     /// No database has done its part yet.
@@ -223,19 +223,19 @@ impl State {
         commands: &Commands,
         rows: &[RowAim],
         aims: &Aims,
-    ) -> Result<Vec<StepDone>, Refusal> {
+    ) -> Result<Vec<StepDone>, Rejection> {
         for board in commands.steps.iter().filter_map(Step::board) {
             self.check_live(board.no)?;
         }
-        let refused = |refusal| StepDone::of(StepReply::Refused(refusal));
+        let refused = |rejection| StepDone::of(StepReply::Refused(rejection));
         let step = |(step, aim)| self.step(step, aim, aims).unwrap_or_else(refused);
         Ok(commands.steps.iter().zip(rows).map(step).collect())
     }
 
-    fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Refusal> {
+    fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Rejection> {
         match step {
             Step::Add { board, items, options } => self.add(board, items, options, aim),
-            Step::Remove { .. } | Step::Take { .. } if aim.at.is_err() => Err(Refusal::BoardInUse),
+            Step::Remove { .. } | Step::Take { .. } if aim.at.is_err() => Err(Rejection::BoardInUse),
             Step::Remove { board, players } => {
                 let mut moves = Vec::with_capacity(players.len() * aim.parts.len());
                 let mut removed = 0;
@@ -258,7 +258,7 @@ impl State {
                     }
                 };
                 if *all && took.len() > TAKE_ALL_MAX {
-                    return Err(Refusal::TooManyAtOnce);
+                    return Err(Rejection::TooManyAtOnce);
                 }
                 let mut moves = Vec::with_capacity(took.len() * aim.parts.len());
                 for (player, record) in &took {
@@ -283,9 +283,9 @@ impl State {
         items: &[(PlayerId, i64)],
         options: &Add,
         aim: &RowAim,
-    ) -> Result<StepDone, Refusal> {
+    ) -> Result<StepDone, Rejection> {
         let at = aim.at.clone()?;
-        let Some((shown, others)) = aim.parts.split_first() else { return Err(Refusal::PeriodClosed) };
+        let Some((shown, others)) = aim.parts.split_first() else { return Err(Rejection::PeriodClosed) };
         let mut moves = Vec::with_capacity(items.len() * aim.parts.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {

@@ -7,12 +7,12 @@ use crate::periods::ALL_TIME_NAME;
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_ranking::Ranking;
+use tally_ranking::RankingBackend;
 use tally_rules::definition::Subscore;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::score::{self, Given};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, BoardRow};
 
 /// A score as a door has parsed it.
@@ -29,7 +29,7 @@ pub struct NewScore {
     /// When, if the caller says so.
     pub at: Option<Micros>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// Submits one score.
@@ -40,7 +40,7 @@ pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
 async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
     let (board, request, running) = match prepare(tally, new, &mut Begun::default()) {
         Ok(prepared) => prepared,
-        Err(refusal) => return earlier(tally, new, refusal).await,
+        Err(rejection) => return earlier(tally, new, rejection).await,
     };
     let done = tally.lane.ask(request, running).await?;
     Ok((board, submitted(done)))
@@ -63,13 +63,13 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
                 requests.push((request, running));
                 results.push(None);
             }
-            Err(refusal) => results.push(Some(earlier(tally, &row, refusal).await)),
+            Err(rejection) => results.push(Some(earlier(tally, &row, rejection).await)),
         }
     }
     let answers = tally.lane.ask_all(requests).await?;
     let mut answered = boards.into_iter().zip(answers).map(|(board, answer)| match answer {
         Ok(Ok(done)) => Ok((board, submitted(done))),
-        Ok(Err(refusal)) => Err(Failure::Refused(refusal)),
+        Ok(Err(rejection)) => Err(Failure::Refused(rejection)),
         Err(fault) => Err(Failure::Fault(fault)),
     });
     let fill = |one: Option<RowResult>| one.unwrap_or_else(|| answered.next().expect("one answer a request"));
@@ -78,7 +78,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
 
 type Prepared = (Arc<Board>, Request, Option<Running>);
 
-fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<Prepared, Refusal> {
+fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<Prepared, Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
     let running = begun.begin(&tally.running, new.identity.as_ref())?;
@@ -88,13 +88,13 @@ fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<Prepared,
 }
 
 /// What to say of a submit that cannot be done now: its first answer, if it was done before.
-async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
+async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
     let stored = match &new.identity {
-        Some(identity) if refusal != Refusal::IdempotencyInProgress => tally.stored(identity).await?,
+        Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
         Some(_) | None => None,
     };
     let Some(Outcome::Submitted { record, previous, changed, score, subscore }) = stored else {
-        return Err(refusal.into());
+        return Err(rejection.into());
     };
     let subscore = if subscore { Subscore::Descending } else { Subscore::None };
     let definition = Definition { score, subscore, ..Definition::default() };
@@ -102,7 +102,7 @@ async fn earlier(tally: &Tally, new: &NewScore, refusal: Refusal) -> RowResult {
     let previous = previous.map(|record| Previous { record, rank: None });
     let (period, closed_periods) = (ALL_TIME_NAME.to_owned(), Vec::new());
     let done = Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: true };
-    Ok((Arc::new(Board::new(row, Vec::new(), &Ranking::Memory)?), done))
+    Ok((Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?), done))
 }
 
 /// A score as its board holds it.
@@ -112,14 +112,16 @@ pub fn checked(
     given: Given,
     subscore: Option<i64>,
     at: Option<Micros>,
-) -> Result<ScoreWrite, Refusal> {
-    let score = score::ordered(definition.score, given).map_err(Refusal::InvalidScore)?;
+) -> Result<ScoreWrite, Rejection> {
+    let score = score::ordered(definition.score, given).map_err(Rejection::InvalidScore)?;
     let subscore = match (definition.has_subscore(), subscore) {
         (true, Some(subscore)) => subscore,
         (false, None) => 0,
-        (true, None) => return Err(Refusal::InvalidSubscore("is required: this leaderboard has a subscore")),
+        (true, None) => {
+            return Err(Rejection::InvalidSubscore("is required: this leaderboard has a subscore"));
+        }
         (false, Some(_)) => {
-            return Err(Refusal::InvalidSubscore("must be left out: this leaderboard has no subscore"));
+            return Err(Rejection::InvalidSubscore("must be left out: this leaderboard has no subscore"));
         }
     };
     Ok(ScoreWrite { player, score, subscore, at })

@@ -118,7 +118,7 @@ impl ScoreWork {
     ) -> Result<(), Fault> {
         let fault = |failure: crate::Failure| match failure {
             crate::Failure::Fault(fault) => fault,
-            crate::Failure::Refused(refusal) => Fault::Broken(refusal.detail()),
+            crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
         };
         match why {
             Unready::Moved(boards) => {

@@ -6,7 +6,7 @@
 use crate::boards::Board;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tally_ranking::Remote;
+use tally_ranking::RemoteRanking;
 use tally_store::{BatchId, Store};
 
 /// So many are folded.
@@ -56,6 +56,6 @@ impl Unpublished {
 /// Whether an order of a board elsewhere lacks something that this server has committed, or may.
 pub(crate) fn has_some(board: &Board) -> bool {
     let mut behind = false;
-    board.each_order(|_, order| behind |= order.remote().is_some_and(Remote::is_behind));
+    board.each_order(|_, order| behind |= order.remote().is_some_and(RemoteRanking::is_behind));
     behind
 }

@@ -23,8 +23,8 @@ use crate::periods::view::View;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use tally_lanes::{Failure, Histogram, Kind, Pass, Resolution, Weight, Work};
-use tally_rules::{Micros, Refusal};
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
+use tally_rules::{Micros, Rejection};
 use tally_store::{BatchId, BoardNo, PartRow, ScoreKey, ShardSet};
 
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
@@ -53,7 +53,7 @@ pub(super) struct ScoreWork {
 /// A batch whose transaction may have been committed.
 pub(super) enum Open {
     /// All of it is one transaction.
-    Whole(Aims, Stood, usize, Pass),
+    Whole(Aims, Stood, usize, BarrierGuard),
     /// One of several databases is in doubt.
     Doubt(Box<Doubt>),
 }
@@ -71,7 +71,7 @@ pub(super) struct Decided {
     /// What each database has committed.
     pub(super) done: Vec<OnDatabase>,
     /// Until it is published.
-    pub(super) pass: Pass,
+    pub(super) pass: BarrierGuard,
 }
 
 /// How long the store took for each attempt of a batch.
@@ -94,7 +94,7 @@ impl ScoreWork {
         &self,
         batch: &[Request],
         shards: ShardSet,
-    ) -> Result<(Aims, Judged, Pass), (ShardSet, Fault)> {
+    ) -> Result<(Aims, Judged, BarrierGuard), (ShardSet, Fault)> {
         let all = ShardSet::first(self.shared.store.shards());
         let places = if spread::concerns_all(batch) { all } else { shards };
         // Instants are given once: those of aims that are not used come again.
@@ -123,9 +123,9 @@ impl ScoreWork {
     }
 }
 
-impl Work for ScoreWork {
+impl BatchHandler for ScoreWork {
     type Request = Request;
-    type Answer = Result<Done, Refusal>;
+    type Answer = Result<Done, Rejection>;
     type Fault = Fault;
     type Committed = Decided;
 
@@ -191,9 +191,9 @@ impl Work for ScoreWork {
         let done = self.shared.store.became(lost).inspect_err(|_| match &mut self.open {
             Some(Open::Whole(_, stood, shard, pass)) => {
                 stood.doubt(*shard);
-                pass.stick();
+                pass.mark_stuck();
             }
-            Some(Open::Doubt(doubt)) => doubt.stick(),
+            Some(Open::Doubt(doubt)) => doubt.mark_stuck(),
             None => {}
         })?;
         let (_, part) = self.lost.take().expect("a commit was lost");
@@ -210,7 +210,7 @@ impl Work for ScoreWork {
         Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
     }
 
-    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Refusal>> {
+    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Done, Rejection>> {
         let Decided { mut decisions, mut failed, mut aims, stale, stood, done, pass: _inside } = decided;
         aims.install();
         if !stale.is_empty() {
@@ -319,7 +319,7 @@ impl ScoreWork {
 }
 
 /// A batch that is one transaction.
-fn decided(part: Part, aims: Aims, stood: Stood, (shard, pass): (usize, Pass)) -> Decided {
+fn decided(part: Part, aims: Aims, stood: Stood, (shard, pass): (usize, BarrierGuard)) -> Decided {
     let Part { decisions, stale, changed, committed } = part;
     let done = vec![OnDatabase { shard, committed, changed }];
     Decided { decisions, failed: BTreeMap::new(), aims, stale, stood, done, pass }

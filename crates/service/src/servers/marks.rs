@@ -2,7 +2,7 @@
 //!
 //! Every batch leaves a mark with its transaction, which goes when it is published. One that stays is published by whoever
 //! has the turn, from the rows as they are by then: a row's version keeps an older state of it from staying, whoever
-//! publishes it, and when. Not here: what this very process could not send (`Remote` has it), which is the same change
+//! publishes it, and when. Not here: what this very process could not send (`RemoteRanking` has it), which is the same change
 //! with the same version.
 
 use super::renew;
@@ -11,7 +11,7 @@ use crate::damaged;
 use crate::failure::Failure;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
-use tally_ranking::{Remote, Row, Standings};
+use tally_ranking::{RemoteRanking, VersionedRow, WindowRanking};
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Mark, Marked, Name, Part, PartKey, Revisions, ScoreKey, Store, StoreError};
@@ -50,13 +50,15 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let mut unknown = HashSet::new();
         for part in parts {
             keys.remove(&part);
-            let publish = |board: &Board, remote: &Remote| whole(store, board, (part.part, shard), remote);
+            let publish =
+                |board: &Board, remote: &RemoteRanking| whole(store, board, (part.part, shard), remote);
             if !with_order((store, boards), part, publish)? {
                 unknown.insert(part);
             }
         }
         for (part, players) in keys {
-            let publish = |board: &Board, remote: &Remote| some(store, board, part.part, (players, remote));
+            let publish =
+                |board: &Board, remote: &RemoteRanking| some(store, board, part.part, (players, remote));
             if !with_order((store, boards), part, publish)? {
                 unknown.insert(part);
             }
@@ -89,7 +91,7 @@ pub(crate) fn publish_one(
 ) -> Result<(), Failure> {
     let live = board.periods().live(part).cloned();
     let order = if part == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
-    let remote = order.and_then(Standings::remote);
+    let remote = order.and_then(WindowRanking::remote);
     let players = BTreeMap::from([(player.clone(), 0)]);
     remote.map_or(Ok(()), |remote| some(store, board, part, (players, remote)))
 }
@@ -99,7 +101,7 @@ fn some(
     store: &dyn Store,
     board: &Board,
     part: Part,
-    (players, remote): (BTreeMap<PlayerId, u64>, &Remote),
+    (players, remote): (BTreeMap<PlayerId, u64>, &RemoteRanking),
 ) -> Result<(), Failure> {
     let key = |player: &PlayerId| ScoreKey { board: board.no, part, player: player.clone() };
     let keys: Vec<ScoreKey> = players.keys().map(key).collect();
@@ -129,7 +131,7 @@ fn whole(
     store: &dyn Store,
     board: &Board,
     (part, shard): (Part, usize),
-    remote: &Remote,
+    remote: &RemoteRanking,
 ) -> Result<(), Failure> {
     let mut after = None;
     loop {
@@ -146,7 +148,12 @@ fn whole(
 
 /// Who is hidden is asked after the rows were read: hiding writes a player's rows anew, so a row from before it is older than
 /// what hiding publishes, and of one from after it is known here.
-fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>) -> Result<(), Failure> {
+fn publish(
+    store: &dyn Store,
+    board: BoardNo,
+    remote: &RemoteRanking,
+    rows: Vec<Found>,
+) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
     let hidden = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {
@@ -154,7 +161,7 @@ fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>)
         (player.clone(), *record, *version, hidden)
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    let rows = rows.iter().map(|(player, record, version, hidden)| Row {
+    let rows = rows.iter().map(|(player, record, version, hidden)| VersionedRow {
         player,
         record: record.as_ref(),
         version: *version,
@@ -168,7 +175,7 @@ fn publish(store: &dyn Store, board: BoardNo, remote: &Remote, rows: Vec<Found>)
 fn with_order(
     (store, boards): (&dyn Store, &Boards),
     part: PartKey,
-    with: impl FnOnce(&Board, &Remote) -> Result<(), Failure>,
+    with: impl FnOnce(&Board, &RemoteRanking) -> Result<(), Failure>,
 ) -> Result<bool, Failure> {
     let Some(board) = boards.by_no(part.board) else {
         return Ok(store
@@ -197,7 +204,7 @@ mod tests {
     use super::*;
     use crate::scores::unpublished::Unpublished;
     use std::sync::Arc;
-    use tally_ranking::Ranking;
+    use tally_ranking::RankingBackend;
     use tally_rules::{BoardId, Definition, Micros};
     use tally_store::mysql::{MySqlStore, Options};
     use tally_store::{BoardChange, BoardRow, Changes, Plan};
@@ -278,7 +285,7 @@ mod tests {
         mark(&store, known.no, 1);
         let boards = Boards::default();
         let put = |row: &BoardRow| {
-            let board = Board::new(row.clone(), Vec::new(), &Ranking::Memory).unwrap();
+            let board = Board::new(row.clone(), Vec::new(), &RankingBackend::Memory).unwrap();
             boards.set(&row.id, Some(Arc::new(board)));
         };
         put(&known);

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tally_ranking::Standings;
+use tally_ranking::WindowRanking;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
 use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
@@ -237,7 +237,7 @@ fn follow(tally: &Weak<Tally>, mut followed: Followed) {
 /// Brings a board to what is stored: it may be new, changed or gone. Whether that was possible: not while a batch changes
 /// it.
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
-    let broken = |refusal: tally_rules::Refusal| Fault::Broken(refusal.detail());
+    let broken = |rejection: tally_rules::Rejection| Fault::Broken(rejection.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
     match (tally.store.board(Name::No(no), at.as_ref())?, known) {
@@ -271,7 +271,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision: what is known as of that is not older.
     play::learn(store, board)?;
-    board.renew(&state).map_err(|refusal| Fault::Broken(refusal.detail()))?;
+    board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
 }
 
@@ -314,7 +314,7 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// Makes the order of a part that is new one that can be asked. In memory it is empty, because nobody else writes. What is
 /// elsewhere under its number is of a store that is gone; or of a server that opens the same part now, whose rows are read
 /// with the others. Where that fails it is done with the next look at what is behind.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &Standings) {
+pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &WindowRanking) {
     if order.remote().is_some() {
         drop(order::fill(store, board, part, order, Readers::Few, |_| {}));
     }

@@ -12,7 +12,7 @@ use super::wallets;
 use crate::failure::Failure;
 use tally_rules::PlayerId;
 use tally_rules::contest::application::Status;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Application, ContestId, Record, State};
 use tally_rules::ledger::{HoldId, WalletKey};
 use tally_store::{Books, StoreError};
@@ -125,7 +125,7 @@ fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
             let counted = [desk.pending, desk.accepted, desk.rejected];
             // Others are being cleared, or may be elsewhere.
             let is_here =
-                record.contest.needs_members() && record.report.is_none() && record.work == Work::None;
+                record.contest.needs_members() && record.report.is_none() && record.work == ContestTask::None;
             if is_here && record.state != State::Cancelled && counted != seen {
                 let what = format!(
                     "it counts {counted:?} applications pending, accepted and rejected, and there are {seen:?}"

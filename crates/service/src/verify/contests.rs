@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::owed::{Debt, Debtor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Payout, Record, State};
 use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
@@ -224,7 +224,7 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
             run.replayed.owed.add(Debt::of_payout(&of, payout));
         })?;
         marked.check(books, run, id.as_str())?;
-        let ended = record.work == Work::None;
+        let ended = record.work == ContestTask::None;
         let wanted = match record.state {
             State::Cancelled if ended && record.contest.entry_fee.is_some() => {
                 Some(u64::from(record.members))

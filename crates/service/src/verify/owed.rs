@@ -7,7 +7,7 @@ use super::Run;
 use crate::owed::Debt;
 use std::collections::BTreeMap;
 use tally_rules::contest::Payout;
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::ledger::{Currency, MemberId};
 use tally_store::{Books, StoreError};
 
@@ -46,7 +46,7 @@ pub(super) struct Marked(Vec<(u32, MemberId)>);
 impl Marked {
     /// Keeps a payment that is marked so.
     pub(super) fn note(&mut self, no: u32, payout: &Payout) {
-        if payout.paid == Some(Err(Unpaid::MemberClosed)) {
+        if payout.paid == Some(Err(UnpaidReason::MemberClosed)) {
             self.0.push((no, payout.member));
         }
     }

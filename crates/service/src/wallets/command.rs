@@ -5,21 +5,23 @@ use crate::contests::series::{SeriesDone, SeriesOrder};
 use crate::members::pin::Guess;
 use crate::periods::prizes::PaymentOrder;
 use std::sync::Arc;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone, Pin};
-use tally_rules::ledger::order::Posted;
-use tally_rules::ledger::{Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, Order, WalletKey};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::ledger::transfer_request::Posted;
+use tally_rules::ledger::{
+    Amount, Currency, EntryKey, Hold, HoldId, Member, MemberId, TransferRequest, WalletKey,
+};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{ImportKey, ImportRow};
 
 /// One movement.
 #[derive(Clone, Debug)]
 pub struct NewMove {
     /// What is to move.
-    pub order: Order,
+    pub order: TransferRequest,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A hold to be made.
@@ -32,7 +34,7 @@ pub struct NewHold {
     /// When it ends by itself.
     pub expires_at: Option<Micros>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A hold to be ended.
@@ -45,7 +47,7 @@ pub struct EndHold {
     /// How.
     pub ending: Ending,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A member to be made.
@@ -56,7 +58,7 @@ pub struct NewMember {
     /// Whether the player is to be the member's id.
     pub player_is_id: bool,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A member to be closed.
@@ -69,7 +71,7 @@ pub struct CloseMember {
     /// What the member was found by: sorted, each once.
     pub handles: Vec<Handle>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A line of a file of members or of movements.
@@ -78,7 +80,7 @@ pub enum ImportLine {
     /// A new member, and what is deposited for it at once.
     Member(Box<NewMember>, Option<Amount>),
     /// A movement.
-    Move(Order),
+    Move(TransferRequest),
 }
 
 /// Consecutive lines of one file.
@@ -106,7 +108,7 @@ pub(crate) struct ChunkDone {
     /// The whole import so far.
     pub(crate) progress: ImportRow,
     /// Lines that were refused.
-    pub(crate) refused: Vec<(u64, Refusal)>,
+    pub(crate) refused: Vec<(u64, Rejection)>,
     /// Whether the chunk had been done before.
     pub(crate) replayed: bool,
 }
@@ -161,7 +163,7 @@ pub struct ChangeMember {
     /// What the member was found by, and what it will be: sorted, each once.
     pub handles: Vec<Handle>,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// A transfer that a member asks for, with its PIN.
@@ -182,7 +184,7 @@ pub struct NewPayment {
     /// How much.
     pub amount: Amount,
     /// For retries.
-    pub identity: Option<Identity>,
+    pub identity: Option<IdempotencyKey>,
 }
 
 /// One entry of the lane.
@@ -208,7 +210,7 @@ pub(crate) enum Request {
 /// Its answer; the kind is that of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    Chain(Vec<Result<Moved, Refusal>>),
+    Chain(Vec<Result<Moved, Rejection>>),
     Hold(Held),
     /// How many have ended.
     Expired(usize),

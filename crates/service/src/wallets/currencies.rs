@@ -9,7 +9,7 @@ use crate::contests::work::PIECE;
 use crate::failure::{Failure, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::Micros;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Contest, ContestId, Payout, Record, State};
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::{Currencies, Currency, Uuid};
@@ -126,7 +126,7 @@ fn of_contests(store: &dyn Store, missing: &mut Missing<'_>) -> Result<(), Store
         let due = store.ledger().due_contests(Micros(i64::MAX), behind, PAGE)?;
         for (_, id) in &due {
             let record = store.ledger().contest(id)?;
-            if let Some(record) = record.filter(|record| record.work != Work::None) {
+            if let Some(record) = record.filter(|record| record.work != ContestTask::None) {
                 missing.note(of_contest(&record.contest), || whose(id.as_str(), &record));
             }
         }

@@ -18,23 +18,23 @@ use crate::keys::seen_before;
 use std::slice;
 use tally_lanes::{WorkingSet, keys_to_load};
 use tally_rules::contest::{Application, ContestId, Record, SeriesRecord};
-use tally_rules::idempotency::{Identity, RequestKey, Seen, Stored};
-use tally_rules::ledger::book::Book;
+use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::order::{Written, wallets_of};
 use tally_rules::ledger::pin::PinRule;
+use tally_rules::ledger::transfer_request::{LedgerWrites, wallets_of};
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{Currency, HoldId, Member, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Payment;
-use tally_rules::{Micros, Refusal};
+use tally_rules::{Micros, Rejection};
 use tally_store::{
     BoardChange, Changes, ContestChanges, EntrantKey, ImportKey, ImportRow, LedgerChanges, Loaded, PartKey,
     Plan, ShardSet,
 };
 
 /// The answer to one request.
-pub(super) type Decision = Result<Done, Refusal>;
+pub(super) type Decision = Result<Done, Rejection>;
 
 /// The shard that has all members and money.
 const FIRST: usize = 0;
@@ -124,7 +124,7 @@ pub(super) fn read(batch: &[Request], ids: &[Uuid], settings: &LedgerSettings) -
     plan
 }
 
-fn identities(request: &Request) -> impl Iterator<Item = &Identity> {
+fn identities(request: &Request) -> impl Iterator<Item = &IdempotencyKey> {
     let (moves, one): (&[NewMove], _) = match request {
         Request::Chain(moves) => (moves, None),
         Request::Hold(new) => (&[], new.identity.as_ref()),
@@ -184,7 +184,7 @@ pub(super) struct State<'a> {
     pub(super) pin: PinRule,
     /// What new members get their deposit in.
     home: Currency,
-    pub(super) book: Book<'a>,
+    pub(super) book: LedgerWorkingSet<'a>,
     requests: WorkingSet<RequestKey, Stored>,
     pub(super) handles: WorkingSet<Handle, MemberId>,
     pub(super) members: WorkingSet<MemberId, Member>,
@@ -209,7 +209,7 @@ impl<'a> State<'a> {
             keep_micros,
             home: settings.currencies.home(),
             pin: settings.pin,
-            book: Book::new(&settings.currencies, &settings.limits),
+            book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
             requests: WorkingSet::new(),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
@@ -256,8 +256,8 @@ impl<'a> State<'a> {
     }
 
     /// All of it, or nothing: then the first that was refused says why, and the others that it was not they.
-    fn chain(&mut self, moves: &[NewMove], ids: Ids<'_, '_>) -> Vec<Result<Moved, Refusal>> {
-        let mark = self.book.mark();
+    fn chain(&mut self, moves: &[NewMove], ids: Ids<'_, '_>) -> Vec<Result<Moved, Rejection>> {
+        let mark = self.book.savepoint();
         let mut before: Vec<(RequestKey, Option<Stored>)> = Vec::new();
         let mut refused = None;
         let mut done = Vec::with_capacity(moves.len());
@@ -274,19 +274,19 @@ impl<'a> State<'a> {
                     }
                     done.push(moved);
                 }
-                Err(refusal) => refused = Some((place, refusal)),
+                Err(rejection) => refused = Some((place, rejection)),
             }
         }
-        let Some((guilty, refusal)) = refused else { return done.into_iter().map(Ok).collect() };
-        self.book.undo(mark);
+        let Some((guilty, rejection)) = refused else { return done.into_iter().map(Ok).collect() };
+        self.book.roll_back(mark);
         for (key, stored) in before.into_iter().rev() {
             self.requests.set(&key, stored);
         }
-        let others = |place| if place == guilty { refusal.clone() } else { Refusal::LinkedFailed };
+        let others = |place| if place == guilty { rejection.clone() } else { Rejection::LinkedFailed };
         (0..moves.len()).map(|place| Err(others(place))).collect()
     }
 
-    fn one(&mut self, one: &NewMove, id: TransferId) -> Result<Moved, Refusal> {
+    fn one(&mut self, one: &NewMove, id: TransferId) -> Result<Moved, Rejection> {
         if let Some(Outcome::Posted(key)) = self.replay(one.identity.as_ref())? {
             return Ok(Moved::Replayed(key));
         }
@@ -313,15 +313,15 @@ impl<'a> State<'a> {
         Ok(Done::Hold(Held::Now(end.hold, hold)))
     }
 
-    pub(super) fn replay(&self, identity: Option<&Identity>) -> Result<Option<Outcome>, Refusal> {
+    pub(super) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
         let stored = identity.and_then(|one| self.requests.get(&one.key));
         match seen_before(identity, stored, self.now, self.keep_micros)? {
-            Seen::Replay(outcome) => Ok(Some(*outcome)),
-            Seen::New => Ok(None),
+            KeyCheck::Replay(outcome) => Ok(Some(*outcome)),
+            KeyCheck::New => Ok(None),
         }
     }
 
-    pub(super) fn remember(&mut self, identity: Option<&Identity>, outcome: Outcome) {
+    pub(super) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
             let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
             self.requests.set(&one.key, Some(stored));
@@ -332,7 +332,7 @@ impl<'a> State<'a> {
         fn there<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
-        let Written { wallets, transfers, entries, holds, totals } = self.book.into_written();
+        let LedgerWrites { wallets, transfers, entries, holds, totals } = self.book.into_writes();
         let (handles, members) = (self.handles.into_writes(), there(self.members.into_writes()));
         let totals = totals.into_rows();
         let mut added = self.added;

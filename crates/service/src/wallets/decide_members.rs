@@ -12,9 +12,9 @@ use super::decide::{Decision, Ids, State, next};
 use std::sync::Arc;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::pin::{self, Attempts};
-use tally_rules::ledger::{Member, MemberId, Move, Order, TransferId};
+use tally_rules::ledger::{Member, MemberId, TransferId, TransferKind, TransferRequest};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 
 /// A new member with its player.
 pub(super) fn named(new: &NewMember, id: MemberId) -> Member {
@@ -24,11 +24,11 @@ pub(super) fn named(new: &NewMember, id: MemberId) -> Member {
 }
 
 /// Somebody else has it.
-fn taken(handle: &Handle) -> Refusal {
+fn taken(handle: &Handle) -> Rejection {
     match handle {
-        Handle::Login(_) => Refusal::LoginTaken,
-        Handle::Phone(_) => Refusal::PhoneTaken,
-        Handle::Player(_) => Refusal::PlayerTaken,
+        Handle::Login(_) => Rejection::LoginTaken,
+        Handle::Phone(_) => Rejection::PhoneTaken,
+        Handle::Player(_) => Rejection::PlayerTaken,
     }
 }
 
@@ -47,7 +47,7 @@ impl State<'_> {
             return Ok(Done::Stale);
         }
         let member = named(new, id);
-        // In the order of handles, which is that of the refusals.
+        // In the order of handles, which is that of the rejections.
         for handle in member.handles() {
             if self.handles.get(&handle).is_some() {
                 return Err(taken(&handle));
@@ -67,7 +67,7 @@ impl State<'_> {
         if self.replay(close.identity.as_ref())?.is_some() {
             return Ok(Done::Changed { replayed: true });
         }
-        let member = self.members.get(&close.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        let member = self.members.get(&close.member).cloned().ok_or(Rejection::MemberNotFound)?;
         let names = member.names();
         if names.iter().any(|handle| close.handles.binary_search(handle).is_err()) {
             return Ok(Done::Stale);
@@ -84,9 +84,9 @@ impl State<'_> {
         if self.replay(change.identity.as_ref())?.is_some() {
             return Ok(Done::Changed { replayed: true });
         }
-        let before = self.members.get(&change.member).cloned().ok_or(Refusal::MemberNotFound)?;
+        let before = self.members.get(&change.member).cloned().ok_or(Rejection::MemberNotFound)?;
         if before.closed_at.is_some() {
-            return Err(Refusal::MemberClosed);
+            return Err(Rejection::MemberClosed);
         }
         let after = changed(&before, &change.change, self.now);
         let (had, has) = (before.handles(), after.handles());
@@ -116,7 +116,7 @@ impl State<'_> {
 
     pub(super) fn pay(&mut self, pay: &NewPayment, ids: Ids<'_, '_>) -> Decision {
         let id = TransferId(next(ids));
-        let member = self.members.get(&pay.from).cloned().ok_or(Refusal::MemberNotFound)?;
+        let member = self.members.get(&pay.from).cloned().ok_or(Rejection::MemberNotFound)?;
         if member.tokens_from != pay.tokens_from || member.closed_at.is_some() {
             return Ok(Done::Stale);
         }
@@ -137,9 +137,9 @@ impl State<'_> {
         if holder != Some(pay.from) {
             self.book.can_transfer(pay.from, (pay.currency, pay.amount), self.now)?;
         }
-        let to = holder.ok_or(Refusal::RecipientNotFound)?;
-        let what = Move::Transfer { from: pay.from, to };
-        let order = Order { what, currency: pay.currency, amount: pay.amount, reference: None };
+        let to = holder.ok_or(Rejection::RecipientNotFound)?;
+        let what = TransferKind::Transfer { from: pay.from, to };
+        let order = TransferRequest { what, currency: pay.currency, amount: pay.amount, reference: None };
         let posted = self.book.post(id, &order, self.now)?;
         self.remember(pay.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Done::Paid(Moved::Posted(posted)))

@@ -4,8 +4,8 @@ use super::command::{Done, EndHold, Held, NewHold, Request};
 use crate::failure::{Failure, Fault, blocking};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
-use tally_rules::idempotency::Identity;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::{Hold, HoldId};
 
@@ -35,14 +35,14 @@ pub async fn end(
     tally: &Tally,
     id: HoldId,
     ending: Ending,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
         // Its key may be that of something else, which comes first.
-        (Err(Failure::Refused(Refusal::HoldNotFound)), Some(identity)) => {
+        (Err(Failure::Refused(Rejection::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
-            return Err(Refusal::HoldNotFound.into());
+            return Err(Rejection::HoldNotFound.into());
         }
         (found, _) => found?,
     };
@@ -55,7 +55,7 @@ pub async fn end(
 pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
     let store = Arc::clone(&tally.store);
     let hold = blocking(move || Ok(store.ledger().hold(id)?)).await?;
-    hold.ok_or(Failure::Refused(Refusal::HoldNotFound))
+    hold.ok_or(Failure::Refused(Rejection::HoldNotFound))
 }
 
 async fn ask(

@@ -15,8 +15,8 @@ use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::pin::is_pin;
-use tally_rules::ledger::{Member, MemberId, Move, Order};
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::ledger::{Member, MemberId, TransferKind, TransferRequest};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardNo, Changes, ImportKey, ImportRow, LedgerPlan, Plan};
 
 /// Imports of no board: numbers of boards begin at 1.
@@ -78,7 +78,7 @@ pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<
         for (line, row) in chunk.rows.iter().cloned() {
             let balance = row.balance;
             if let Some(contest) = row.player.as_ref().and_then(|player| entered.get(player)) {
-                refused.push(refused_line(line, &Refusal::PlayerInContest(contest.as_str().into())));
+                refused.push(refused_line(line, &Rejection::PlayerInContest(contest.as_str().into())));
                 continue;
             }
             match new_member(tally, row) {
@@ -139,11 +139,14 @@ pub async fn transfers(tally: &Arc<Tally>, chunk: NewChunk<TransferLine>) -> Res
     for (line, TransferLine { from, to, amount }) in chunk.rows {
         match (id(&from), id(&to)) {
             (Some(from), Some(to)) => {
-                let what = Move::Transfer { from, to };
-                rows.push((line, ImportLine::Move(Order { what, currency, amount, reference: None })));
+                let what = TransferKind::Transfer { from, to };
+                rows.push((
+                    line,
+                    ImportLine::Move(TransferRequest { what, currency, amount, reference: None }),
+                ));
             }
-            (None, _) => refused.push(refused_line(line, &Refusal::MemberNotFound)),
-            (_, None) => refused.push(refused_line(line, &Refusal::RecipientNotFound)),
+            (None, _) => refused.push(refused_line(line, &Rejection::MemberNotFound)),
+            (_, None) => refused.push(refused_line(line, &Rejection::RecipientNotFound)),
         }
     }
     let chunk =
@@ -196,7 +199,7 @@ async fn done(
     match tally.ledger.ask(request, Vec::new()).await? {
         Done::Imported(done) => {
             let mut refused = before;
-            refused.extend(done.refused.iter().map(|(line, refusal)| refused_line(*line, refusal)));
+            refused.extend(done.refused.iter().map(|(line, rejection)| refused_line(*line, rejection)));
             refused.sort_by_key(|row| row.line);
             Ok(Some(Imported { progress: done.progress, refused, replayed: done.replayed }))
         }
@@ -205,14 +208,14 @@ async fn done(
     }
 }
 
-fn refused_line(line: u64, refusal: &Refusal) -> RefusedLine {
-    let field = match refusal {
-        Refusal::LoginTaken => "login_id",
-        Refusal::PhoneTaken => "phone_number",
-        Refusal::PlayerTaken | Refusal::PlayerInContest(_) => "player",
-        Refusal::MemberNotFound => "from",
-        Refusal::RecipientNotFound | Refusal::SameWallet => "to",
+fn refused_line(line: u64, rejection: &Rejection) -> RefusedLine {
+    let field = match rejection {
+        Rejection::LoginTaken => "login_id",
+        Rejection::PhoneTaken => "phone_number",
+        Rejection::PlayerTaken | Rejection::PlayerInContest(_) => "player",
+        Rejection::MemberNotFound => "from",
+        Rejection::RecipientNotFound | Rejection::SameWallet => "to",
         _ => "amount",
     };
-    RefusedLine { line, field, code: refusal.code(), detail: refusal.detail() }
+    RefusedLine { line, field, code: rejection.code(), detail: rejection.detail() }
 }

@@ -12,10 +12,10 @@ use crate::requests::Running;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// How often a change is tried anew because another came between.
 pub(super) const TRIES: usize = 8;
@@ -31,7 +31,7 @@ pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failu
             if let Some((_, contest)) = look.left_behind.pop()
                 && !is_repeated(tally, new.identity.as_ref()).await?
             {
-                return Err(Refusal::PlayerInContest(contest.as_str().into()).into());
+                return Err(Rejection::PlayerInContest(contest.as_str().into()).into());
             }
             taken = look.taken.pop();
         }
@@ -52,7 +52,7 @@ pub(super) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Res
 }
 
 /// Whether a request was done before.
-async fn is_repeated(tally: &Tally, identity: Option<&Identity>) -> Result<bool, Failure> {
+async fn is_repeated(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     match identity {
         Some(identity) => Ok(tally.stored(identity).await?.is_some()),
         None => Ok(false),
@@ -65,7 +65,7 @@ pub async fn close(
     tally: &Arc<Tally>,
     member: MemberId,
     force: bool,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let request = |before: &Member| {
         Request::Close(CloseMember { member, force, handles: before.names(), identity: identity.clone() })
@@ -85,7 +85,7 @@ pub async fn change(
     tally: &Arc<Tally>,
     member: MemberId,
     change: MemberChange,
-    identity: Option<Identity>,
+    identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let request = |before: &Member| {
         let (handles, change) = (handles(before, &change), change.clone());
@@ -98,7 +98,7 @@ pub async fn change(
 async fn of_member(
     tally: &Arc<Tally>,
     member: MemberId,
-    identity: Option<&Identity>,
+    identity: Option<&IdempotencyKey>,
     request: impl Fn(&Member) -> Request,
 ) -> Result<bool, Failure> {
     for _ in 0..TRIES {

@@ -11,7 +11,7 @@ use super::post::{Receipt, receipt};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 
 /// How often it is tried anew because the number changed hands meanwhile.
 const TRIES: usize = 8;
@@ -38,9 +38,9 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(Request::Pay(new.clone()), running.into_iter().collect()).await;
-        if let Err(Failure::Refused(Refusal::RecipientNotFound)) = done {
+        if let Err(Failure::Refused(Rejection::RecipientNotFound)) = done {
             guess.spend();
-            return Err(Refusal::RecipientNotFound.into());
+            return Err(Rejection::RecipientNotFound.into());
         }
         match done? {
             Done::Paid(moved) => return receipt(tally, moved).await.map(Payment::Paid),

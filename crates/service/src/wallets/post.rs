@@ -6,8 +6,8 @@ use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use crate::waiting::Told;
 use std::sync::Arc;
-use tally_rules::Refusal;
-use tally_rules::ledger::order::Posted;
+use tally_rules::Rejection;
+use tally_rules::ledger::transfer_request::Posted;
 use tally_rules::ledger::{Entry, EntryKey};
 
 /// A movement that was done, as its entry shows it.
@@ -32,7 +32,7 @@ pub async fn post(tally: &Tally, new: NewMove) -> MoveResult {
 pub async fn post_all(tally: &Tally, moves: Vec<(NewMove, bool)>) -> Result<Vec<MoveResult>, Failure> {
     let (chains, mut keys) = (chains(moves), Begun::default());
     let mut requests = Vec::with_capacity(chains.len());
-    let mut begun: Vec<Result<usize, Vec<Result<Moved, Refusal>>>> = Vec::with_capacity(chains.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Moved, Rejection>>>> = Vec::with_capacity(chains.len());
     for chain in chains {
         match begin(tally, &chain, &mut keys) {
             Ok(running) => {
@@ -73,13 +73,13 @@ fn begin(
     tally: &Tally,
     chain: &[NewMove],
     keys: &mut Begun,
-) -> Result<Vec<Running>, Vec<Result<Moved, Refusal>>> {
+) -> Result<Vec<Running>, Vec<Result<Moved, Rejection>>> {
     let mut running = Vec::new();
     for (place, one) in chain.iter().enumerate() {
         match keys.begin(&tally.running, one.identity.as_ref()) {
             Ok(taken) => running.extend(taken),
-            Err(refusal) => {
-                let others = |at| if at == place { refusal.clone() } else { Refusal::LinkedFailed };
+            Err(rejection) => {
+                let others = |at| if at == place { rejection.clone() } else { Rejection::LinkedFailed };
                 return Err((0..chain.len()).map(|at| Err(others(at))).collect());
             }
         }
@@ -92,7 +92,7 @@ fn rows_of(told: Told<Done>, rows: usize) -> Vec<Result<Moved, Failure>> {
     match told {
         Ok(Ok(Done::Chain(rows))) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
         Ok(Ok(_)) => unreachable!("a chain is answered as a chain"),
-        Ok(Err(refusal)) => vec![Err(Failure::Refused(refusal)); rows],
+        Ok(Err(rejection)) => vec![Err(Failure::Refused(rejection)); rows],
         Err(fault) => vec![Err(Failure::Fault(fault)); rows],
     }
 }

@@ -6,7 +6,7 @@
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
     Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
@@ -38,15 +38,19 @@ pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currenc
     let store = Arc::clone(&tally.store);
     let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
     // Who is a member has one from the start.
-    if all.rows.is_empty() && all.damaged.is_empty() { Err(Refusal::MemberNotFound.into()) } else { Ok(all) }
+    if all.rows.is_empty() && all.damaged.is_empty() {
+        Err(Rejection::MemberNotFound.into())
+    } else {
+        Ok(all)
+    }
 }
 
 /// A member's wallet.
 pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
     let currencies = &tally.settings.ledger.currencies;
     let missing = || match currencies.digits(key.currency) {
-        Some(_) => Refusal::WalletNotFound,
-        None => Refusal::CurrencyMismatch,
+        Some(_) => Rejection::WalletNotFound,
+        None => Rejection::CurrencyMismatch,
     };
     let mut all = wallets(tally, key.member).await?;
     let Some(at) = all.rows.iter().position(|(currency, _)| *currency == key.currency) else {
@@ -86,7 +90,7 @@ pub async fn movement(tally: &Tally, id: Uuid) -> Result<Movement, Failure> {
     });
     let is_of =
         |found: &Movement| found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id);
-    Ok(found.await?.filter(is_of).ok_or(Refusal::TransactionNotFound)?)
+    Ok(found.await?.filter(is_of).ok_or(Rejection::TransactionNotFound)?)
 }
 
 /// What every account came to, in each currency that is configured or was used; those that nothing has touched too.

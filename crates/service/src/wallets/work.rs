@@ -16,8 +16,8 @@ use crate::waiting::Teller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tally_lanes::{Failure, Kind, Pass, Resolution, Weight, Work};
-use tally_rules::Refusal;
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight};
+use tally_rules::Rejection;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
 use tally_store::{BatchId, Store, StoreError};
@@ -35,7 +35,7 @@ pub(super) struct LedgerWork {
     /// The lanes of scores, whose gate a few acts pass.
     scores: Arc<Shared>,
     /// From before the transaction of such an act until its leaderboards know what it did.
-    pass: Option<Pass>,
+    pass: Option<BarrierGuard>,
     /// The callers of a commit in doubt have been told that its outcome is unknown.
     is_unheard: bool,
     settings: LedgerSettings,
@@ -99,9 +99,9 @@ impl LedgerWork {
     }
 }
 
-impl Work for LedgerWork {
+impl BatchHandler for LedgerWork {
     type Request = Request;
-    type Answer = Result<Done, Refusal>;
+    type Answer = Result<Done, Rejection>;
     type Fault = Fault;
     type Committed = Vec<Decision>;
 
@@ -180,7 +180,7 @@ impl Work for LedgerWork {
         let (batch, _) = self.open.as_ref().expect("a commit was lost");
         let done = self.store.became(batch).inspect_err(|_| {
             self.is_unheard = true;
-            self.pass.iter().for_each(Pass::stick);
+            self.pass.iter().for_each(BarrierGuard::mark_stuck);
         })?;
         let (_, decisions) = self.open.take().expect("a commit was lost");
         let is_unheard = std::mem::take(&mut self.is_unheard);
@@ -198,7 +198,7 @@ impl Work for LedgerWork {
         })
     }
 
-    fn publish(&mut self, batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Refusal>> {
+    fn publish(&mut self, batch: Vec<Request>, decisions: Vec<Decision>) -> Vec<Result<Done, Rejection>> {
         self.hub.wake(std::mem::take(&mut self.touched));
         for (request, decision) in batch.iter().zip(&decisions) {
             if let (Request::Contest(order), Ok(Done::Contest(done))) = (request, decision) {

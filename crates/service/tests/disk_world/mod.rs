@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tally_ranking::PageQuery;
-use tally_rules::definition::Wish;
+use tally_rules::definition::BoardSpec;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
@@ -99,8 +99,8 @@ impl World {
     pub(crate) fn put(&self, schedule: &str, keep: u32, prizes: PeriodPrizes) -> Result<(), Failure> {
         let (name, schedule, time_zone) = ("daily".into(), schedule.into(), "UTC".into());
         let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
-        let wish = Wish { periods: Some(vec![rule]), ..Wish::default() };
-        boards::put(&self.tally(), &id(), &wish, None).map(drop)
+        let spec = BoardSpec { periods: Some(vec![rule]), ..BoardSpec::default() };
+        boards::put(&self.tally(), &id(), &spec, None).map(drop)
     }
 
     pub(crate) fn submit(&self, name: &str, score: i64) {
@@ -151,7 +151,8 @@ impl World {
         let view = View::find(&board, Some(period), tally.now(), |_| None)?;
         let query = PageQuery { limit: 1_000, ..PageQuery::default() };
         let page = view.read(&*tally.store, |order| order.page(&query))?;
-        let entry = |place: tally_ranking::Place| (place.player.as_str().to_owned(), place.record.score);
+        let entry =
+            |place: tally_ranking::RankedEntry| (place.player.as_str().to_owned(), place.record.score);
         Ok(page.entries.into_iter().map(entry).collect())
     }
 

@@ -10,8 +10,8 @@ use crate::operations::Fate;
 use crate::world::{World, currency};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::record::Work;
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::Amount;
@@ -70,11 +70,11 @@ fn id(number: usize) -> ContestId {
     ContestId::new(&format!("c{number}")).unwrap()
 }
 
-fn wish(fee: bool, times: [Option<i64>; 3]) -> Wish {
+fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
     let fee = fee.then(|| Fee { currency: currency(), amount: Amount::new(FEE).unwrap() });
     let prize = Prize { from: 1, to: 2, currency: currency(), amount: Amount::new(PRIZE).unwrap() };
     let [opens_at, starts_at, ends_at] = times.map(|at| Some(at.map(Micros)));
-    Wish {
+    ContestSpec {
         title: Some("a contest".into()),
         capacity: Some(MEMBERS as u32),
         on_invalid: Some(OnInvalid::Skip),
@@ -83,7 +83,7 @@ fn wish(fee: bool, times: [Option<i64>; 3]) -> Wish {
         opens_at,
         starts_at,
         ends_at,
-        ..Wish::default()
+        ..ContestSpec::default()
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn act(
     let (id, admin) = (id(number), Actor::Admin);
     let done = match *act {
         ContestAct::Create { fee, times } => {
-            change::create(tally, &id, &Actor::Server, &wish(fee, times), None)?
+            change::create(tally, &id, &Actor::Server, &spec(fee, times), None)?
         }
         ContestAct::Open => change::open(tally, &id, &admin, None)?,
         ContestAct::Apply { player } => {
@@ -244,7 +244,7 @@ impl Contests {
             };
             assert!(is_right, "contest {number} is {state}, after {known:?}");
             let is_over = !matches!(state, State::Draft | State::Open);
-            if is_over && record.work == Work::None {
+            if is_over && record.work == ContestTask::None {
                 let left = ledger.first_applications(record.no, None, 1).unwrap();
                 assert_eq!(left, [], "applications of contest {number}, which is {state}");
             }
@@ -311,7 +311,7 @@ pub(crate) fn check_paid(world: &World) {
     let ledger = world.store().ledger();
     assert_eq!(ledger.payments(true, None, 1).unwrap(), [], "prizes of periods");
     for (id, record) in ledger.contests(None, None, CONTESTS_MAX).unwrap() {
-        assert_eq!(record.work, Work::None, "of contest {}", id.as_str());
+        assert_eq!(record.work, ContestTask::None, "of contest {}", id.as_str());
         let owed = ledger.payouts(record.no, 0, usize::MAX).unwrap();
         assert!(
             owed.iter().all(|(_, payout)| payout.paid.is_some()),

@@ -9,12 +9,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use tally_rules::contest::{Prize, PrizeTies, State};
-use tally_rules::definition::{Update, Wish};
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::definition::{BoardSpec, Update};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
-use tally_rules::ledger::{Amount, HoldId, Member, MemberId, Move, Order, WalletKey};
+use tally_rules::ledger::{Amount, HoldId, Member, MemberId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
@@ -164,9 +164,9 @@ pub(crate) struct Callers {
 /// What a caller waits for.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
-fn identity(number: usize) -> Identity {
+fn identity(number: usize) -> IdempotencyKey {
     let key = RequestKey { scope: "simulation".into(), key: number.to_string().into() };
-    Identity { key, fingerprint: Fingerprint([1; 16]) }
+    IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }
 }
 
 impl Callers {
@@ -182,7 +182,7 @@ impl Callers {
         Box::pin(async move {
             match callers.answer(&tally, &operation, key.map(identity)).await {
                 Ok(fate) => fate,
-                Err(Failure::Refused(refusal)) => Fate::Refused(format!("{refusal:?}")),
+                Err(Failure::Refused(rejection)) => Fate::Refused(format!("{rejection:?}")),
                 Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
                 Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                     panic!("a disk that fails is no damage: {fault:?}")
@@ -199,7 +199,7 @@ impl Callers {
         &self,
         tally: &Arc<Tally>,
         operation: &Operation,
-        identity: Option<Identity>,
+        identity: Option<IdempotencyKey>,
     ) -> Result<Fate, Failure> {
         match operation.clone() {
             Operation::Submit { board, player, score } => {
@@ -229,7 +229,7 @@ impl Callers {
             }
             Operation::Erase { player } => erase(tally, player_id(player), None).await.map(|_| DONE),
             Operation::Put { board, periods } => {
-                boards::put(tally, &board_id(board), &wish(board, periods), None).map(|_| DONE)
+                boards::put(tally, &board_id(board), &spec(board, periods), None).map(|_| DONE)
             }
             Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
@@ -264,14 +264,14 @@ impl Callers {
         }
     }
 
-    fn order(&self, payment: Payment) -> Order {
+    fn order(&self, payment: Payment) -> TransferRequest {
         let (what, units) = match payment {
-            Payment::Deposit { to, units } => (Move::Deposit { to: self.members[to] }, units),
+            Payment::Deposit { to, units } => (TransferKind::Deposit { to: self.members[to] }, units),
             Payment::Transfer { from, to, units } => {
-                (Move::Transfer { from: self.members[from], to: self.members[to] }, units)
+                (TransferKind::Transfer { from: self.members[from], to: self.members[to] }, units)
             }
         };
-        Order { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
+        TransferRequest { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
     }
 
     /// Whether both lanes take work, by requests that are refused.
@@ -326,7 +326,7 @@ pub(crate) fn digest(file: u8) -> [u8; 32] {
 }
 
 /// What a board is: daily periods, of which few are kept.
-fn wish(board: usize, Periods { keep, hour, grace_s }: Periods) -> Wish {
+fn spec(board: usize, Periods { keep, hour, grace_s }: Periods) -> BoardSpec {
     let update = match BOARDS[board] {
         "latest" => Update::Latest,
         "sum" => Update::Sum,
@@ -340,5 +340,5 @@ fn wish(board: usize, Periods { keep, hour, grace_s }: Periods) -> Wish {
     }
     let (name, schedule, time_zone) = ("daily".into(), format!("0 {hour} * * *"), "UTC".into());
     let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s, prizes };
-    Wish { update: Some(update), periods: Some(vec![rule]), ..Wish::default() }
+    BoardSpec { update: Some(update), periods: Some(vec![rule]), ..BoardSpec::default() }
 }

@@ -14,12 +14,12 @@ mod world;
 use model::{Model, Submitted};
 use reads::compare;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, Wish};
+use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
 use tally_rules::score::{self, Given};
-use tally_rules::{Micros, Record, Refusal};
+use tally_rules::{Micros, Record, Rejection};
 use tally_service::Failure;
 use tally_service::periods::keeper;
 use tally_service::players::erase;
@@ -109,8 +109,8 @@ fn definition(changes: Changes, round: usize, random: &mut Random) -> Definition
     }
 }
 
-fn wish(definition: &Definition) -> Wish {
-    Wish {
+fn spec(definition: &Definition) -> BoardSpec {
+    BoardSpec {
         order: Some(definition.order),
         update: Some(definition.update),
         ranking: Some(definition.ranking),
@@ -152,7 +152,7 @@ impl History {
         let definition = definition(changes, round, random);
         // Two weeks before the clocks go back in New York.
         let world = World::new(1_792_368_000 * SECOND + 17);
-        world.put(&wish(&definition)).unwrap();
+        world.put(&spec(&definition)).unwrap();
         Self { world, model: Model::new(definition), changes, sent: Vec::new(), keys: 0 }
     }
 
@@ -246,7 +246,7 @@ impl History {
                     done: wanted,
                 });
             }
-            (Err(Failure::Refused(refusal)), Err(wanted)) => assert_eq!(refusal, wanted),
+            (Err(Failure::Refused(rejection)), Err(wanted)) => assert_eq!(rejection, wanted),
             (done, wanted) => panic!("{done:?} and not {wanted:?}"),
         }
     }
@@ -309,9 +309,9 @@ impl History {
                 }
             }
         }
-        let put = self.world.put(&Wish { periods: Some(periods.clone()), ..Wish::default() });
+        let put = self.world.put(&BoardSpec { periods: Some(periods.clone()), ..BoardSpec::default() });
         if periods.is_empty() && !self.model.definition.all_time {
-            assert!(matches!(put, Err(Failure::Refused(Refusal::InvalidDefinition(_)))), "{put:?}");
+            assert!(matches!(put, Err(Failure::Refused(Rejection::InvalidDefinition(_)))), "{put:?}");
             return;
         }
         put.unwrap();

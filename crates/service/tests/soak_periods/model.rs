@@ -5,13 +5,13 @@
 //! blocks, trees, lanes, stored spans or the keeper is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tally_ranking::Place;
+use tally_ranking::RankedEntry;
 use tally_rules::definition::Definition;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span};
 use tally_rules::rank::{self, Counts, Percentile};
 use tally_rules::record::{self, Updated};
-use tally_rules::{Micros, PlayerId, Record, Refusal, order_key};
+use tally_rules::{Micros, PlayerId, Record, Rejection, order_key};
 use tally_service::calendar::Calendar;
 use tally_service::periods::view::Listed;
 
@@ -127,12 +127,12 @@ impl Model {
         player: &PlayerId,
         new: Record,
         now: Micros,
-    ) -> Result<Submitted, Refusal> {
+    ) -> Result<Submitted, Rejection> {
         let (open, late) = self.aim(new.at, now);
-        let first = *open.first().ok_or(Refusal::PeriodClosed)?;
+        let first = *open.first().ok_or(Rejection::PeriodClosed)?;
         let before = |part: &Part| self.records.get(part).and_then(|records| records.get(player)).copied();
         let apply = |part| Ok((part, record::apply(&self.definition, before(&part), new)?));
-        let all: Vec<(Part, Updated)> = open.iter().copied().map(apply).collect::<Result<_, Refusal>>()?;
+        let all: Vec<(Part, Updated)> = open.iter().copied().map(apply).collect::<Result<_, Rejection>>()?;
         let (updated, previous) = (all[0].1, before(&first));
         let rank_before = self.rank(first, player);
         for (part, updated) in all {
@@ -231,17 +231,20 @@ impl Model {
         Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
-    pub(crate) fn places(&self, part: Part) -> Vec<Place> {
+    pub(crate) fn places(&self, part: Part) -> Vec<RankedEntry> {
         self.ranked(&self.sorted(part)).into_iter().map(|(place, _)| place).collect()
     }
 
     /// Places with percentiles.
-    pub(crate) fn ranked(&self, list: &[(&PlayerId, &Record)]) -> Vec<(Place, Percentile)> {
+    pub(crate) fn ranked(&self, list: &[(&PlayerId, &Record)]) -> Vec<(RankedEntry, Percentile)> {
         let ranking = self.definition.ranking;
         let one = |at: usize| {
             let counts = self.counts(list, at);
-            let place =
-                Place { rank: rank::rank(ranking, counts), player: list[at].0.clone(), record: *list[at].1 };
+            let place = RankedEntry {
+                rank: rank::rank(ranking, counts),
+                player: list[at].0.clone(),
+                record: *list[at].1,
+            };
             (place, rank::percentile(ranking, counts, list.len() as u64))
         };
         (0..list.len()).map(one).collect()

@@ -4,7 +4,7 @@ use super::Random;
 use super::model::{ALL_TIME, Model, Part};
 use super::world::{World, player};
 use std::cmp::Ordering;
-use tally_ranking::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
+use tally_ranking::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 use tally_rules::rank::{self, Counts, Percentile};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_service::periods::keeper;
@@ -16,7 +16,7 @@ struct Reads<'a> {
     model: &'a Model,
     view: View,
     part: Part,
-    places: Vec<Place>,
+    places: Vec<RankedEntry>,
     percentiles: Vec<Percentile>,
     what: String,
 }
@@ -77,7 +77,7 @@ impl Reads<'_> {
         if edge == Edge::Worst {
             wanted.reverse();
         }
-        let in_range = |place: &Place| {
+        let in_range = |place: &RankedEntry| {
             min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
         };
         wanted.retain(in_range);
@@ -86,7 +86,8 @@ impl Reads<'_> {
             Start::Offset(offset) => drop(wanted.drain(..wanted.len().min(*offset as usize))),
             Start::After(record, player) => {
                 let beyond = if edge == Edge::Best { Ordering::Greater } else { Ordering::Less };
-                let after = |one: &Place| self.model.compare((&one.record, &one.player), (record, player));
+                let after =
+                    |one: &RankedEntry| self.model.compare((&one.record, &one.player), (record, player));
                 wanted.retain(|one| after(one) == beyond);
             }
         }
@@ -135,7 +136,7 @@ impl Reads<'_> {
         let at = self.places.iter().position(|place| place.player == player);
         let total = self.places.len() as u64;
         let ranked = at.map(|at| {
-            let Place { rank, record, .. } = self.places[at];
+            let RankedEntry { rank, record, .. } = self.places[at];
             Ranked { rank, record, total, percentile: self.percentiles[at] }
         });
         assert_eq!(
@@ -163,8 +164,10 @@ impl Reads<'_> {
         let mut once = asked.clone();
         let mut seen = std::collections::BTreeSet::new();
         once.retain(|player| seen.insert(player.clone()));
-        let list: Vec<&Place> = self.places.iter().filter(|place| once.contains(&place.player)).collect();
-        let normal = |place: &Place| tally_rules::order_key::normal(&self.model.definition, &place.record);
+        let list: Vec<&RankedEntry> =
+            self.places.iter().filter(|place| once.contains(&place.player)).collect();
+        let normal =
+            |place: &RankedEntry| tally_rules::order_key::normal(&self.model.definition, &place.record);
         let entry = |at: usize| {
             let mut better: Vec<_> =
                 list[..at].iter().map(|one| normal(one)).filter(|one| *one != normal(list[at])).collect();

@@ -5,11 +5,11 @@ use crate::histories::player_of;
 use crate::world::World;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tally_rules::contest::definition::Wish;
+use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
-use tally_rules::ledger::{MemberId, Move};
+use tally_rules::ledger::{MemberId, TransferKind};
 use tally_rules::score::Given;
-use tally_rules::{BoardId, PlayerId, Refusal};
+use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, start};
 use tally_service::failure::Fault;
@@ -26,14 +26,14 @@ const GIVE_UP: Duration = Duration::from_secs(60);
 /// A running contest of one member, and a leaderboard of nobody's contest.
 fn play(world: &World) -> (ContestId, MemberId) {
     let (tally, member, id) = (&world.tally, world.member("ann", 50), ContestId::new("cup").unwrap());
-    let wish = crate::contests::wish(true);
-    change::create(tally, &id, &Actor::Server, &wish, None).unwrap();
+    let spec = crate::contests::spec(true);
+    change::create(tally, &id, &Actor::Server, &spec, None).unwrap();
     change::open(tally, &id, &Actor::Admin, None).unwrap();
     let player = player_of(member);
     apply::apply(tally, &id, &Actor::Member(player.clone()), &player, None).unwrap();
     apply::decide(tally, &id, &Actor::Admin, std::slice::from_ref(&player), true, None).unwrap();
     start::start(tally, &id, &Actor::Admin, None).unwrap();
-    boards::put(tally, &other(), &tally_rules::definition::Wish::default(), None).unwrap();
+    boards::put(tally, &other(), &tally_rules::definition::BoardSpec::default(), None).unwrap();
     (id, member)
 }
 
@@ -64,12 +64,13 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     let world = World::on(Arc::clone(&store) as Arc<dyn Store>, folder);
     let (id, ann) = play(&world);
     let (tally, player) = (&world.tally, player_of(ann));
-    let wish = Wish { title: Some("Another".into()), ..Wish::default() };
+    let spec = ContestSpec { title: Some("Another".into()), ..ContestSpec::default() };
     std::thread::scope(|scope| {
         let money = store.hold_money();
-        let first = scope.spawn(|| world.post(crate::world::order(Move::Deposit { to: ann }, 1), None));
+        let first =
+            scope.spawn(|| world.post(crate::world::order(TransferKind::Deposit { to: ann }, 1), None));
         wait_until(|| tally.ledger_stats().in_flight > 0);
-        let patch = scope.spawn(|| change::patch(tally, &id, &Actor::Admin, &wish, None).map(drop));
+        let patch = scope.spawn(|| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 0);
         let end = scope.spawn(|| finish::finish(tally, &id, &Actor::Admin, None).map(drop));
         wait_until(|| tally.ledger_stats().queued_requests > 1);
@@ -83,7 +84,7 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         assert!(waited && scores.iter().all(Result::is_ok), "{scores:?}");
     });
     let late = score(&world, id.board(None), player);
-    assert!(matches!(late, Err(Failure::Refused(Refusal::ContestState(State::Finished)))), "{late:?}");
+    assert!(matches!(late, Err(Failure::Refused(Rejection::ContestState(State::Finished)))), "{late:?}");
     score(&world, other(), player_of(ann)).unwrap();
     world.end(&[ann]);
 }
@@ -113,7 +114,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         match cut {
             Cut::Before => done.unwrap(),
             _ => assert!(
-                matches!(done, Err(Failure::Refused(Refusal::ContestState(State::Finished)))),
+                matches!(done, Err(Failure::Refused(Rejection::ContestState(State::Finished)))),
                 "{done:?}"
             ),
         }

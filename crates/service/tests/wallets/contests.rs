@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::clock::Reading;
 use tally_rules::contest::definition::OnInvalid;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{ContestId, Payout, State};
 use tally_rules::ledger::Kind as Entered;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
-use tally_rules::ledger::{Amount, MemberId, Move, WalletKey};
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::What;
@@ -30,9 +30,9 @@ use tally_service::wallets::{holds, members};
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
 /// Two places more than those who come, a fee or none, and prizes that nobody shares.
-pub(crate) fn wish(fee: bool) -> Wish {
+pub(crate) fn spec(fee: bool) -> ContestSpec {
     let fee = if fee { FEE } else { 0 };
-    histories::wish(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
+    histories::spec(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
 }
 
 /// Does it for real.
@@ -52,11 +52,11 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     let member = world.member("ann", 50);
     let now = world.now();
     let at = |seconds: i64| Some(Some(now.plus(seconds * 1_000_000)));
-    let timed = Wish { opens_at: at(10), starts_at: at(20), ends_at: at(30), ..wish(true) };
+    let timed = ContestSpec { opens_at: at(10), starts_at: at(20), ends_at: at(30), ..spec(true) };
     let (cup, idle) = (ContestId::new("cup").unwrap(), ContestId::new("idle").unwrap());
     change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
     // Nobody is to open this one.
-    let never = Wish { opens_at: Some(None), ..timed.clone() };
+    let never = ContestSpec { opens_at: Some(None), ..timed.clone() };
     change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
     world.advance(12_000_000);
     keeper::do_due(&world.tally).unwrap();
@@ -90,7 +90,7 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &wish(false), None).unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &spec(false), None).unwrap();
     for (player, op) in
         [Op::Apply as fn(usize) -> Op, Op::Accept].into_iter().flat_map(|op| [(0, op), (1, op)])
     {
@@ -105,13 +105,13 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     };
     let boss = || Actor::Member(PlayerId::new("boss").unwrap());
     let first = player_of(members[0]);
-    assert_eq!(refused(hide(Actor::Server, first.clone(), true)), Refusal::Forbidden);
-    assert_eq!(refused(hide(boss(), PlayerId::new("x").unwrap(), true)), Refusal::PlayerNotFound);
+    assert_eq!(refused(hide(Actor::Server, first.clone(), true)), Rejection::Forbidden);
+    assert_eq!(refused(hide(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
     for hidden in [true, false, true] {
         hide(boss(), first.clone(), hidden).unwrap();
     }
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
-    let ended = Refusal::ContestState(State::Finished);
+    let ended = Rejection::ContestState(State::Finished);
     assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
     // Nor by the board's own door.
     let board = id.board(None);
@@ -127,7 +127,7 @@ fn two_starts_at_once_are_one() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &wish(true), None).unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &spec(true), None).unwrap();
     change::open(&world.tally, &id, &Actor::Admin, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
     for player in &players {
@@ -136,7 +136,7 @@ fn two_starts_at_once_are_one() {
     let boss = Actor::For(PlayerId::new("boss").unwrap());
     apply::decide(&world.tally, &id, &boss, &players, true, None).unwrap();
     let nobody = Actor::Member(PlayerId::new("nobody").unwrap());
-    assert_eq!(refused(begin::start(&world.tally, &id, &nobody, None).map(drop)), Refusal::Forbidden);
+    assert_eq!(refused(begin::start(&world.tally, &id, &nobody, None).map(drop)), Rejection::Forbidden);
     let done: Vec<_> = std::thread::scope(|scope| {
         let start = || begin::start(&world.tally, &id, &boss, None).map(drop);
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(start)).collect();
@@ -144,7 +144,7 @@ fn two_starts_at_once_are_one() {
     });
     assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1);
     for failed in done.into_iter().filter(Result::is_err) {
-        assert_eq!(refused(failed), Refusal::ContestState(State::Running));
+        assert_eq!(refused(failed), Rejection::ContestState(State::Running));
     }
     let record = read::get(&world.tally, &id).unwrap();
     assert_eq!((record.state, record.members), (State::Running, 2));
@@ -162,27 +162,28 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
         let id = ContestId::new("cup").unwrap();
         let tally = &world.tally;
-        change::create(tally, &id, &Actor::Server, &wish(true), None).unwrap();
+        change::create(tally, &id, &Actor::Server, &spec(true), None).unwrap();
         change::open(tally, &id, &Actor::Admin, None).unwrap();
         for player in &players {
             apply::apply(tally, &id, &Actor::Server, player, None).unwrap();
         }
         apply::decide(tally, &id, &Actor::Admin, &players[..2], true, None).unwrap();
         let staff = |players: &[PlayerId]| {
-            let wish = Wish { staff: Some(players.to_vec()), ..Wish::default() };
-            change::patch(tally, &id, &Actor::Admin, &wish, None).map(drop)
+            let spec = ContestSpec { staff: Some(players.to_vec()), ..ContestSpec::default() };
+            change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop)
         };
         staff(&players[1..]).unwrap();
         let done = apply::decide(tally, &id, &Actor::Admin, &players[2..], true, None).unwrap();
-        assert_eq!(done.what, What::Decided(vec![Err(Refusal::StaffCannotApply)]));
+        assert_eq!(done.what, What::Decided(vec![Err(Rejection::StaffCannotApply)]));
         let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
-        let Refusal::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
-        assert_eq!(failed, [Failed { player: players[1].clone(), why: Bad::Staff }]);
-        let skip = Wish { on_invalid: Some(OnInvalid::Skip), ..Wish::default() };
+        let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
+        assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
+        let skip = ContestSpec { on_invalid: Some(OnInvalid::Skip), ..ContestSpec::default() };
         change::patch(tally, &id, &Actor::Admin, &skip, None).unwrap();
         begin::start(tally, &id, &Actor::Admin, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 1);
-        let Refusal::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()])) else {
+        let Rejection::InvalidContest(wrong) = refused(staff(&[players[2].clone(), players[0].clone()]))
+        else {
             panic!("a member is not made staff")
         };
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
@@ -211,11 +212,11 @@ fn a_player_with_an_entry_is_not_renamed() {
         };
         let refuses = || {
             for (member, player) in [(members[0], name("other")), (members[1], name("first"))] {
-                assert_eq!(refused(rename(member, player)), Refusal::PlayerInContest("cup".into()));
+                assert_eq!(refused(rename(member, player)), Rejection::PlayerInContest("cup".into()));
             }
         };
         rename(members[0], name("first")).unwrap();
-        change::create(tally, &id, &Actor::Server, &wish(true), None).unwrap();
+        change::create(tally, &id, &Actor::Server, &spec(true), None).unwrap();
         change::open(tally, &id, &Actor::Admin, None).unwrap();
         apply::apply(tally, &id, &Actor::Server, &name("first"), None).unwrap();
         refuses();
@@ -247,30 +248,31 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         let tally = &start_set(Arc::clone(&world.tally.store), clock, with).unwrap();
         let one = |no: usize| PlayerId::new(&format!("p{no}")).unwrap();
         let id = ContestId::new("cup").unwrap();
-        let free = Wish { prizes: None, ..wish(false) };
-        let places = |capacity, size: u32| Wish {
+        let free = ContestSpec { prizes: None, ..spec(false) };
+        let places = |capacity, size: u32| ContestSpec {
             capacity: Some(capacity),
             division_size: Some(size.try_into().ok()),
             ..free.clone()
         };
         change::create(tally, &id, &Actor::Server, &places(7, 2), None).unwrap();
         let open = || change::open(tally, &id, &Actor::Admin, None).map(drop);
-        let patch = |wish: Wish| change::patch(tally, &id, &Actor::Admin, &wish, None).map(drop);
+        let patch = |spec: ContestSpec| change::patch(tally, &id, &Actor::Admin, &spec, None).map(drop);
         patch(places(6, 2)).unwrap();
         open().unwrap();
-        let size = |size: u32| Wish { division_size: Some(size.try_into().ok()), ..Wish::default() };
+        let size =
+            |size: u32| ContestSpec { division_size: Some(size.try_into().ok()), ..ContestSpec::default() };
         for no in 0..6 {
             apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
         }
         // Another leaderboard has come meanwhile.
         let other = BoardId::new("other").unwrap();
-        boards::put(tally, &other, &tally_rules::definition::Wish::default(), None).unwrap();
+        boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
         let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
         let What::Decided(rows) = done.what else { panic!("it is a decision") };
         assert!(rows[..4].iter().all(Result::is_ok), "{rows:?}");
-        assert_eq!(refused(patch(size(1))), Refusal::TooManyBoards);
-        assert_eq!(rows[4..], [Err(Refusal::TooManyBoards), Err(Refusal::TooManyBoards)]);
+        assert_eq!(refused(patch(size(1))), Rejection::TooManyBoards);
+        assert_eq!(rows[4..], [Err(Rejection::TooManyBoards), Err(Rejection::TooManyBoards)]);
         begin::start(tally, &id, &Actor::Admin, None).unwrap();
         assert_eq!(read::get(tally, &id).unwrap().members, 4);
         tally.drain();
@@ -291,7 +293,7 @@ fn a_decision_reads_all_its_applications_at_once() {
         let own = start_set(Arc::clone(&dying) as Arc<_>, Clock::of(move || now), with).unwrap();
         let (id, players) = (ContestId::new("cup").unwrap(), ["a", "b", "c", "d"]);
         let players = players.map(|name| PlayerId::new(name).unwrap());
-        let free = Wish { prizes: None, capacity: Some(4), ..wish(false) };
+        let free = ContestSpec { prizes: None, capacity: Some(4), ..spec(false) };
         change::create(&own, &id, &Actor::Server, &free, None).unwrap();
         change::open(&own, &id, &Actor::Admin, None).unwrap();
         for player in &players {
@@ -325,7 +327,7 @@ fn applications_close_when_the_contest_is_to_start() {
             Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
         let own = start_set(Arc::clone(&tally.store), clock, with).unwrap();
         let id = ContestId::new("cup").unwrap();
-        let timed = Wish { starts_at: Some(Some(now.plus(10_000_000))), ..wish(true) };
+        let timed = ContestSpec { starts_at: Some(Some(now.plus(10_000_000))), ..spec(true) };
         change::create(&own, &id, &Actor::Server, &timed, None).unwrap();
         change::open(&own, &id, &Actor::Admin, None).unwrap();
         let apply =
@@ -336,7 +338,7 @@ fn applications_close_when_the_contest_is_to_start() {
         // A retry of what was done is no new application.
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
-        assert_eq!(refused(late), Refusal::ContestState(State::Running));
+        assert_eq!(refused(late), Rejection::ContestState(State::Running));
         keeper::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
         // A contest that is opened after its start has passed takes applications until a hand starts it.
@@ -359,7 +361,7 @@ fn a_member_who_is_closed_does_not_start() {
         let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();
         let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
         let id = ContestId::new("cup").unwrap();
-        change::create(&world.tally, &id, &Actor::Server, &wish(fee), None).unwrap();
+        change::create(&world.tally, &id, &Actor::Server, &spec(fee), None).unwrap();
         change::open(&world.tally, &id, &Actor::Admin, None).unwrap();
         for player in &players {
             apply::apply(&world.tally, &id, &Actor::Server, player, None).unwrap();
@@ -367,11 +369,11 @@ fn a_member_who_is_closed_does_not_start() {
         apply::decide(&world.tally, &id, &Actor::Admin, &players, true, None).unwrap();
         world.wait(members::close(&world.tally, members[1], true, None)).unwrap();
         let started = begin::start(&world.tally, &id, &Actor::Admin, None).map(drop);
-        let Refusal::InvalidApplications(failed) = refused(started) else {
+        let Rejection::InvalidApplications(failed) = refused(started) else {
             panic!("it is refused for its rows")
         };
         let named: Vec<_> = failed.into_iter().map(|row| (row.player, row.why)).collect();
-        assert_eq!(named, [(players[1].clone(), Bad::MemberClosed)]);
+        assert_eq!(named, [(players[1].clone(), InvalidReason::MemberClosed)]);
         apply::withdraw(&world.tally, &id, &Actor::Admin, &players[1], None).unwrap();
         begin::start(&world.tally, &id, &Actor::Admin, None).unwrap();
         let (record, left) = (read::get(&world.tally, &id).unwrap(), if fee { 50 - FEE } else { 50 });
@@ -387,8 +389,8 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     let ids = ["prize", "refund"].map(|id| ContestId::new(id).unwrap());
     for (id, units) in ids.iter().zip([AMOUNT_MAX - 1, 1]) {
         let fee = Fee { currency: code("KRW"), amount: amount(units) };
-        let wish = Wish { entry_fee: Some(Some(fee)), ..wish(true) };
-        change::create(&world.tally, id, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec { entry_fee: Some(Some(fee)), ..spec(true) };
+        change::create(&world.tally, id, &Actor::Server, &spec, None).unwrap();
         act(&world, &world.tally, id, Op::Open, &members).unwrap();
         for op in [Op::Apply(0), Op::Accept(0), Op::Apply(1), Op::Accept(1), Op::Start] {
             act(&world, &world.tally, id, op, &members).unwrap();
@@ -396,7 +398,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     }
     let full = BALANCE_MAX / AMOUNT_MAX;
     for piece in vec![500; usize::try_from(full / 500).unwrap()] {
-        let deposit = (order(Move::Deposit { to: members[0] }, AMOUNT_MAX), false);
+        let deposit = (order(TransferKind::Deposit { to: members[0] }, AMOUNT_MAX), false);
         world.post_all(vec![deposit; piece]).into_iter().for_each(|done| drop(done.unwrap()));
     }
     assert_eq!(world.balance(members[0]), BALANCE_MAX);
@@ -410,7 +412,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
         rows.into_iter().map(row).collect::<Vec<_>>()
     };
     let prizes = paid(read::prizes(&world.tally, &ids[0], 0, 9).unwrap().rows);
-    let full = Some(Err(Unpaid::LimitExceeded));
+    let full = Some(Err(UnpaidReason::LimitExceeded));
     assert_eq!(prizes, [(0, first.clone(), 1, 101, full)]);
     let refunds = paid(read::refunds(&world.tally, &ids[1], 0, 9).unwrap().rows);
     let [(0, one, 0, 1, none), (1, other, 0, 1, Some(Ok(transfer)))] = &refunds[..] else {
@@ -420,7 +422,7 @@ fn what_a_full_balance_cannot_take_is_written_down() {
     assert!(world.tally.store.ledger().transfer(*transfer).unwrap().is_some());
     assert_eq!(paid(read::refunds(&world.tally, &ids[1], 1, 9).unwrap().rows), refunds[1..]);
     let state = refused(read::refunds(&world.tally, &ids[0], 0, 9));
-    assert_eq!(state, Refusal::ContestState(State::Settled));
+    assert_eq!(state, Rejection::ContestState(State::Settled));
     assert_eq!(world.balance(members[1]), 1);
     let owed = crate::verify::owed(&crate::verify::verify(&*world.tally.store).0);
     let debt = |id: &ContestId, what| {
@@ -437,7 +439,7 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     let world = World::new(Kind::Sqlite);
     let members = [world.member("ann", 50)];
     let id = ContestId::new("cup").unwrap();
-    change::create(&world.tally, &id, &Actor::Server, &wish(false), None).unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &spec(false), None).unwrap();
     for op in [Op::Open, Op::Apply(0), Op::Accept(0), Op::Start] {
         act(&world, &world.tally, &id, op, &members).unwrap();
     }
@@ -449,8 +451,8 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     assert!(!hide("hide", 1).unwrap());
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
     assert!(hide("hide", 1).unwrap());
-    assert_eq!(refused(hide("hide", 2)), Refusal::IdempotencyKeyReused);
-    assert_eq!(refused(hide("anew", 1)), Refusal::ContestState(State::Finished));
+    assert_eq!(refused(hide("hide", 2)), Rejection::IdempotencyKeyReused);
+    assert_eq!(refused(hide("anew", 1)), Rejection::ContestState(State::Finished));
     world.end(&members);
 }
 
@@ -469,7 +471,7 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let ann = world.member("ann", 100);
     let now = world.now();
     let cup = ContestId::new("cup").unwrap();
-    let timed = Wish { opens_at: Some(Some(now.plus(10_000_000))), ..wish(true) };
+    let timed = ContestSpec { opens_at: Some(Some(now.plus(10_000_000))), ..spec(true) };
     change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
     world.tally.drain();
     let wall = Arc::new(AtomicI64::new(now.0));

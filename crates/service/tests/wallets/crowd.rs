@@ -1,8 +1,8 @@
 //! Many at once: opposite transfers, rings and a hot wallet never stand in each other's way, and the books agree.
 
 use crate::world::*;
-use tally_rules::Refusal;
-use tally_rules::ledger::{MemberId, Move};
+use tally_rules::Rejection;
+use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::Failure;
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post;
@@ -30,10 +30,10 @@ fn crowd(kind: Kind) {
                     };
                     let units = i64::try_from(1 + (caller * 7 + round) % 40).unwrap();
                     let identity = identity(&format!("{caller} {round}"), 1);
-                    let order = order(Move::Transfer { from, to }, units);
+                    let order = order(TransferKind::Transfer { from, to }, units);
                     match post::post(&tally, NewMove { order, identity }).await {
                         Ok(_) => done += 1,
-                        Err(Failure::Refused(Refusal::InsufficientFunds)) => refused += 1,
+                        Err(Failure::Refused(Rejection::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),
                     }
                 }

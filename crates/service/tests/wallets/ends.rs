@@ -2,7 +2,7 @@
 //!
 //! Not here: currencies that are gone (`owed`), and random stories of all of it (`story`).
 
-use crate::contests::wish;
+use crate::contests::spec;
 use crate::histories::dying::{Dying, End};
 use crate::histories::paper::{FEE, Op};
 use crate::histories::{Hand, player_of};
@@ -13,14 +13,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::series::Wish as SeriesWish;
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::What;
 use tally_service::contests::{apply, change, expire, finish, keeper, read, series, settle, start as begin};
@@ -50,16 +50,16 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
         let names = ["ann", "bob"].map(|name| PlayerId::new(name).unwrap());
         for (id, fee) in [("cup", true), ("free", false)] {
             let id = ContestId::new(id).unwrap();
-            let prizes = if fee { wish(false).prizes } else { None };
-            let wish = Wish { prizes, ..wish(false) };
-            change::create(tally, &id, &Actor::Server, &wish, None).unwrap();
+            let prizes = if fee { spec(false).prizes } else { None };
+            let spec = ContestSpec { prizes, ..spec(false) };
+            change::create(tally, &id, &Actor::Server, &spec, None).unwrap();
             change::open(tally, &id, &Actor::Admin, None).unwrap();
             apply::apply(tally, &id, &Actor::Server, &names[usize::from(!fee)], None).unwrap();
         }
         for one in made {
             world.wait(members::close(tally, one, true, None)).unwrap();
         }
-        let in_cup = || Refusal::PlayerInContest("cup".into());
+        let in_cup = || Rejection::PlayerInContest("cup".into());
         let refuses = |key: &str| {
             assert_eq!(refused(world.create(heir("ann", key))), in_cup());
             let line =
@@ -84,7 +84,7 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
         let bob = world.create(heir("bob", "new")).unwrap().id;
         finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
         let ann = world.create(heir("ann", "new ann")).unwrap().id;
-        assert_eq!(refused(world.create(heir("ann", "third"))), Refusal::PlayerTaken);
+        assert_eq!(refused(world.create(heir("ann", "third"))), Rejection::PlayerTaken);
         world.end(&[made[0], made[1], ann, bob]);
     }
 }
@@ -97,7 +97,7 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
         let tally = &world.tally;
         let [ann, bob] = ["ann", "bob"].map(|name| world.create(heir(name, name)).unwrap().id);
         let names = ["ann", "bob"].map(|name| PlayerId::new(name).unwrap());
-        change::create(tally, &cup(), &Actor::Server, &wish(false), None).unwrap();
+        change::create(tally, &cup(), &Actor::Server, &spec(false), None).unwrap();
         change::open(tally, &cup(), &Actor::Admin, None).unwrap();
         for name in &names {
             apply::apply(tally, &cup(), &Actor::Server, name, None).unwrap();
@@ -107,7 +107,7 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
             Settings { background: Background::ByHand(|| ()), ledger: settings(), ..Settings::default() };
         let own = &start_set(Arc::clone(&tally.store), Clock::of(move || now), with).unwrap();
         let made = interleaved(&world, own, members::create(own, heir("ann", "new")), ann);
-        assert_eq!(refused(made), Refusal::PlayerInContest("cup".into()));
+        assert_eq!(refused(made), Rejection::PlayerInContest("cup".into()));
         let row = MemberLine { player: Some(names[1].clone()), ..line("new bob") };
         let rows = vec![(1, row), (2, line("other"))];
         let chunk = NewChunk { digest: [7; 32], lines_before: 0, lines_after: 2, rows, last: true };
@@ -149,10 +149,10 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let ann = world.member("ann", 50);
-        running(&world, &cup(), &wish(true), &[ann]);
+        running(&world, &cup(), &spec(true), &[ann]);
         world.wait(members::close(&world.tally, ann, true, None)).unwrap();
         let name = player_of(ann);
-        assert_eq!(refused(world.create(heir(name.as_str(), "a"))), Refusal::PlayerInContest("cup".into()));
+        assert_eq!(refused(world.create(heir(name.as_str(), "a"))), Rejection::PlayerInContest("cup".into()));
         finish::finish(&world.tally, &cup(), &Actor::Admin, None).unwrap();
         let heir = world.create(heir(name.as_str(), "b")).unwrap().id;
         settle::settle(&world.tally, &cup(), &Actor::Admin, None).unwrap();
@@ -167,23 +167,24 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         let world = World::new(kind);
         let (tally, ann, bob) = (&world.tally, world.member("ann", 50), world.member("bob", 0));
         let boss = world.create(heir("boss", "a")).unwrap().id;
-        running(&world, &cup(), &wish(true), &[ann]);
+        running(&world, &cup(), &spec(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
         series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
         // Nor does a renaming give or leave it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
             let renamed = world.wait(members::change(tally, member, change, None));
-            assert!(matches!(refused(renamed), Refusal::PlayerInContest(_)), "{name}");
+            assert!(matches!(refused(renamed), Rejection::PlayerInContest(_)), "{name}");
         }
         world.wait(members::close(tally, boss, true, None)).unwrap();
         let heir = world.create(heir("boss", "b")).unwrap().id;
         let next = series::get(tally, &weekly).unwrap().series.template.staff;
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
         let actor = Actor::Member(PlayerId::new("boss").unwrap());
-        assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Refusal::Forbidden);
+        assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
         // The other closings take nothing from the staff that was set since.
-        let staff = Wish { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..Wish::default() };
+        let staff =
+            ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
         world.wait(members::close(tally, boss, true, None)).unwrap();
         finish::cancel(tally, &cup(), &actor, None).unwrap();
@@ -208,7 +209,7 @@ fn staff_of_a_series_is_not_renamed() {
             world.wait(members::change(tally, member, change, None)).map(drop)
         };
         for (member, name) in [(bob, "boss"), (boss, "other")] {
-            assert_eq!(refused(rename(member, name)), Refusal::PlayerInContest("weekly".into()), "{name}");
+            assert_eq!(refused(rename(member, name)), Rejection::PlayerInContest("weekly".into()), "{name}");
         }
         series::delete(tally, &weekly, &Actor::Server, None).unwrap();
         rename(boss, "other").unwrap();
@@ -217,11 +218,11 @@ fn staff_of_a_series_is_not_renamed() {
     }
 }
 
-fn weekly_series() -> SeriesWish {
+fn weekly_series() -> SeriesSpec {
     let text = |text: &str| Some(text.to_owned());
     let (open, start, end) = (text("0 0 * * 1"), text("0 0 * * 2"), text("0 0 * * 3"));
-    let (template, time_zone) = (wish(false), text("UTC"));
-    SeriesWish { template, open, start, end, time_zone, ..SeriesWish::default() }
+    let (template, time_zone) = (spec(false), text("UTC"));
+    SeriesSpec { template, open, start, end, time_zone, ..SeriesSpec::default() }
 }
 
 fn line(login: &str) -> MemberLine {
@@ -242,7 +243,7 @@ fn work_of_a_contest_waits_for_no_clock() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let ann = world.member("ann", 50);
-        running(&world, &cup(), &wish(true), &[ann]);
+        running(&world, &cup(), &spec(true), &[ann]);
         let store = Arc::clone(&world.tally.store);
         world.tally.drain();
         let ahead = Arc::new(AtomicI64::new(world.now().0 + DAY));
@@ -254,7 +255,7 @@ fn work_of_a_contest_waits_for_no_clock() {
         let record = read::get(&process, &cup()).unwrap();
         assert_eq!(
             (record.state, record.work, record.since.0),
-            (State::Cancelled, Work::Refund { after: None }, ahead.load(Ordering::SeqCst))
+            (State::Cancelled, ContestTask::Refund { after: None }, ahead.load(Ordering::SeqCst))
         );
         drop(process);
         let world = World::on(store, tempfile::tempdir().unwrap());
@@ -270,7 +271,7 @@ fn a_settling_that_is_committed_is_no_error() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let members = [world.member("ann", 50)];
-        running(&world, &cup(), &wish(true), &members);
+        running(&world, &cup(), &spec(true), &members);
         let store = Arc::clone(&world.tally.store);
         world.tally.drain();
         let dying = Dying::new(Arc::clone(&store));
@@ -281,7 +282,7 @@ fn a_settling_that_is_committed_is_no_error() {
         hand.act(&cup(), Op::Finish, None, None).unwrap();
         dying.arm(1, End::Before);
         let done = settle::settle(&process, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();
-        assert_eq!((done.record.state, &done.record.work), (State::Finished, &Work::Pay { done: 0 }));
+        assert_eq!((done.record.state, &done.record.work), (State::Finished, &ContestTask::Pay { done: 0 }));
         drop(process);
         let next = World::on(store, tempfile::tempdir().unwrap());
         let again = settle::settle(&next.tally, &cup(), &Actor::Admin, identity("s", 1).as_ref()).unwrap();
@@ -313,7 +314,7 @@ fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
             dying.arm(0, end);
             if end == End::Unknown {
                 assert!(matches!(delete(), Err(Failure::Fault(Fault::OutcomeUnknown(_)))));
-                assert_eq!(refused(delete()), Refusal::LeaderboardNotFound(None));
+                assert_eq!(refused(delete()), Rejection::LeaderboardNotFound(None));
             } else {
                 delete().unwrap();
             }
@@ -332,7 +333,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
         let members = [world.member("ann", 50)];
         let player = player_of(members[0]);
         let tally = &world.tally;
-        change::create(tally, &cup(), &Actor::Server, &wish(true), None).unwrap();
+        change::create(tally, &cup(), &Actor::Server, &spec(true), None).unwrap();
         change::open(tally, &cup(), &Actor::Admin, None).unwrap();
         apply::apply(tally, &cup(), &Actor::Server, &player, None).unwrap();
         apply::decide(tally, &cup(), &Actor::Admin, &[player], true, None).unwrap();
@@ -389,18 +390,18 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
         let mut periods = daily(table(7), 9).periods.unwrap();
         periods[0].schedule = "0 0 1 1 *".into();
         let leaderboard = Definition { periods, ..Definition::default() };
-        let promising = Wish { leaderboard: Some(leaderboard), ..wish(false) };
-        let begin = |id: &ContestId, wish: &Wish| {
-            change::create(tally, id, &Actor::Server, wish, None).unwrap();
+        let promising = ContestSpec { leaderboard: Some(leaderboard), ..spec(false) };
+        let begin = |id: &ContestId, spec: &ContestSpec| {
+            change::create(tally, id, &Actor::Server, spec, None).unwrap();
             change::open(tally, id, &Actor::Admin, None).unwrap();
             apply::apply(tally, id, &Actor::Server, &player_of(ann), None).unwrap();
             apply::decide(tally, id, &Actor::Admin, &[player_of(ann)], true, None).unwrap();
             begin::start(tally, id, &Actor::Admin, None).unwrap();
         };
-        for (id, wish) in
-            [(&settled, wish(true)), (&cancelled, wish(false)), (&waits, wish(false)), (&promised, promising)]
+        for (id, spec) in
+            [(&settled, spec(true)), (&cancelled, spec(false)), (&waits, spec(false)), (&promised, promising)]
         {
-            begin(id, &wish);
+            begin(id, &spec);
         }
         let hand = Hand { tally, runtime: &world.runtime, members: &[ann] };
         hand.act(&promised, Op::Score(0, 5), None, None).unwrap();
@@ -411,9 +412,9 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
             settle::settle(tally, id, &Actor::Admin, None).unwrap();
         }
         finish::cancel(tally, &cancelled, &Actor::Admin, None).unwrap();
-        change::create(tally, &fifth, &Actor::Server, &wish(true), None).unwrap();
+        change::create(tally, &fifth, &Actor::Server, &spec(true), None).unwrap();
         let open = || change::open(tally, &fifth, &Actor::Admin, None).map(drop);
-        assert_eq!(refused(open()), Refusal::TooManyBoards);
+        assert_eq!(refused(open()), Rejection::TooManyBoards);
         let there = || {
             expire::delete_due(tally).unwrap();
             [&settled, &cancelled, &waits, &promised].map(|id| tally.boards.get(&id.board(None)).is_some())
@@ -451,7 +452,7 @@ fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
             assert_eq!(tally.boards.len(), 3);
         };
         let size = |size: u32| Some(size.try_into().ok());
-        let divided = Wish { prizes: None, capacity: Some(6), division_size: size(2), ..wish(false) };
+        let divided = ContestSpec { prizes: None, capacity: Some(6), division_size: size(2), ..spec(false) };
         change::create(tally, &cup(), &Actor::Server, &divided, None).unwrap();
         fill();
         change::open(tally, &cup(), &Actor::Admin, None).unwrap();
@@ -464,7 +465,7 @@ fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
         let What::Decided(rows) = done.what else { panic!("it is a decision") };
         assert!(rows.iter().all(Result::is_ok), "{rows:?}");
         fill();
-        let larger = Wish { division_size: size(3), ..Wish::default() };
+        let larger = ContestSpec { division_size: size(3), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &larger, None).unwrap();
         fill();
         begin::start(tally, &cup(), &Actor::Admin, None).unwrap();
@@ -481,11 +482,11 @@ fn a_contest_opens_only_where_a_leaderboard_may_be_made() {
         let world = World::new(kind);
         world.tally.drain();
         let tally = &keeping(&world, &Arc::new(AtomicI64::new(world.now().0)), 1);
-        change::create(tally, &cup(), &Actor::Server, &wish(true), None).unwrap();
+        change::create(tally, &cup(), &Actor::Server, &spec(true), None).unwrap();
         put(&world, tally, &daily(table(7), 9)).unwrap();
         assert_eq!(
             refused(change::open(tally, &cup(), &Actor::Admin, None).map(drop)),
-            Refusal::TooManyBoards
+            Rejection::TooManyBoards
         );
         assert_eq!(read::get(tally, &cup()).unwrap().state, State::Draft);
         tally.drain();

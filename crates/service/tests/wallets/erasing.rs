@@ -2,11 +2,11 @@
 //! nor paying back meets a gap.
 
 use crate::world::{Kind, World, code, identity, refused};
-use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, finish, read, settle, start};
 use tally_service::players::erase;
@@ -24,20 +24,20 @@ fn player(member: MemberId) -> PlayerId {
     PlayerId::new(&member.0.to_string()).unwrap()
 }
 
-fn wish() -> Wish {
+fn spec() -> ContestSpec {
     let prize = |(from, units)| Prize { from, to: from, currency: code("KRW"), amount: amount(units) };
-    Wish {
+    ContestSpec {
         title: Some("Cup".into()),
         entry_fee: Some(Some(Fee { currency: code("KRW"), amount: amount(FEE) })),
         prizes: Some([(1, FIRST), (2, SECOND)].map(prize).to_vec()),
-        ..Wish::default()
+        ..ContestSpec::default()
     }
 }
 
 /// A contest that is open, to which all have applied; of them the last is still waiting.
 fn open(world: &World, name: &str, members: &[MemberId]) -> ContestId {
     let (tally, id) = (&world.tally, ContestId::new(name).unwrap());
-    change::create(tally, &id, &Actor::Server, &wish(), None).unwrap();
+    change::create(tally, &id, &Actor::Server, &spec(), None).unwrap();
     change::open(tally, &id, &Actor::Admin, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player(*member)).collect();
     for one in &players {
@@ -110,11 +110,11 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     // A second time there is nothing left to erase; a rejection is none of its traces.
     for member in [ann, cid] {
         let again = world.wait(erase::erase(tally, player(member), None));
-        assert_eq!(refused(again), Refusal::PlayerNotFound);
+        assert_eq!(refused(again), Rejection::PlayerNotFound);
     }
     assert_eq!(
         refused(apply::apply(tally, &cups[1], &Actor::Server, &player(ann), None)),
-        Refusal::AlreadyRejected
+        Rejection::AlreadyRejected
     );
     // Who comes back is not taken away by a retry.
     apply::apply(tally, &cups[0], &Actor::Server, &player(cid), None).unwrap();
@@ -164,14 +164,14 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     let board = cup.board(None);
     let on_board =
         |actor: Actor, hidden| world.wait(ban::on_board(tally, &board, &actor, &player(ann), hidden, None));
-    assert_eq!(refused(on_board(Actor::Server, true)), Refusal::Forbidden);
-    assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Refusal::Forbidden);
+    assert_eq!(refused(on_board(Actor::Server, true)), Rejection::Forbidden);
+    assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Rejection::Forbidden);
     on_board(Actor::Admin, true).unwrap();
-    assert_eq!(refused(on_board(Actor::Server, false)), Refusal::Forbidden);
+    assert_eq!(refused(on_board(Actor::Server, false)), Rejection::Forbidden);
     let other = cup.board(Some(1));
     let ann_player = player(ann);
     let elsewhere = ban::on_board(tally, &other, &Actor::Admin, &ann_player, false, None);
-    assert_eq!(refused(world.wait(elsewhere)), Refusal::PlayerNotFound);
+    assert_eq!(refused(world.wait(elsewhere)), Rejection::PlayerNotFound);
     erased(&world, ann);
     submit(&world, &cup, ann, 9).unwrap();
     assert!(

@@ -3,10 +3,10 @@
 //! Not here: streams of them (`tally/tests/events`), and what a store promises of them (`store/tests`).
 
 use crate::world::{Kind, World, code, order};
-use tally_rules::contest::definition::Wish;
+use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
-use tally_rules::event::{Event, Happened};
-use tally_rules::ledger::{MemberId, Move};
+use tally_rules::event::{Event, EventKind};
+use tally_rules::ledger::{MemberId, TransferKind};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{change, finish, keeper, read};
 use tally_service::events::KEEP_MICROS;
@@ -16,7 +16,7 @@ use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
 const SECOND: i64 = 1_000_000;
 
 fn deposit(world: &World, to: MemberId, units: i64) {
-    let done = world.post_all(vec![(order(Move::Deposit { to }, units), false)]);
+    let done = world.post_all(vec![(order(TransferKind::Deposit { to }, units), false)]);
     done.into_iter().for_each(|one| drop(one.unwrap()));
 }
 
@@ -87,8 +87,13 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         let (tally, cup) = (&world.tally, ContestId::new("cup").unwrap());
         let now = world.now();
         let at = |seconds: i64| Some(Some(now.plus(seconds * SECOND)));
-        let wish = Wish { title: Some("Cup".into()), opens_at: at(10), starts_at: at(20), ..Wish::default() };
-        change::create(tally, &cup, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec {
+            title: Some("Cup".into()),
+            opens_at: at(10),
+            starts_at: at(20),
+            ..ContestSpec::default()
+        };
+        change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
         // What the clock does counts as of its own time, and is kept from when it was written.
         world.advance(100 * SECOND);
         keeper::do_due(tally).unwrap();
@@ -96,7 +101,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         let open = |after: u64| Log::of_subject(tally, subject, Some(Position::Event(after))).unwrap();
         let states = |told: &[Told]| {
             let one = |told: &Told| match told {
-                Told::Event(Event { at, what: Happened::Contest(changed) }) => {
+                Told::Event(Event { at, what: EventKind::Contest(changed) }) => {
                     (changed.state, (changed.at.0 - now.0) / SECOND, (at.0 - now.0) / SECOND)
                 }
                 other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! Holds: made, captured, voided, and ended by time.
 
 use crate::world::*;
-use tally_rules::Refusal;
+use tally_rules::Rejection;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::{Amount, MemberId, WalletKey};
@@ -31,7 +31,7 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     let world = World::new(Kind::Sqlite);
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     let hold = place(&world, ann, 60, None, "h").unwrap();
-    assert_eq!(refused(world.transfer(ann, bob, 41, None)), Refusal::InsufficientFunds);
+    assert_eq!(refused(world.transfer(ann, bob, 41, None)), Rejection::InsufficientFunds);
     let capture = Ending::Capture { amount: Some(Amount::new(20).unwrap()), to: Some(bob) };
     let captured = end(&world, &hold, capture, "c").unwrap();
     assert!(matches!(captured.hold.end, Some((End::Captured { amount: 20, .. }, _))), "{captured:?}");
@@ -41,7 +41,7 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     assert_eq!(end(&world, &hold, capture, "other").unwrap().hold, captured.hold);
     let again = place(&world, ann, 60, None, "h").unwrap();
     assert_eq!((again.id, again.hold, again.replayed), (hold.id, hold.hold, true));
-    assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Refusal::HoldResolved);
+    assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldResolved);
     assert_eq!((world.balance(ann), world.balance(bob)), (80, 20));
     world.end(&[ann, bob]);
 }
@@ -53,9 +53,9 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         let ann = world.member("ann", 100);
         let hold = place(&world, ann, 100, Some(10), "h").unwrap();
         let other = place(&world, ann, 1, None, "i");
-        assert_eq!(refused(other), Refusal::InsufficientFunds);
+        assert_eq!(refused(other), Rejection::InsufficientFunds);
         world.advance(10 * SECOND);
-        assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Refusal::HoldExpired);
+        assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldExpired);
         // Somebody looks every second.
         while place(&world, ann, 100, None, "j").is_err() {
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,8 +1,8 @@
 //! Movements, chains, retries and members, one after the other.
 
 use crate::world::*;
-use tally_rules::Refusal;
-use tally_rules::ledger::{MemberId, Move, Uuid};
+use tally_rules::Rejection;
+use tally_rules::ledger::{MemberId, TransferKind, Uuid};
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::{LedgerSettings, members, post};
 
@@ -12,10 +12,10 @@ fn each_caller_hears_before_and_after() {
     let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
     assert_eq!(shown(&world.transfer(ann, bob, 30, None).unwrap()), (100, 70));
     assert_eq!(shown(&world.transfer(bob, ann, 10, None).unwrap()), (30, 20));
-    assert_eq!(refused(world.transfer(bob, ann, 21, None)), Refusal::InsufficientFunds);
+    assert_eq!(refused(world.transfer(bob, ann, 21, None)), Rejection::InsufficientFunds);
     let nobody = MemberId(Uuid([9; 16]));
-    assert_eq!(refused(world.transfer(ann, nobody, 1, None)), Refusal::RecipientNotFound);
-    assert_eq!(refused(world.transfer(nobody, ann, 1, None)), Refusal::MemberNotFound);
+    assert_eq!(refused(world.transfer(ann, nobody, 1, None)), Rejection::RecipientNotFound);
+    assert_eq!(refused(world.transfer(nobody, ann, 1, None)), Rejection::MemberNotFound);
     assert_eq!((world.balance(ann), world.balance(bob)), (80, 20));
     world.end(&[ann, bob]);
 }
@@ -30,13 +30,13 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     assert_eq!((again.replayed, &again.posted), (true, &first.posted));
     assert_eq!(world.balance(ann), 69);
     // What was refused may be tried again under its key, and then counts once.
-    assert_eq!(refused(world.transfer(bob, ann, 99, Some("r"))), Refusal::InsufficientFunds);
-    world.post(order(Move::Deposit { to: bob }, 70), None).unwrap();
+    assert_eq!(refused(world.transfer(bob, ann, 99, Some("r"))), Rejection::InsufficientFunds);
+    world.post(order(TransferKind::Deposit { to: bob }, 70), None).unwrap();
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     assert!(world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
     // The same key for something else.
-    let new = NewMove { order: order(Move::Deposit { to: ann }, 1), identity: identity("k", 2) };
-    assert_eq!(refused(world.wait(post::post(&world.tally, new))), Refusal::IdempotencyKeyReused);
+    let new = NewMove { order: order(TransferKind::Deposit { to: ann }, 1), identity: identity("k", 2) };
+    assert_eq!(refused(world.wait(post::post(&world.tally, new))), Rejection::IdempotencyKeyReused);
     world.end(&[ann, bob]);
 }
 
@@ -44,7 +44,7 @@ fn a_retry_has_one_effect_and_the_first_answer() {
 fn a_list_stands_row_by_row_and_a_chain_whole() {
     let world = World::new(Kind::Sqlite);
     let (ann, bob, eve) = (world.member("ann", 100), world.member("bob", 0), world.member("eve", 0));
-    let give = |from, to, units| order(Move::Transfer { from, to }, units);
+    let give = |from, to, units| order(TransferKind::Transfer { from, to }, units);
     let results = world.post_all(vec![
         (give(ann, bob, 60), false),
         (give(ann, bob, 60), false),
@@ -78,8 +78,8 @@ fn a_list_stands_row_by_row_and_a_chain_whole() {
 fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     let world = World::new(Kind::Sqlite);
     let ann = world.create(with_phone("ann", "010-1111")).unwrap().id;
-    assert_eq!(refused(world.create(new_member("ann"))), Refusal::LoginTaken);
-    assert_eq!(refused(world.create(with_phone("bob", "0101111"))), Refusal::PhoneTaken);
+    assert_eq!(refused(world.create(new_member("ann"))), Rejection::LoginTaken);
+    assert_eq!(refused(world.create(with_phone("bob", "0101111"))), Rejection::PhoneTaken);
     let read = world.tally.store.ledger().member(ann).unwrap().unwrap();
     assert_eq!(read.player.as_str(), ann.0.to_string());
     assert_eq!(world.tally.store.ledger().wallets_of(ann).unwrap().len(), 1);
@@ -89,14 +89,14 @@ fn members_are_one_for_each_name_and_close_when_they_are_empty() {
     let eve = world.create(keyed()).unwrap();
     let again = world.create(keyed()).unwrap();
     assert_eq!((again.id, eve.replayed, again.replayed), (eve.id, false, true));
-    world.post(order(Move::Deposit { to: ann }, 5), None).unwrap();
+    world.post(order(TransferKind::Deposit { to: ann }, 5), None).unwrap();
     let close = |force| world.wait(members::close(&world.tally, ann, force, None));
-    assert_eq!(refused(close(false)), Refusal::WalletNotEmpty);
+    assert_eq!(refused(close(false)), Rejection::WalletNotEmpty);
     close(true).unwrap();
     close(false).unwrap();
-    assert_eq!(refused(world.transfer(ann, eve.id, 1, None)), Refusal::MemberClosed);
+    assert_eq!(refused(world.transfer(ann, eve.id, 1, None)), Rejection::MemberClosed);
     assert!(world.tally.store.ledger().member(ann).unwrap().unwrap().closed_at.is_some());
-    world.post(order(Move::Withdrawal { from: ann }, 5), None).unwrap();
+    world.post(order(TransferKind::Withdrawal { from: ann }, 5), None).unwrap();
     world.end(&[ann, eve.id]);
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tally_rules::PlayerId;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::{Member, MemberId, Move};
+use tally_rules::ledger::{Member, MemberId, TransferKind};
 use tally_service::wallets::command::NewMember;
 use tally_service::wallets::members;
 use tally_store::mysql::Options;
@@ -108,7 +108,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
     // It serves, and numbers go to the members they are given to.
     let made = world.create(with_phone("new", "333333")).unwrap().id;
     assert_eq!(store.ledger().member_of(&Handle::Phone(stored("333333"))).unwrap(), Some(made));
-    assert_eq!(refused(world.create(with_phone("x", "111111"))), tally_rules::Refusal::PhoneTaken);
+    assert_eq!(refused(world.create(with_phone("x", "111111"))), tally_rules::Rejection::PhoneTaken);
     world.end(&members);
 }
 
@@ -166,7 +166,7 @@ fn closing_releases_what_finds_a_member_and_keeps_its_history() {
         let world = World::new(kind);
         let store = Arc::clone(&world.tally.store);
         let first = named(&world, "ann", "010-1111");
-        world.post(order(Move::Deposit { to: first }, 5), None).unwrap();
+        world.post(order(TransferKind::Deposit { to: first }, 5), None).unwrap();
         let close = |member| world.wait(members::close(&world.tally, member, true, None)).unwrap();
         close(first);
         let kept = store.ledger().member(first).unwrap().unwrap();
@@ -198,12 +198,12 @@ fn names_of_members_that_an_earlier_version_closed_are_released() {
         let ledger = LedgerChanges { handles, ..LedgerChanges::default() };
         let plan = Plan { shards: ShardSet::of(0), ..Plan::default() };
         store.run(&plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
-        assert_eq!(refused(world.create(with_phone("x", "010-1111"))), tally_rules::Refusal::PhoneTaken);
+        assert_eq!(refused(world.create(with_phone("x", "010-1111"))), tally_rules::Rejection::PhoneTaken);
         world.tally.drain();
         let world = World::on(store, tempfile::tempdir().unwrap());
         assert_eq!(verify(&*world.tally.store).1, [""; 0]);
         let made = named(&world, "old", "010-1111");
-        assert_eq!(refused(world.create(with_phone("x", "010-2222"))), tally_rules::Refusal::PhoneTaken);
+        assert_eq!(refused(world.create(with_phone("x", "010-2222"))), tally_rules::Rejection::PhoneTaken);
         world.end(&[old, other, made]);
     }
 }

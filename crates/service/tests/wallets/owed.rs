@@ -1,19 +1,19 @@
 //! What contests and periods owe: it is paid once the currency is there, a start without that currency is refused, and what an earlier
 //! release left unpaid by mistake is paid by a start.
 
-use crate::contests::wish;
+use crate::contests::spec;
 use crate::histories::paper::FEE;
 use crate::histories::{amount, player_of};
 use crate::prizes::{DAY, daily, put, table};
 use crate::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::series::Wish as SeriesWish;
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{Contest, ContestId, Payout, Prize, Record, State};
-use tally_rules::ledger::{Currencies, MemberId, Move, Order, Uuid};
+use tally_rules::ledger::{Currencies, MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_service::contests::act::Actor;
@@ -40,8 +40,8 @@ fn usd(world: &World, member: MemberId) -> i64 {
     wallets.iter().find(|(currency, _)| *currency == code("USD")).map_or(0, |(_, wallet)| wallet.balance)
 }
 
-fn move_usd(world: &World, what: Move, units: i64) {
-    let order = Order { what, currency: code("USD"), amount: amount(units), reference: None };
+fn move_usd(world: &World, what: TransferKind, units: i64) {
+    let order = TransferRequest { what, currency: code("USD"), amount: amount(units), reference: None };
     world.post(order, None).unwrap();
 }
 
@@ -51,7 +51,7 @@ fn store(world: &World, contests: ContestChanges) {
     world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
 }
 
-fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<Unpaid>) -> Payout {
+fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<UnpaidReason>) -> Payout {
     let (player, currency, amount) = (player_of(member), code(currency), amount(7));
     Payout { player, member, division: None, rank, currency, amount, paid: paid.map(Err) }
 }
@@ -73,9 +73,9 @@ fn listed(tally: &Tally) -> Vec<String> {
 }
 
 /// A contest that these take part in.
-pub(crate) fn running(world: &World, id: &ContestId, wish: &Wish, members: &[MemberId]) -> Record {
+pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members: &[MemberId]) -> Record {
     let tally = &world.tally;
-    change::create(tally, id, &Actor::Server, wish, None).unwrap();
+    change::create(tally, id, &Actor::Server, spec, None).unwrap();
     change::open(tally, id, &Actor::Admin, None).unwrap();
     let players: Vec<_> = members.iter().map(|member| player_of(*member)).collect();
     for player in &players {
@@ -93,10 +93,10 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let world = World::new(kind);
         let members = [world.member("ann", 0), world.member("bob", 0)];
         let poor = other(&world, without_usd()).unwrap();
-        members.iter().for_each(|member| move_usd(&world, Move::Deposit { to: *member }, 50));
+        members.iter().for_each(|member| move_usd(&world, TransferKind::Deposit { to: *member }, 50));
         let id = ContestId::new("cup").unwrap();
         let fee = Fee { currency: code("USD"), amount: amount(FEE) };
-        running(&world, &id, &Wish { entry_fee: Some(Some(fee)), ..wish(false) }, &members);
+        running(&world, &id, &ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) }, &members);
         // Or it would pay before one looks.
         world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
@@ -104,7 +104,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let mut lacking = vec!["contest cup: fee 10 USD, currency_mismatch".to_owned(); 2];
         assert_eq!(listed(&poor), lacking);
         let record = read::get(&world.tally, &id).unwrap();
-        assert_eq!((record.state, record.work), (State::Cancelled, Work::Refund { after: None }));
+        assert_eq!((record.state, record.work), (State::Cancelled, ContestTask::Refund { after: None }));
         // The prizes of a period: those before the first that cannot be paid are paid.
         let (no, board, period) = (Uuid([7; 16]), BoardId::new("gone").unwrap(), "daily:1".to_owned());
         let payment = Payment { no, board, period, count: 3, done: 0, at: Micros(5) };
@@ -144,10 +144,10 @@ fn a_start_without_a_currency_in_use_is_refused() {
         };
         let free = || other(&world, without_usd()).unwrap().drain();
         let prize = Prize { from: 1, to: 1, currency: code("USD"), amount: amount(1) };
-        let template = Wish { prizes: Some(vec![prize]), ..wish(false) };
-        move_usd(&world, Move::Deposit { to: ann }, 5);
+        let template = ContestSpec { prizes: Some(vec![prize]), ..spec(false) };
+        move_usd(&world, TransferKind::Deposit { to: ann }, 5);
         names("members have money in it");
-        move_usd(&world, Move::Withdrawal { from: ann }, 5);
+        move_usd(&world, TransferKind::Withdrawal { from: ann }, 5);
         free();
         let cup = ContestId::new("cup").unwrap();
         change::create(tally, &cup, &Actor::Server, &template, None).unwrap();
@@ -157,15 +157,15 @@ fn a_start_without_a_currency_in_use_is_refused() {
         let weekly = ContestId::new("weekly").unwrap();
         let text = |text: &str| Some(text.to_owned());
         let (open, begins, end) = (text("0 0 * * 1"), text("0 0 * * 2"), text("0 0 * * 3"));
-        let wish = SeriesWish {
+        let spec = SeriesSpec {
             template,
             open,
             start: begins,
             end,
             time_zone: text("UTC"),
-            ..SeriesWish::default()
+            ..SeriesSpec::default()
         };
-        series::create(tally, &weekly, &Actor::Server, &wish, None).unwrap();
+        series::create(tally, &weekly, &Actor::Server, &spec, None).unwrap();
         names("the series `weekly`");
         series::delete(tally, &weekly, &Actor::Server, None).unwrap();
         for (id, _) in read::list(tally, Some(State::Draft), None, 99).unwrap().rows {
@@ -189,7 +189,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
         );
         names("prizes of the period daily:1 of `gone`");
         prizes::pay_due(tally).unwrap();
-        move_usd(&world, Move::Withdrawal { from: ann }, 7);
+        move_usd(&world, TransferKind::Withdrawal { from: ann }, 7);
         free();
         world.end(&[ann]);
     }
@@ -200,12 +200,12 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     let members = ["ann", "bob"].map(|name| world.member(name, 50));
     let [ann, bob] = members;
     let fee = Fee { currency: code("KRW"), amount: amount(7) };
-    let costs = Wish { entry_fee: Some(Some(fee)), ..wish(false) };
+    let costs = ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) };
     let [lost, won] = ["lost", "won"].map(|id| ContestId::new(id).unwrap());
     let cancelled = running(world, &lost, &costs, &members);
-    let settled = running(world, &won, &wish(false), &members);
+    let settled = running(world, &won, &spec(false), &members);
     world.wait(members::close(&world.tally, bob, true, None)).unwrap();
-    let closed = Some(Unpaid::MemberClosed);
+    let closed = Some(UnpaidReason::MemberClosed);
     let payment_no = Uuid([7; 16]);
     let (board, period) = (BoardId::new("gone").unwrap(), "daily:1".to_owned());
     let payment = Payment { no: payment_no, board, period, count: 2, done: 2, at: Micros(5) };
@@ -278,7 +278,7 @@ fn a_page_of_what_is_owed_is_bounded() {
     };
     let contests: Vec<_> = (0..450).map(settled).collect();
     let last = PayoutKey { contest: contests[449].1.no, no: 0 };
-    let payouts = vec![(last, payout(ann, 1, "KRW", Some(Unpaid::LimitExceeded)))];
+    let payouts = vec![(last, payout(ann, 1, "KRW", Some(UnpaidReason::LimitExceeded)))];
     store(&world, ContestChanges { contests, payouts, ..ContestChanges::default() });
     let (mut counts, mut from) = (Vec::new(), None);
     loop {
@@ -302,7 +302,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         let id = ContestId::new("cup").unwrap();
         let rules = daily(table(100), 9).periods.unwrap();
         let leaderboard = Some(Definition { periods: rules, ..Definition::default() });
-        running(&world, &id, &Wish { leaderboard, ..wish(true) }, &[ann]);
+        running(&world, &id, &ContestSpec { leaderboard, ..spec(true) }, &[ann]);
         let play = || {
             let (board, player) = (id.board(None), player_of(ann));
             let score = tally_rules::score::Given::Int(5);

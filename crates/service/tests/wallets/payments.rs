@@ -1,12 +1,12 @@
 //! Transfers with a PIN: judged first, counted also when many guess at once, and never to who had the number before.
 
 use crate::world::*;
-use tally_rules::Refusal;
-use tally_rules::idempotency::Identity;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Given;
-use tally_rules::ledger::{Amount, MemberId, Move};
+use tally_rules::ledger::{Amount, MemberId, TransferKind};
 use tally_service::Failure;
 use tally_service::wallets::command::{MemberChange, NewMember, NewPayment, Set};
 use tally_service::wallets::members;
@@ -17,7 +17,13 @@ fn phone(text: &str) -> Phone {
 }
 
 /// A payment of Ann's.
-fn payment(world: &World, from: MemberId, pin: &str, to: &str, identity: Option<Identity>) -> NewPayment {
+fn payment(
+    world: &World,
+    from: MemberId,
+    pin: &str,
+    to: &str,
+    identity: Option<IdempotencyKey>,
+) -> NewPayment {
     let guess = world.tally.members.pins.guess(&Login::new("ann").unwrap(), &Given::Digits(pin.into()));
     let tokens_from = world.tally.store.ledger().member(from).unwrap().unwrap().tokens_from;
     let amount = Amount::new(10).unwrap();
@@ -54,7 +60,7 @@ fn people(world: &World) -> [MemberId; 3] {
     let ann = world.create(NewMember { member, ..ann }).unwrap().id;
     let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
     let eve = world.create(new_member("eve")).unwrap().id;
-    world.post(order(Move::Deposit { to: ann }, 1_000), None).unwrap();
+    world.post(order(TransferKind::Deposit { to: ann }, 1_000), None).unwrap();
     [ann, bob, eve]
 }
 
@@ -64,28 +70,28 @@ fn the_pin_is_judged_first(kind: Kind) {
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))), (false, Some(bob)));
     assert_eq!(paid(pay(&world, ann, "0042", "0101111", Some("k"))), (true, Some(bob)));
     // Neither an earlier answer nor whether somebody has the number is told to who does not know it.
-    assert_eq!(refused(pay(&world, ann, "0043", "010-1111", Some("k"))), Refusal::InvalidPin);
-    assert_eq!(refused(pay(&world, ann, "0043", "010-9999", None)), Refusal::InvalidPin);
-    assert_eq!(refused(pay(&world, ann, "42", "010-1111", None)), Refusal::InvalidPin);
-    assert_eq!(refused(pay(&world, ann, "0042", "010-9999", None)), Refusal::RecipientNotFound);
+    assert_eq!(refused(pay(&world, ann, "0043", "010-1111", Some("k"))), Rejection::InvalidPin);
+    assert_eq!(refused(pay(&world, ann, "0043", "010-9999", None)), Rejection::InvalidPin);
+    assert_eq!(refused(pay(&world, ann, "42", "010-1111", None)), Rejection::InvalidPin);
+    assert_eq!(refused(pay(&world, ann, "0042", "010-9999", None)), Rejection::RecipientNotFound);
     // That was right, so the count begins anew.
     for _ in 0..5 {
-        assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Refusal::InvalidPin);
+        assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Rejection::InvalidPin);
     }
-    let locked = |left| Refusal::PinLocked { retry_after_s: left };
+    let locked = |left| Rejection::PinLocked { retry_after_s: left };
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", Some("k"))), locked(900));
     world.advance(899 * SECOND);
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), locked(1));
     world.advance(SECOND);
     // The next lock is twice as long, and the right PIN ends that.
     for _ in 0..5 {
-        assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Refusal::InvalidPin);
+        assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Rejection::InvalidPin);
     }
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), locked(1_800));
     world.advance(1_800 * SECOND);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));
     // Who has no PIN cannot know it.
-    assert_eq!(refused(pay(&world, eve, "0042", "010-1111", None)), Refusal::InvalidPin);
+    assert_eq!(refused(pay(&world, eve, "0042", "010-1111", None)), Rejection::InvalidPin);
     assert_eq!((world.balance(ann), world.balance(bob)), (980, 20));
     world.end(&[ann, bob, eve]);
 }
@@ -106,7 +112,7 @@ fn numbers_are_not_told(kind: Kind) {
     let probe = |to: &str| pay(&world, ann, "0042", to, None);
     // Ann can pay: 100 numbers that no member has, and one more every five minutes.
     for number in 0..100 {
-        assert_eq!(refused(probe(&format!("010-9{number:03}"))), Refusal::RecipientNotFound);
+        assert_eq!(refused(probe(&format!("010-9{number:03}"))), Rejection::RecipientNotFound);
     }
     assert_eq!(probe("010-9999").unwrap(), Payment::Wait(300));
     assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300), "whether somebody has it or not");
@@ -117,13 +123,13 @@ fn numbers_are_not_told(kind: Kind) {
     for _ in 0..3 {
         assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))).1, Some(bob));
     }
-    assert_eq!(refused(probe("010-9999")), Refusal::RecipientNotFound);
+    assert_eq!(refused(probe("010-9999")), Rejection::RecipientNotFound);
     assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300));
     // With less than is asked for, whether somebody has the number makes no difference, and counts for nothing.
-    world.post(order(Move::Withdrawal { from: ann }, 985), None).unwrap();
+    world.post(order(TransferKind::Withdrawal { from: ann }, 985), None).unwrap();
     world.advance(300 * SECOND);
     for number in ["010-1111", "010-9999"].repeat(60) {
-        assert_eq!(refused(probe(number)), Refusal::InsufficientFunds, "{number}");
+        assert_eq!(refused(probe(number)), Rejection::InsufficientFunds, "{number}");
     }
     world.end(&[ann, bob, eve]);
 }
@@ -147,7 +153,7 @@ fn a_number_that_nobody_has_is_looked_up_like_any_other() {
     let asked = |to: &str| {
         let before = rates();
         for _ in 0..2 {
-            assert_eq!(refused(pay(&world, ann, "0043", to, None)), Refusal::InvalidPin);
+            assert_eq!(refused(pay(&world, ann, "0043", to, None)), Rejection::InvalidPin);
         }
         let after = rates();
         [0, 1].map(|at| {
@@ -183,8 +189,8 @@ fn guesses_at_the_same_time_all_count() {
         }
         answers
     });
-    let wrong = answers.iter().filter(|one| **one == Refusal::InvalidPin).count();
-    let locked = answers.iter().filter(|one| matches!(one, Refusal::PinLocked { .. })).count();
+    let wrong = answers.iter().filter(|one| **one == Rejection::InvalidPin).count();
+    let locked = answers.iter().filter(|one| matches!(one, Rejection::PinLocked { .. })).count();
     assert_eq!((wrong, locked), (5, 35));
     let unlock = MemberChange { unlock_pin: true, ..MemberChange::default() };
     world.wait(members::change(&world.tally, ann, unlock, None)).unwrap();
@@ -201,14 +207,14 @@ fn money_goes_to_who_has_the_number_now() {
         let change = MemberChange { phone: Set::To(phone), ..MemberChange::default() };
         world.wait(members::change(&world.tally, id, change, None))
     };
-    assert_eq!(refused(change(eve, Some(phone("010-1111")))), Refusal::PhoneTaken);
+    assert_eq!(refused(change(eve, Some(phone("010-1111")))), Rejection::PhoneTaken);
     change(bob, Some(phone("010-2222"))).unwrap();
-    assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Refusal::RecipientNotFound);
+    assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Rejection::RecipientNotFound);
     change(eve, Some(phone("010-1111"))).unwrap();
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(eve)));
     assert_eq!(paid(pay(&world, ann, "0042", "010-2222", None)), (false, Some(bob)));
     change(eve, None).unwrap();
-    assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Refusal::RecipientNotFound);
+    assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Rejection::RecipientNotFound);
     // A changed password ends what was begun with an older token.
     let before = payment(&world, ann, "0042", "010-2222", None);
     let password = MemberChange { password: Set::To(Some("x".into())), ..MemberChange::default() };

@@ -3,13 +3,13 @@
 use crate::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{Payout, Prize, PrizeTies};
-use tally_rules::definition::{Ranking, Wish};
+use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::periods::view::View;
 use tally_service::periods::{keeper, prizes};
 use tally_service::players::erase;
@@ -30,15 +30,15 @@ pub(crate) fn table(units: i64) -> PeriodPrizes {
     PeriodPrizes { table, ties: PrizeTies::Split, from: None }
 }
 
-pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> Wish {
+pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> BoardSpec {
     let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
     let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
-    Wish { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..Wish::default() }
+    BoardSpec { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..BoardSpec::default() }
 }
 
-pub(crate) fn put(world: &World, tally: &Arc<Tally>, wish: &Wish) -> Result<(), Failure> {
-    let (tally, wish) = (Arc::clone(tally), wish.clone());
-    let put = move || boards::put(&tally, &board(), &wish, None).map(drop);
+pub(crate) fn put(world: &World, tally: &Arc<Tally>, spec: &BoardSpec) -> Result<(), Failure> {
+    let (tally, spec) = (Arc::clone(tally), spec.clone());
+    let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
     world.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
 }
 
@@ -187,7 +187,7 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
         let changes = [
             Some(daily(PeriodPrizes::default(), 12)),
             Some(daily(table(20), 12)),
-            Some(Wish { periods: Some(Vec::new()), ..renamed.clone() }),
+            Some(BoardSpec { periods: Some(Vec::new()), ..renamed.clone() }),
             Some(renamed),
             None,
         ];
@@ -197,7 +197,7 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
             world.advance(DAY);
             // Nobody has looked yet.
             match &change {
-                Some(wish) => put(&world, tally, wish).unwrap(),
+                Some(spec) => put(&world, tally, spec).unwrap(),
                 None => {
                     let tally = Arc::clone(tally);
                     let delete = move || boards::delete(&tally, &board(), None).map(drop);
@@ -220,7 +220,7 @@ fn prizes_that_cannot_be_are_refused() {
     twice.table.push(twice.table[0]);
     for prizes in [wrong, twice] {
         let done = put(&world, &world.tally, &daily(prizes, 1));
-        let Err(Failure::Refused(Refusal::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        let Err(Failure::Refused(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
         assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
         assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
     }
@@ -238,7 +238,7 @@ fn written_down(member: MemberId, (no, key, count): (Uuid, PartKey, u32)) -> Cha
         amount: Amount::new(1).unwrap(),
         paid: None,
     };
-    let had = Payout { paid: Some(Err(Unpaid::LimitExceeded)), ..payout(1) };
+    let had = Payout { paid: Some(Err(UnpaidReason::LimitExceeded)), ..payout(1) };
     let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
     let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
     let period = "daily:2026-11-16".to_owned();

@@ -4,11 +4,11 @@ use crate::world::{Kind, World, code, identity, refused, settings, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::contest::definition;
-use tally_rules::contest::series::{MISSED_MAX, Wish};
+use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, keeper, read, series};
 use tally_service::scores::submit::{self, NewScore};
@@ -19,15 +19,15 @@ const HOUR: i64 = 3_600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
 /// Every day in Seoul: opens at midnight, is played from nine to six. The clock of the tests begins on 2023-11-15 at 07:13.
-fn daily() -> Wish {
+fn daily() -> SeriesSpec {
     let prize = Prize { from: 1, to: 1, currency: code("KRW"), amount: Amount::new(100).unwrap() };
-    let template = definition::Wish {
+    let template = definition::ContestSpec {
         title: Some("Daily".into()),
         prizes: Some(vec![prize]),
-        ..definition::Wish::default()
+        ..definition::ContestSpec::default()
     };
     let text = |text: &str| Some(text.to_owned());
-    Wish {
+    SeriesSpec {
         template,
         open: text("0 0 * * *"),
         start: text("0 9 * * *"),
@@ -70,7 +70,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         assert_eq!(made.last, Some(name("daily-202311150900")));
         keeper::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
-        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Refusal::SeriesExists);
+        assert_eq!(refused(series::create(tally, &id, &boss, &daily(), None)), Rejection::SeriesExists);
         apply::apply(tally, &name("daily-202311150900"), &Actor::Server, &player, None).unwrap();
         let both = std::slice::from_ref(&player);
         apply::decide(tally, &name("daily-202311150900"), &Actor::Admin, both, true, None).unwrap();
@@ -131,10 +131,11 @@ fn many_lookers_make_a_contest_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let tally = &world.tally;
-        let wish = Wish { ahead: Some(2), ..daily() };
-        series::create(tally, &name("daily"), &Actor::Server, &wish, None).unwrap();
+        let spec = SeriesSpec { ahead: Some(2), ..daily() };
+        series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
         // One by hand that has the name of another: it is not made again, and not touched.
-        let taken = definition::Wish { title: Some("By hand".into()), ..definition::Wish::default() };
+        let taken =
+            definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
@@ -166,24 +167,27 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let first = series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap();
     assert_eq!(series::create(tally, &id, &boss, &daily(), key.as_ref()).unwrap(), (first.0, true));
     let nobody = Actor::Member(PlayerId::new("p").unwrap());
-    assert_eq!(refused(series::patch(tally, &id, &nobody, &Wish::default(), None)), Refusal::Forbidden);
-    let title = definition::Wish { title: Some("Later".into()), ..definition::Wish::default() };
-    let later = Wish { template: title, ahead: Some(2), ..Wish::default() };
+    assert_eq!(
+        refused(series::patch(tally, &id, &nobody, &SeriesSpec::default(), None)),
+        Rejection::Forbidden
+    );
+    let title = definition::ContestSpec { title: Some("Later".into()), ..definition::ContestSpec::default() };
+    let later = SeriesSpec { template: title, ahead: Some(2), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &later, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311160900")));
     let titles: Vec<String> =
         read::list(tally, None, None, 9).unwrap().rows.into_iter().map(|one| one.1.contest.title).collect();
     assert_eq!(titles, ["Daily", "Later"]);
     // By another schedule from now on: one of today's names is there already.
-    let twice = Wish { start: Some("0 9,10 * * *".into()), ..Wish::default() };
+    let twice = SeriesSpec { start: Some("0 9,10 * * *".into()), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &twice, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311151000")));
     let gone = identity("two", 2);
     assert!(!series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
     assert!(series::delete(tally, &id, &boss, gone.as_ref()).unwrap());
-    assert_eq!(refused(series::delete(tally, &id, &boss, None)), Refusal::SeriesNotFound);
-    assert_eq!(refused(series::get(tally, &id)), Refusal::SeriesNotFound);
-    assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Refusal::SeriesNotFound);
+    assert_eq!(refused(series::delete(tally, &id, &boss, None)), Rejection::SeriesNotFound);
+    assert_eq!(refused(series::get(tally, &id)), Rejection::SeriesNotFound);
+    assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Rejection::SeriesNotFound);
     // What it made is played and settled without it, and nothing more is made.
     world.advance(5 * DAY);
     keeper::do_due(tally).unwrap();
@@ -196,20 +200,20 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
 #[test]
 fn schedules_that_cannot_be_are_named_one_by_one() {
     let world = World::new(Kind::Sqlite);
-    let pointers = |wish: &Wish| {
-        let done = series::create(&world.tally, &name("x"), &Actor::Server, wish, None);
+    let pointers = |spec: &SeriesSpec| {
+        let done = series::create(&world.tally, &name("x"), &Actor::Server, spec, None);
         match refused(done) {
-            Refusal::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
+            Rejection::InvalidContest(wrong) => wrong.into_iter().map(|one| one.pointer).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         }
     };
     let text = |text: &str| Some(text.to_owned());
     let wrong =
-        Wish { open: text("@daily"), end: text("0 0 30 2 *"), time_zone: text("Mars/Base"), ..daily() };
+        SeriesSpec { open: text("@daily"), end: text("0 0 30 2 *"), time_zone: text("Mars/Base"), ..daily() };
     assert_eq!(pointers(&wrong), ["/time_zone", "/open", "/end"]);
-    let crowded = Wish { start: text("* * * * *"), ..daily() };
+    let crowded = SeriesSpec { start: text("* * * * *"), ..daily() };
     assert_eq!(pointers(&crowded), ["/end"]);
-    let none = Wish { template: definition::Wish::default(), ..daily() };
+    let none = SeriesSpec { template: definition::ContestSpec::default(), ..daily() };
     assert_eq!(pointers(&none), ["/template/title"]);
     world.end(&[]);
 }

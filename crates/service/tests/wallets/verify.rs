@@ -5,7 +5,9 @@ use tally_rules::ledger::account::{Account, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::{Handle, Phone};
-use tally_rules::ledger::{Amount, HoldId, MemberId, Move, Order, TransferId, Uuid, WalletKey};
+use tally_rules::ledger::{
+    Amount, HoldId, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey,
+};
 use tally_service::verify::{Disagreement, Listener, Replayed, home, replay};
 use tally_service::wallets::command::NewHold;
 use tally_service::wallets::holds;
@@ -58,14 +60,14 @@ struct Made {
 fn make(world: &World) -> Made {
     let [ann, cid] = [("ann", 1000), ("cid", 0)].map(|(name, units)| world.member(name, units));
     let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
-    world.post(order(Move::Deposit { to: bob }, 500), None).unwrap();
-    let dollars = Order { currency: code("USD"), ..order(Move::Deposit { to: ann }, 7) };
+    world.post(order(TransferKind::Deposit { to: bob }, 500), None).unwrap();
+    let dollars = TransferRequest { currency: code("USD"), ..order(TransferKind::Deposit { to: ann }, 7) };
     world.post(dollars, None).unwrap();
     let posted = |receipt: tally_service::wallets::post::Receipt| receipt.posted.entry.transfer;
     let first = posted(world.transfer(ann, bob, 100, None).unwrap());
     let second = posted(world.transfer(bob, cid, 50, None).unwrap());
-    world.post(order(Move::Withdrawal { from: cid }, 10), None).unwrap();
-    world.post(order(Move::Fee { from: ann }, 3), None).unwrap();
+    world.post(order(TransferKind::Withdrawal { from: cid }, 10), None).unwrap();
+    world.post(order(TransferKind::Fee { from: ann }, 3), None).unwrap();
     let hold = |member, units| {
         let wallet = WalletKey { member, currency: code("KRW") };
         let new = NewHold { wallet, amount: Amount::new(units).unwrap(), expires_at: None, identity: None };

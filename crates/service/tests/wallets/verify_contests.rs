@@ -2,10 +2,10 @@
 //! contests says (`histories`).
 
 use crate::histories::paper::{FEE, Op, Shape};
-use crate::histories::{Hand, player_of, wish};
+use crate::histories::{Hand, player_of, spec};
 use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, owed, verify};
 use crate::world::World;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{MemberId, Uuid};
 use tally_service::contests::act::Actor;
@@ -28,7 +28,7 @@ fn make(world: &World) -> Made {
     let begin = |name: &str, players: &[usize]| {
         let id = ContestId::new(name).unwrap();
         let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
-        change::create(&world.tally, &id, &Actor::Server, &wish(shape), None).unwrap();
+        change::create(&world.tally, &id, &Actor::Server, &spec(shape), None).unwrap();
         hand.act(&id, Op::Open, None, None).unwrap();
         for player in players {
             hand.act(&id, Op::Apply(*player), None, None).unwrap();
@@ -173,7 +173,7 @@ fn every_row_of_a_contest_that_was_broken_by_sql_is_named() {
     world.tally.drain();
     let id = ContestId::new("off").unwrap();
     let record = world.tally.store.ledger().contest(&id).unwrap().unwrap();
-    let contests = vec![(id, Record { work: Work::Refund { after: None }, ..record })];
+    let contests = vec![(id, Record { work: ContestTask::Refund { after: None }, ..record })];
     let ledger = LedgerChanges { contests: ContestChanges { contests, ..<_>::default() }, ..<_>::default() };
     let changes = Changes { ledger, ..Changes::default() };
     world.tally.store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();

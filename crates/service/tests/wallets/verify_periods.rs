@@ -3,7 +3,7 @@
 use crate::prizes::{DAY, daily, player_of, put, score, table};
 use crate::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
 use crate::world::{World, order};
-use tally_rules::ledger::{MemberId, Move, Order, Uuid};
+use tally_rules::ledger::{MemberId, TransferKind, TransferRequest, Uuid};
 use tally_rules::period::Payment;
 use tally_service::periods::{keeper, prizes};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
@@ -123,7 +123,10 @@ fn a_prize_of_a_period_that_was_paid_twice_is_named() {
     let (world, _) = in_a_database(ScratchDatabase::shared(DatabaseKind::MariaDb10));
     let Made { ann, period, .. } = make(&world);
     assert_eq!(verify(&*world.tally.store).1, [""; 0]);
-    let again = Order { reference: Some(period.as_str().into()), ..order(Move::Prize { to: ann }, 100) };
+    let again = TransferRequest {
+        reference: Some(period.as_str().into()),
+        ..order(TransferKind::Prize { to: ann }, 100)
+    };
     world.post(again, None).unwrap();
     let named = format!("entries {}/KRW/2: it is a prize of the period {period}, which has none here", ann.0);
     assert_eq!(verify(&*world.tally.store).1, [named]);

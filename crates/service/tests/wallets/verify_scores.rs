@@ -2,7 +2,7 @@
 //! named. That a sound store has none, every other test of this folder says at its end.
 
 use crate::histories::paper::{FEE, Op, Shape};
-use crate::histories::{Hand, player_of, wish};
+use crate::histories::{Hand, player_of, spec};
 use crate::prizes::{DAY, daily, put, score};
 use crate::verify::{Broken, Place, fault, hex, verify};
 use crate::world::World;
@@ -212,7 +212,7 @@ fn apply(world: &World) -> (String, Vec<MemberId>) {
     let hand = Hand { tally: &world.tally, runtime: &world.runtime, members: &members };
     let id = ContestId::new("cup").unwrap();
     let shape = Shape { fee: FEE, prizes: true, ordinal: true, each: false, division: None };
-    change::create(&world.tally, &id, &Actor::Server, &wish(shape), None).unwrap();
+    change::create(&world.tally, &id, &Actor::Server, &spec(shape), None).unwrap();
     for op in [Op::Open, Op::Apply(0), Op::Apply(1), Op::Accept(1), Op::Apply(2), Op::Reject(2)] {
         hand.act(&id, op, None, None).unwrap();
     }

@@ -3,16 +3,17 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_ranking::RedisDesks;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_ranking::RedisApplications;
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Member, MemberId, Move, Order, Transfer, TransferId, WalletKey,
+    Amount, Currencies, Currency, Member, MemberId, Transfer, TransferId, TransferKind, TransferRequest,
+    WalletKey,
 };
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::secret::Secret;
 use tally_service::wallets::command::{Created, NewMember, NewMove};
 use tally_service::wallets::post::{MoveResult, Receipt};
@@ -49,9 +50,9 @@ pub(crate) fn settings() -> LedgerSettings {
     LedgerSettings { currencies, ..LedgerSettings::default() }
 }
 
-pub(crate) fn identity(key: &str, print: u8) -> Option<Identity> {
+pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    Some(Identity { key, fingerprint: Fingerprint([print; 16]) })
+    Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]) })
 }
 
 /// What a member is made of.
@@ -123,22 +124,22 @@ impl World {
     pub(crate) fn member(&self, name: &str, units: i64) -> MemberId {
         let id = self.create(new_member(name)).unwrap().id;
         if units > 0 {
-            self.post(order(Move::Deposit { to: id }, units), None).unwrap();
+            self.post(order(TransferKind::Deposit { to: id }, units), None).unwrap();
         }
         id
     }
 
-    pub(crate) fn post(&self, order: Order, key: Option<&str>) -> MoveResult {
+    pub(crate) fn post(&self, order: TransferRequest, key: Option<&str>) -> MoveResult {
         let identity = key.and_then(|key| identity(key, 1));
         self.wait(post::post(&self.tally, NewMove { order, identity }))
     }
 
     pub(crate) fn transfer(&self, from: MemberId, to: MemberId, units: i64, key: Option<&str>) -> MoveResult {
-        self.post(order(Move::Transfer { from, to }, units), key)
+        self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 
     /// Many at once, each tied to the next or not.
-    pub(crate) fn post_all(&self, moves: Vec<(Order, bool)>) -> Vec<MoveResult> {
+    pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<MoveResult> {
         let new = |(order, linked)| (NewMove { order, identity: None }, linked);
         self.wait(post::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
     }
@@ -182,7 +183,7 @@ pub(crate) fn start_with(
     store: Arc<dyn Store>,
     now: &Arc<AtomicI64>,
     ledger: LedgerSettings,
-    applications: Option<RedisDesks>,
+    applications: Option<RedisApplications>,
 ) -> Result<Arc<Tally>, Failure> {
     let now = Arc::clone(now);
     start_by(store, Clock::of(move || Micros(now.load(Ordering::SeqCst))), ledger, applications)
@@ -193,7 +194,7 @@ pub(crate) fn start_by(
     store: Arc<dyn Store>,
     clock: Clock,
     ledger: LedgerSettings,
-    applications: Option<RedisDesks>,
+    applications: Option<RedisApplications>,
 ) -> Result<Arc<Tally>, Failure> {
     start_set(store, clock, Settings { ledger, applications, ..Settings::default() })
 }
@@ -209,13 +210,13 @@ pub(crate) fn start_set(
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }
 
-pub(crate) fn order(what: Move, units: i64) -> Order {
-    Order { what, currency: code("KRW"), amount: Amount::new(units).unwrap(), reference: None }
+pub(crate) fn order(what: TransferKind, units: i64) -> TransferRequest {
+    TransferRequest { what, currency: code("KRW"), amount: Amount::new(units).unwrap(), reference: None }
 }
 
-pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Refusal {
+pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Rejection {
     match done {
-        Err(Failure::Refused(refusal)) => refusal,
+        Err(Failure::Refused(rejection)) => rejection,
         done => panic!("{done:?}"),
     }
 }

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use tally_rules::clock::Reading;
-use tally_rules::definition::Wish;
-use tally_rules::idempotency::{Fingerprint, Identity, RequestKey};
+use tally_rules::definition::BoardSpec;
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
-use tally_rules::{BoardId, Micros, PlayerId, Refusal};
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::{Boot, TimeSource};
 use tally_service::periods::view::View;
 use tally_service::scores::submit::NewScore;
@@ -121,14 +121,14 @@ impl World {
     }
 
     /// Puts the board.
-    pub(crate) fn put(&self, wish: &Wish) -> Result<(), Failure> {
-        let (tally, wish) = (self.tally(), wish.clone());
-        let put = move || boards::put(&tally, &board(), &wish, None).map(drop);
+    pub(crate) fn put(&self, spec: &BoardSpec) -> Result<(), Failure> {
+        let (tally, spec) = (self.tally(), spec.clone());
+        let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
         self.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
     /// A part of the board.
-    pub(crate) fn view(&self, period: &str) -> Result<View, Refusal> {
+    pub(crate) fn view(&self, period: &str) -> Result<View, Rejection> {
         let found = self.tally().boards.get(&board()).unwrap();
         View::find(&found, Some(period), self.now(), |_| None)
     }
@@ -151,9 +151,9 @@ pub(crate) fn player(name: &str) -> PlayerId {
 }
 
 /// A request of that key; the fingerprint is the same for all.
-pub(crate) fn identity(key: &str) -> Identity {
+pub(crate) fn identity(key: &str) -> IdempotencyKey {
     let key = RequestKey { scope: "test".into(), key: key.into() };
-    Identity { key, fingerprint: Fingerprint([0; 16]) }
+    IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) }
 }
 
 /// A rule.

@@ -140,8 +140,10 @@ fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result
     board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
     match board.definition.check() {
         Ok(()) => Ok(board),
-        Err(refusal) => Err(damaged("boards", &format!("its definition contradicts itself: {refusal:?}"))
-            .of_row("boards", || board.id.as_str().into())),
+        Err(rejection) => {
+            Err(damaged("boards", &format!("its definition contradicts itself: {rejection:?}"))
+                .of_row("boards", || board.id.as_str().into()))
+        }
     }
 }
 

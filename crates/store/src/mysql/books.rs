@@ -20,7 +20,7 @@ use super::wallets;
 use crate::books::{Books, OfContests, Page};
 use crate::{DamagedRow, PartKey, StoreError};
 use tally_rules::PlayerId;
-use tally_rules::contest::{ContestId, Enrolled, Payout, Record};
+use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -220,7 +220,7 @@ impl Books for Snapshot {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Page<PlayerId, Enrolled> {
+    ) -> Page<PlayerId, ContestMember> {
         let asked = |limit| contests::members(contest, after, limit);
         Ok(contests::by_player(self.page("contest_members", limit, asked, contests::decode_member)?))
     }

@@ -14,7 +14,7 @@ use crate::contest_reads::{Contests, Due, DueAfter};
 use crate::contests::{self, ContestChanges, ContestLoaded, ContestPlan, EntrantKey};
 use crate::{Listing, PartKey, StoreError};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
 use tally_rules::ledger::{HoldId, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -134,10 +134,10 @@ pub(super) fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Ap
     Ok((key, Application { status, place, applied_at, member, hold }))
 }
 
-pub(super) fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, Enrolled), StoreError> {
+pub(super) fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, ContestMember), StoreError> {
     let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
     let (place, division) = (row.small()?, row.maybe_small()?);
-    Ok((key, Enrolled { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
+    Ok((key, ContestMember { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
 }
 
 const CONTEST_HEAD: &str = "INSERT INTO contests (id, `no`, state, due, body) VALUES ";
@@ -343,12 +343,12 @@ impl Contests for MySqlStore {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError> {
+    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
         let asked = |limit| members(contest, after, limit);
         Ok(listing(self, "contest_members", limit, asked, decode_member)?.map(|(key, row)| (key.player, row)))
     }
 
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
         if keys.is_empty() {
             return Ok(Vec::new());
         }

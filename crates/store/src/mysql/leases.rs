@@ -174,7 +174,7 @@ pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
 }
 
 /// Whether this is how a statement with the guard is refused.
-pub(super) fn is_refusal(fault: &Fault, statement: usize) -> bool {
+pub(super) fn is_rejection(fault: &Fault, statement: usize) -> bool {
     matches!(fault, Fault::Refused { code: fault::NULL, answered, .. } if *answered == statement)
 }
 

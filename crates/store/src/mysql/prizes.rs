@@ -10,7 +10,7 @@ use super::text::Script;
 use crate::StoreError;
 use crate::contests::PayoutKey;
 use tally_rules::contest::Payout;
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::ledger::{Amount, Currency, MemberId, TransferId, Uuid};
 
 /// Writes prizes down, or what became of them.
@@ -59,7 +59,7 @@ fn decode_prize(row: &mut Fields<'_>) -> Result<Payout, StoreError> {
     let paid = match (transfer, unpaid) {
         (None, None) => None,
         (Some(transfer), None) => Some(Ok(TransferId(Uuid(transfer)))),
-        (None, Some(why)) => Some(Err(Unpaid::parse(why).ok_or_else(bad)?)),
+        (None, Some(why)) => Some(Err(UnpaidReason::parse(why).ok_or_else(bad)?)),
         (Some(_), Some(_)) => return Err(bad()),
     };
     Ok(Payout { player, member, division, rank, currency, amount, paid })

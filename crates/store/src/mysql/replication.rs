@@ -17,14 +17,14 @@ pub(super) fn check(link: &mut Link, database: &str) -> Result<(), StoreError> {
     script.statement(SETTINGS);
     let mut refused = None;
     link.send(&script)?.each(1, "the settings", |row| {
-        refused = refused.or(refusal(row.text()?, row.text()?));
+        refused = refused.or(rejection(row.text()?, row.text()?));
         Ok(())
     })?;
     refused.map_or(Ok(()), |why| Err(StoreError::Replication(format!("`{database}` {why}"))))
 }
 
 /// Why a setting of the database is refused, if it is.
-fn refusal(name: &str, value: &str) -> Option<&'static str> {
+fn rejection(name: &str, value: &str) -> Option<&'static str> {
     let is_on = ["ON", "1"].contains(&value.to_ascii_uppercase().as_str());
     match name.to_ascii_lowercase().as_str() {
         "wsrep_on" if is_on => Some(
@@ -57,7 +57,7 @@ mod tests {
             ("read_only", "ON", None),
         ];
         for (name, value, wanted) in settings {
-            let why = refusal(name, value);
+            let why = rejection(name, value);
             assert_eq!(why.is_some(), wanted.is_some(), "{name}={value}");
             assert!(
                 why.is_none_or(|why| why.contains(wanted.unwrap_or_default())),

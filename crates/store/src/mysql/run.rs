@@ -351,7 +351,7 @@ pub(super) fn commit(
             Ok(Committed { version, revision, marked })
         }
         Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
-        Err(fault) if leases::is_refusal(&fault, guard) => Err(mistaken(link, fault)),
+        Err(fault) if leases::is_rejection(&fault, guard) => Err(mistaken(link, fault)),
         // A request that was done before, or a row that is not as it was known.
         Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. }) if guessed.is_some() => {
             Err(mistaken(link, fault))

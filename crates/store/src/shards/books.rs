@@ -9,7 +9,7 @@ use crate::mysql::Snapshot;
 use crate::plan::{Block, BoardNo, PartKey, PartRow, ScoreKey};
 use crate::{Books, DamagedRow, ScoreBooks, StoreError};
 use std::collections::{BTreeMap, VecDeque};
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout};
 use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
@@ -59,7 +59,7 @@ impl Books for ShardBooks {
         transfers(after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
         holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
-        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Enrolled>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
         owners(of: OfContests, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
         payments(after: Option<&PartKey>, limit: usize) -> Page<PartKey, Payment>;

@@ -241,8 +241,8 @@ fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError
         rules_given: row.get(10)?,
         implicit: row.get(11)?,
     };
-    definition.check().map_err(|refusal| {
-        damaged("boards", &format!("`{}` contradicts itself: {refusal:?}", id.as_str()))
+    definition.check().map_err(|rejection| {
+        damaged("boards", &format!("`{}` contradicts itself: {rejection:?}", id.as_str()))
     })?;
     Ok(BoardRow { no, id, definition, created_at: Micros(row.get(9)?) })
 }

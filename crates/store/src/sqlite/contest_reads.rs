@@ -24,7 +24,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tally_rules::contest::application::Status;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, SeriesRecord, State};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 use tally_rules::{Micros, PlayerId};
@@ -271,18 +271,18 @@ impl Contests for SqliteStore {
         contest: Uuid,
         after: Option<&PlayerId>,
         limit: usize,
-    ) -> Result<Listing<(PlayerId, Enrolled)>, StoreError> {
-        let all = |row: &Enrolled| Some(*row);
+    ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
+        let all = |row: &ContestMember| Some(*row);
         let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, (contest, after), all, limit);
         self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
-            let order = |player: &PlayerId, _: &Enrolled| player.clone();
+            let order = |player: &PlayerId, _: &ContestMember| player.clone();
             merged(newer, order, &mut rows, |row| entrant(contest, row, 3, decode_member), limit)
         })
     }
 
-    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Enrolled>>, StoreError> {
+    fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
         let look = |overlay: &Overlay| states::<Enrollments>(overlay, keys.iter().cloned());
         self.shared
             .read(look, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))

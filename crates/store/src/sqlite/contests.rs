@@ -11,8 +11,8 @@ use crate::StoreError;
 use crate::contests::{self, EntrantKey, PayoutKey};
 use rusqlite::{Connection, Row, params};
 use tally_rules::contest::application::Status;
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::{Application, ContestId, Enrolled, Payout, Record, State};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
@@ -70,10 +70,10 @@ fn read_application(row: &Row<'_>) -> Result<(PlayerId, Application), StoreError
     Ok((player(row, 5)?, Application { status, place, applied_at: Micros(row.get(2)?), member, hold }))
 }
 
-pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, Enrolled), StoreError> {
-    let read = || -> Result<(PlayerId, Enrolled), StoreError> {
+pub(super) fn decode_member(row: &Row<'_>) -> Result<(PlayerId, ContestMember), StoreError> {
+    let read = || -> Result<(PlayerId, ContestMember), StoreError> {
         let member = uuid(row.get(2)?).map(MemberId);
-        Ok((player(row, 3)?, Enrolled { place: row.get(0)?, division: row.get(1)?, member }))
+        Ok((player(row, 3)?, ContestMember { place: row.get(0)?, division: row.get(1)?, member }))
     };
     read().map_err(|error| error.of_table("contest_members"))
 }
@@ -85,7 +85,7 @@ pub(super) fn decode_prize(row: &Row<'_>) -> Result<Payout, StoreError> {
     let paid = match (transfer, unpaid) {
         (None, None) => None,
         (Some(transfer), None) => Some(Ok(TransferId(Uuid(transfer)))),
-        (None, Some(why)) => Some(Err(Unpaid::parse(&why).ok_or_else(bad)?)),
+        (None, Some(why)) => Some(Err(UnpaidReason::parse(&why).ok_or_else(bad)?)),
         (Some(_), Some(_)) => return Err(bad()),
     };
     Ok(Payout {
@@ -126,7 +126,7 @@ pub(super) fn application(
 }
 
 /// A member.
-pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<Enrolled>, StoreError> {
+pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<ContestMember>, StoreError> {
     let keys = params![key.contest.0, key.player.as_str()];
     Ok(one(connection, GET_MEMBER, keys, decode_member)?.map(|(_, row)| row))
 }
@@ -272,9 +272,9 @@ pub(super) struct Enrollments;
 impl Table for Enrollments {
     const TAG: u8 = 19;
     type Key = EntrantKey;
-    type Value = Enrolled;
+    type Value = ContestMember;
 
-    fn check(_key: &EntrantKey, _value: Option<&Enrolled>) -> Result<(), StoreError> {
+    fn check(_key: &EntrantKey, _value: Option<&ContestMember>) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -286,18 +286,18 @@ impl Table for Enrollments {
         take_entrant(input)
     }
 
-    fn put_value(value: &Enrolled, out: &mut Vec<u8>) {
+    fn put_value(value: &ContestMember, out: &mut Vec<u8>) {
         put_number(value.place.into(), out);
         put_option(value.division, out, |no, out| put_number(no.into(), out));
         put_option(value.member, out, |id, out| put_id(&id.0, out));
     }
 
-    fn take_value(input: &mut Input<'_>) -> Option<Enrolled> {
+    fn take_value(input: &mut Input<'_>) -> Option<ContestMember> {
         let (place, division) = (input.small()?, input.option(Input::small)?);
-        Some(Enrolled { place, division, member: input.option(take_id)?.map(MemberId) })
+        Some(ContestMember { place, division, member: input.option(take_id)?.map(MemberId) })
     }
 
-    fn heap_bytes(key: &EntrantKey, _value: Option<&Enrolled>) -> usize {
+    fn heap_bytes(key: &EntrantKey, _value: Option<&ContestMember>) -> usize {
         16 + key.player.as_bytes().len()
     }
 
@@ -305,7 +305,7 @@ impl Table for Enrollments {
         for (key, row) in rows {
             let of = (key.contest.0, key.player.as_str());
             match row {
-                Some(Enrolled { place, division, member }) => connection
+                Some(ContestMember { place, division, member }) => connection
                     .prepare_cached(PUT_MEMBER)?
                     .execute(params![of.0, of.1, place, division, member.map(|id| id.0.0)])?,
                 None => connection.prepare_cached(REMOVE_MEMBER)?.execute(params![of.0, of.1])?,
@@ -355,7 +355,7 @@ impl Table for Payouts {
         let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, Amount::new(input.signed()?).ok()?);
         let paid = input.option(|input| {
             let transfer = input.option(take_id)?;
-            let why = input.option(|input| Unpaid::parse(input.text()?))?;
+            let why = input.option(|input| UnpaidReason::parse(input.text()?))?;
             transfer.map(|id| Ok(TransferId(id))).or(why.map(Err))
         })?;
         Some(Payout { player, member, division, rank, currency, amount, paid })
@@ -378,7 +378,7 @@ impl Table for Payouts {
                     row.currency.as_str(),
                     row.amount.units(),
                     row.paid.and_then(Result::ok).map(|id| id.0.0),
-                    row.paid.and_then(Result::err).map(Unpaid::as_str)
+                    row.paid.and_then(Result::err).map(UnpaidReason::as_str)
                 ])?,
                 None => connection.prepare_cached(REMOVE_PRIZE)?.execute(params![key.contest.0, key.no])?,
             };

@@ -10,14 +10,14 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tally_rules::contest::definition::{Fee, Wish};
+use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::definition::{Definition, Update};
 use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
 use tally_rules::score::Given;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::What;
 use tally_service::contests::{apply, change, finish, read, settle, start};
@@ -138,20 +138,20 @@ fn member(team: &PlayerId) -> Result<MemberLine> {
 }
 
 fn amount(units: i64) -> Result<Amount> {
-    Amount::new(units).map_err(|refusal| anyhow::anyhow!(refusal.detail()))
+    Amount::new(units).map_err(|rejection| anyhow::anyhow!(rejection.detail()))
 }
 
-fn wish(tally: &Tally, cup: &Cup) -> Result<Wish> {
+fn spec(tally: &Tally, cup: &Cup) -> Result<ContestSpec> {
     let currency = tally.settings.ledger.currencies.home();
     let prize =
         |&(from, to, units): &(u32, u32, i64)| Ok(Prize { from, to, currency, amount: amount(units)? });
     let prizes: Vec<Prize> = PRIZES.iter().map(prize).collect::<Result<_>>()?;
-    Ok(Wish {
+    Ok(ContestSpec {
         title: Some(cup.title.into()),
         entry_fee: Some(Some(Fee { currency, amount: amount(FEE)? })),
         prizes: Some(prizes),
         leaderboard: Some(Definition { update: Update::Sum, ..Definition::default() }),
-        ..Wish::default()
+        ..ContestSpec::default()
     })
 }
 
@@ -162,8 +162,8 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     loop {
         let state = match read::get(tally, &id) {
             Ok(record) => record.state,
-            Err(Failure::Refused(Refusal::ContestNotFound)) => {
-                change::create(tally, &id, admin, &wish(tally, cup)?, None)?;
+            Err(Failure::Refused(Rejection::ContestNotFound)) => {
+                change::create(tally, &id, admin, &spec(tally, cup)?, None)?;
                 continue;
             }
             Err(failure) => return Err(failure.into()),
@@ -193,7 +193,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
         match apply::apply(tally, id, &Actor::Server, team, None) {
-            Ok(_) | Err(Failure::Refused(Refusal::AlreadyApplied | Refusal::AlreadyRejected)) => {}
+            Ok(_) | Err(Failure::Refused(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
             Err(failure) => return Err(failure.into()),
         }
     }

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tally_rules::BoardId;
-use tally_rules::definition::{Update, Wish};
+use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
@@ -41,9 +41,9 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     let contests = contests::COUNT;
     at.begin("demo", 2 * lines(football::GOALSCORERS) + lines(football::RESULTS) + contests);
-    let sum = Wish { update: Some(Update::Sum), ..Wish::default() };
+    let sum = BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() };
     goals(tally, "goals", &sum, at).context("fill the leaderboard `goals`")?;
-    let by_year = Wish { all_time: Some(false), periods: Some(vec![yearly()]), ..sum };
+    let by_year = BoardSpec { all_time: Some(false), periods: Some(vec![yearly()]), ..sum };
     goals(tally, "goals-by-year", &by_year, at).context("fill the leaderboard `goals-by-year`")?;
     points(tally, at).context("fill the leaderboard `points`")?;
     wallets::fill(tally, MEMBERS, TRANSACTIONS).context("fill the wallets")?;
@@ -81,8 +81,8 @@ fn yearly() -> PeriodRule {
     }
 }
 
-fn goals(tally: &Arc<Tally>, board: &str, wish: &Wish, at: &Progress) -> Result<()> {
-    let mut filling = Filling::new(tally, board, wish, football::GOALSCORERS)?;
+fn goals(tally: &Arc<Tally>, board: &str, spec: &BoardSpec, at: &Progress) -> Result<()> {
+    let mut filling = Filling::new(tally, board, spec, football::GOALSCORERS)?;
     let mut lines = Lines::new(football::GOALSCORERS, football::goal_columns())?;
     let (mut own_goals, mut rejected) = (0_u64, 0_u64);
     while let Some(line) = lines.next()? {
@@ -104,8 +104,8 @@ fn goals(tally: &Arc<Tally>, board: &str, wish: &Wish, at: &Progress) -> Result<
     Ok(())
 }
 
-fn sum_of_points() -> Wish {
-    Wish { update: Some(Update::Sum), ..Wish::default() }
+fn sum_of_points() -> BoardSpec {
+    BoardSpec { update: Some(Update::Sum), ..BoardSpec::default() }
 }
 
 fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
@@ -142,9 +142,9 @@ struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    fn new(tally: &'a Arc<Tally>, name: &str, wish: &Wish, source: &[u8]) -> Result<Self> {
+    fn new(tally: &'a Arc<Tally>, name: &str, spec: &BoardSpec, source: &[u8]) -> Result<Self> {
         let board = BoardId::new(name).map_err(|bad| anyhow::anyhow!("a board's name {}", bad.0))?;
-        boards::put(tally, &board, wish, None)?;
+        boards::put(tally, &board, spec, None)?;
         Self::of(tally, board, source)
     }
 

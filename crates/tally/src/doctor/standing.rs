@@ -8,8 +8,8 @@ use crate::config::Config;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tally_ranking::RedisDesks;
-use tally_server::{Finding, Gate};
+use tally_ranking::RedisApplications;
+use tally_server::{Finding, Readiness};
 use tally_store::mysql::MySqlStore;
 
 /// Between two looks.
@@ -20,12 +20,12 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct Standing {
     pub(crate) config: Config,
     pub(crate) databases: Vec<Arc<MySqlStore>>,
-    pub(crate) applications: Option<RedisDesks>,
+    pub(crate) applications: Option<RedisApplications>,
 }
 
 impl Standing {
     /// Looks again and again, and tells the gate.
-    pub(crate) async fn watch(self, gate: &Gate) -> Infallible {
+    pub(crate) async fn watch(self, gate: &Readiness) -> Infallible {
         loop {
             let this = self.clone();
             let found = tokio::task::spawn_blocking(move || this.look()).await;

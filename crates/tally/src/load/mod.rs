@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tally_load::open::{self, Bounds, Door, Journey, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
-use tally_server::gate::LOCAL_PREFIX;
+use tally_server::readiness::LOCAL_PREFIX;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use ureq::http::Method;

@@ -184,7 +184,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<
         let all = (1..=transactions).map(|number| (number, world.movement(number)));
         let rows = all.skip(usize::try_from(begun)?).map(|(number, (from, to, amount))| {
             let (from, to) = (login_of(from)?, login_of(to)?);
-            let amount = Amount::new(amount).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
+            let amount = Amount::new(amount).map_err(|rejection| anyhow::anyhow!(rejection.detail()))?;
             Ok((number, TransferLine { from, to, amount }))
         });
         let rows = rows.collect::<Result<_>>()?;
@@ -204,7 +204,7 @@ fn login_of(number: u64) -> Result<Login> {
 }
 
 fn line(number: u64, hash: &Arc<str>) -> Result<MemberLine> {
-    let balance = Amount::new(OPENING).map_err(|refusal| anyhow::anyhow!(refusal.detail()))?;
+    let balance = Amount::new(OPENING).map_err(|rejection| anyhow::anyhow!(rejection.detail()))?;
     let player = PlayerId::new(&login(number)).map_err(|bad| anyhow::anyhow!("a player {}", bad.0))?;
     Ok(MemberLine {
         login: login_of(number)?,

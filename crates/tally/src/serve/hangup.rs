@@ -5,12 +5,12 @@
 
 use anyhow::{Context, Result};
 use std::sync::Arc;
-use tally_server::{Gate, Tls};
+use tally_server::{Readiness, Tls};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Waits for the signal as long as the runtime lives.
-pub(super) fn listen(runtime: &Runtime, tls: Option<Tls>, gate: Arc<Gate>) -> Result<()> {
+pub(super) fn listen(runtime: &Runtime, tls: Option<Tls>, gate: Arc<Readiness>) -> Result<()> {
     let within = runtime.enter();
     let mut hangup = signal(SignalKind::hangup()).context("hear signals")?;
     drop(within);

@@ -5,10 +5,10 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
-use tally_server::Gate;
+use tally_server::Readiness;
 
 /// Shows how far the start has come, on a terminal only; ends when it is dropped.
-pub(super) async fn show_progress(gate: &Gate) -> std::convert::Infallible {
+pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible {
     if !std::io::stderr().is_terminal() {
         return std::future::pending().await;
     }

@@ -68,7 +68,7 @@ pub(crate) struct Caller<'a> {
     /// Whether the database may lose what it has acknowledged.
     may_lose: bool,
     rng: Rng,
-    /// The last refusal, for whoever reads why a cell fails.
+    /// The last rejection, for whoever reads why a cell fails.
     last: String,
 }
 

@@ -3,7 +3,7 @@
 //! A cell starts the real binary, real databases and a real Redis, with a proxy in every way between them. Callers write scores,
 //! deposits, holds, bans, scores of a period that ends, contests, and scores of an unrelated leaderboard. In the middle something
 //! fails. In the end everything acknowledged is there exactly once, nothing refused is there, `tally verify` and
-//! `tally doctor` are content, and every server writes. The longest refusal of each kind is printed.
+//! `tally doctor` are content, and every server writes. The longest rejection of each kind is printed.
 //!
 //! The test command runs a few cells. `cargo xtask soak` runs all, `cargo xtask soak --cell NAME` some, `--list` names them.
 //! Not here: which answer each request gets while something fails (`tests/servers`, `tests/shards`, `tests/lease.rs`).

@@ -90,7 +90,7 @@ pub(crate) struct Told<'a> {
     pub(crate) shown: &'a Value,
 }
 
-/// A refusal's code.
+/// A rejection's code.
 pub(crate) type Refused = &'static str;
 
 /// The status of a code.

@@ -176,7 +176,7 @@ fn a_retry_is_the_first_answer_whichever_way_it_comes() {
         world.post_under("k", path, &other).refused(422, "idempotency_key_reused");
     }
     assert_eq!((world.balance(&ann), world.balance(&bob)), ("50".into(), "40".into()));
-    // A refusal is not kept: the same key may be tried again.
+    // A rejection is not kept: the same key may be tried again.
     let more = json!({"from": bob, "to": ann, "amount": 60});
     world.post_under("r", "/v1/transfers", &more).refused(422, "insufficient_funds");
     world.post("/v1/deposits", &json!({"to": bob, "amount": 20})).expect(201);

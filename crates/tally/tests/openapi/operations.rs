@@ -371,7 +371,7 @@ fn changed_body(request: &Request, change: impl FnOnce(&mut Value)) -> Request {
     Request { body: Some(body.to_string().into_bytes()), ..request.clone() }
 }
 
-/// Refusals that need more than one thing wrong with an example.
+/// Rejections that need more than one thing wrong with an example.
 fn by_rules(tour: &mut Tour<'_>) {
     let put = |board: &str, body: Value| Request::new("PUT", format!("/v1/leaderboards/{board}")).json(&body);
     tour.refused("putLeaderboard", 409, "definition_conflict", &put("goals", json!({"order": "ascending"})));

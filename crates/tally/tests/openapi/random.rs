@@ -120,7 +120,7 @@ fn judge(document: &Document, operation: &Operation, made: &Made, answer: &Answe
     Ok(())
 }
 
-/// Refusals of requests that the schemas allow: they depend on the board, on the page before, or on two fields at once.
+/// Rejections of requests that the schemas allow: they depend on the board, on the page before, or on two fields at once.
 fn beyond_schemas(operation: &Operation, answer: &Answer) -> bool {
     let body = answer.json();
     let pointers = body["errors"].as_array().cloned().unwrap_or_default();

@@ -93,7 +93,7 @@ fn a_replay_erases_nobody_who_came_back() {
     check_replay(&client.send(&request), 204, &first);
     check_standing(&mut client, "one", &["q", "p"]);
     assert_eq!(client.get("/v1/players/p").expect(200)["name"], "back");
-    // A refusal is not kept: the same key erases once there is somebody.
+    // A rejection is not kept: the same key erases once there is somebody.
     client.send(&erase("late").idempotent("late")).refused(404, "player_not_found");
     submit(&mut client, "one", "late", 1);
     let late = client.send(&erase("late").idempotent("late"));

@@ -95,16 +95,16 @@ impl Fault {
 
 /// Why an operation did not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     pub(super) operation: Operation,
     pub(super) error: DiskError,
 }
 
-impl From<Refusal> for io::Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<Rejection> for io::Error {
+    fn from(rejection: Rejection) -> Self {
         const EIO: i32 = 5;
         const ENOSPC: i32 = 28;
-        Self::from_raw_os_error(if refusal.error == DiskError::Io { EIO } else { ENOSPC })
+        Self::from_raw_os_error(if rejection.error == DiskError::Io { EIO } else { ENOSPC })
     }
 }
 
@@ -156,7 +156,7 @@ impl Operations {
     pub(super) fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Verdict {
         self.stopped |= self.stop_at.is_some_and(|stop| self.number() + 1 >= stop);
         if self.stopped {
-            return Verdict::Stopped(Refusal { operation, error: DiskError::Io });
+            return Verdict::Stopped(Rejection { operation, error: DiskError::Io });
         }
         self.done.push((operation, Arc::clone(name)));
         self.meet(operation, name).map_or(Verdict::Happens, Verdict::Fails)
@@ -167,13 +167,13 @@ impl Operations {
     }
 
     /// Counts a read, and gives the error that it has to report.
-    pub(super) fn read(&mut self, name: &Path) -> Result<(), Refusal> {
+    pub(super) fn read(&mut self, name: &Path) -> Result<(), Rejection> {
         self.reads += 1;
         self.meet(Operation::Read, name).map_or(Ok(()), Err)
     }
 
     /// The fault that an operation meets.
-    fn meet(&mut self, operation: Operation, name: &Path) -> Option<Refusal> {
+    fn meet(&mut self, operation: Operation, name: &Path) -> Option<Rejection> {
         let mut error = None;
         self.faults.retain_mut(|fault| {
             if !fault.matches(operation, name) {
@@ -187,7 +187,7 @@ impl Operations {
             true
         });
         self.injected += u64::from(error.is_some());
-        error.map(|error| Refusal { operation, error })
+        error.map(|error| Rejection { operation, error })
     }
 }
 
@@ -195,7 +195,7 @@ impl Operations {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Happens,
-    Fails(Refusal),
+    Fails(Rejection),
     /// The power is off.
-    Stopped(Refusal),
+    Stopped(Rejection),
 }

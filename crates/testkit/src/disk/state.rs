@@ -7,7 +7,7 @@
 //! Not here: what a power cut leaves (`image`).
 
 use super::contents::{Change, Contents};
-use super::fault::{DiskError, Operation, Operations, Refusal, Verdict};
+use super::fault::{DiskError, Operation, Operations, Rejection, Verdict};
 use super::names::{FileId, Names, folder_of};
 use std::collections::BTreeMap;
 use std::io;
@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// Makes an empty file, or empties the one that has the name.
-    pub(super) fn create<T, E: From<Refusal>>(
+    pub(super) fn create<T, E: From<Rejection>>(
         self: &Arc<Self>,
         name: &Arc<Path>,
         real: impl FnOnce() -> Result<T, E>,
@@ -118,7 +118,7 @@ impl Core {
     }
 
     /// Gives a file another name of the same folder.
-    pub(super) fn rename<E: From<Refusal>>(
+    pub(super) fn rename<E: From<Rejection>>(
         &self,
         from: &Arc<Path>,
         to: &Arc<Path>,
@@ -135,7 +135,7 @@ impl Core {
     }
 
     /// Removes a name.
-    pub(super) fn remove<E: From<Refusal>>(
+    pub(super) fn remove<E: From<Rejection>>(
         &self,
         name: &Arc<Path>,
         real: impl FnOnce() -> Result<(), E>,
@@ -148,7 +148,7 @@ impl Core {
     }
 
     /// Makes the names of a folder durable. After a failure a later sync does so.
-    pub(super) fn sync_folder(&self, folder: &Arc<Path>) -> Result<(), Refusal> {
+    pub(super) fn sync_folder(&self, folder: &Arc<Path>) -> Result<(), Rejection> {
         let mut state = self.lock();
         state.begin(Operation::SyncFolder, folder)?;
         state.names.sync_folder(folder);
@@ -183,10 +183,10 @@ impl State {
         })
     }
 
-    fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Result<(), Refusal> {
+    fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Result<(), Rejection> {
         match self.operations.begin(operation, name) {
             Verdict::Happens => Ok(()),
-            Verdict::Fails(refusal) | Verdict::Stopped(refusal) => Err(refusal),
+            Verdict::Fails(rejection) | Verdict::Stopped(rejection) => Err(rejection),
         }
     }
 
@@ -236,7 +236,7 @@ fn each_file(
 }
 
 impl Handle {
-    pub(super) fn write<E: From<Refusal>>(
+    pub(super) fn write<E: From<Rejection>>(
         &self,
         at: u64,
         bytes: &[u8],
@@ -246,10 +246,10 @@ impl Handle {
         let name = Arc::clone(&state.file(self.id).name);
         let (bytes, result) = match state.begin(Operation::Write, &name) {
             Ok(()) => (bytes, Ok(())),
-            Err(refusal) if refusal.error == DiskError::ShortWrite => {
-                (&bytes[..bytes.len() / 2], Err(refusal.into()))
+            Err(rejection) if rejection.error == DiskError::ShortWrite => {
+                (&bytes[..bytes.len() / 2], Err(rejection.into()))
             }
-            Err(refusal) => return Err(refusal.into()),
+            Err(rejection) => return Err(rejection.into()),
         };
         real(bytes)?;
         let number = state.operations.number();
@@ -259,13 +259,13 @@ impl Handle {
     }
 
     /// Whether a read fails.
-    pub(super) fn read(&self) -> Result<(), Refusal> {
+    pub(super) fn read(&self) -> Result<(), Rejection> {
         let mut state = self.core.lock();
         let name = Arc::clone(&state.file(self.id).name);
         state.operations.read(&name)
     }
 
-    pub(super) fn set_len<E: From<Refusal>>(
+    pub(super) fn set_len<E: From<Rejection>>(
         &self,
         bytes: u64,
         real: impl FnOnce() -> Result<(), E>,
@@ -281,23 +281,23 @@ impl Handle {
 
     /// Makes the contents durable, and with `folder` the names beside the file. A sync that reports the failure of
     /// another descriptor's sync counts as failed too.
-    pub(super) fn sync(&self, folder: bool) -> Result<(), Refusal> {
+    pub(super) fn sync(&self, folder: bool) -> Result<(), Rejection> {
         let mut state = self.core.lock();
         let name = Arc::clone(&state.file(self.id).name);
         let verdict = state.operations.begin(Operation::Sync, &name);
-        if let Verdict::Stopped(refusal) = verdict {
-            return Err(refusal);
+        if let Verdict::Stopped(rejection) = verdict {
+            return Err(rejection);
         }
         let file = state.file(self.id);
         file.failures += u64::from(verdict != Verdict::Happens);
         let unreported = self.reported.swap(file.failures, Ordering::Relaxed) < file.failures;
         if unreported {
             file.contents.fail_sync();
-            let Verdict::Fails(refusal) = verdict else {
+            let Verdict::Fails(rejection) = verdict else {
                 state.operations.count_injected();
-                return Err(Refusal { operation: Operation::Sync, error: DiskError::Io });
+                return Err(Rejection { operation: Operation::Sync, error: DiskError::Io });
             };
-            return Err(refusal);
+            return Err(rejection);
         }
         file.contents.sync();
         if folder {

@@ -9,7 +9,7 @@
 
 mod file;
 
-use super::fault::{DiskError, Operation, Refusal};
+use super::fault::{DiskError, Operation, Rejection};
 use super::state::Core;
 use file::ShimFile;
 use rusqlite::ffi;
@@ -106,10 +106,10 @@ impl Drop for Vfs {
     }
 }
 
-impl From<Refusal> for Code {
-    fn from(refusal: Refusal) -> Self {
-        let full = refusal.error != DiskError::Io;
-        Self(match refusal.operation {
+impl From<Rejection> for Code {
+    fn from(rejection: Rejection) -> Self {
+        let full = rejection.error != DiskError::Io;
+        Self(match rejection.operation {
             Operation::Write if full => ffi::SQLITE_FULL,
             Operation::Write => ffi::SQLITE_IOERR_WRITE,
             Operation::SetLen => ffi::SQLITE_IOERR_TRUNCATE,

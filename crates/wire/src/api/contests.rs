@@ -12,17 +12,17 @@ pub use series::{read_new_series, read_series_patch, write_series};
 pub(crate) use show::write_prizes;
 pub use show::{ApplicationAnswer, write, write_failed, write_member, write_payout};
 
-use crate::api::leaderboards::{choice, read_wish_at};
+use crate::api::leaderboards::{choice, read_definition_at};
 use crate::api::wallets::{read_amount, read_currency};
 use crate::fields::{FieldError, Fields, text};
 use crate::time;
 use serde_json::Value;
 use std::num::NonZeroU32;
-use tally_rules::contest::definition::{Fee, STAFF_MAX, Wish};
+use tally_rules::contest::definition::{ContestSpec, Fee, STAFF_MAX};
 use tally_rules::contest::prize::PRIZES_MAX;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
-use tally_rules::{Definition, Micros, PlayerId, Refusal};
+use tally_rules::{Definition, Micros, PlayerId, Rejection};
 
 /// Players of one decision.
 pub const PLAYERS_MAX: usize = 1_000;
@@ -31,26 +31,26 @@ pub const PLAYERS_MAX: usize = 1_000;
 type Inner = Vec<FieldError>;
 
 /// Reads the body of `POST /v1/contests`: its name, if it has one, and what it is to be.
-pub fn read_new(body: Value) -> Result<(Option<ContestId>, Wish), Vec<FieldError>> {
+pub fn read_new(body: Value) -> Result<(Option<ContestId>, ContestSpec), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let id = fields.optional("id", |value| ContestId::new(&text(value)?).map_err(|bad| bad.0));
     let mut inner = Inner::new();
     let title = fields.required("title", text);
-    let wish = Wish { title, ..read_rest(&mut fields, &mut inner) };
-    let wish = read_times(&mut fields, wish);
+    let spec = ContestSpec { title, ..read_rest(&mut fields, &mut inner) };
+    let spec = read_times(&mut fields, spec);
     finish(fields, inner)?;
-    Ok((id, wish))
+    Ok((id, spec))
 }
 
 /// Reads the body of `PATCH /v1/contests/{contest}`.
-pub fn read_patch(body: Value) -> Result<Wish, Vec<FieldError>> {
+pub fn read_patch(body: Value) -> Result<ContestSpec, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let mut inner = Inner::new();
     let title = fields.optional("title", text);
-    let wish = Wish { title, ..read_rest(&mut fields, &mut inner) };
-    let wish = read_times(&mut fields, wish);
+    let spec = ContestSpec { title, ..read_rest(&mut fields, &mut inner) };
+    let spec = read_times(&mut fields, spec);
     finish(fields, inner)?;
-    Ok(wish)
+    Ok(spec)
 }
 
 /// Reads the body of an application: the player, where it is named.
@@ -76,8 +76,8 @@ pub fn read_players(body: Value) -> Result<Vec<PlayerId>, Vec<FieldError>> {
 }
 
 /// Everything of a contest but its title, which a new one must have, and its times.
-fn read_rest(fields: &mut Fields, inner: &mut Inner) -> Wish {
-    Wish {
+fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
+    ContestSpec {
         staff: fields.optional("staff", |value| read_staff(value, inner)),
         capacity: fields.optional("capacity", |value| count(value).map(NonZeroU32::get)),
         on_invalid: fields
@@ -89,17 +89,17 @@ fn read_rest(fields: &mut Fields, inner: &mut Inner) -> Wish {
         prize_ties: fields
             .optional("prize_ties", |value| choice(value, PrizeTies::parse, PrizeTies::choices)),
         division_size: fields.optional("division_size", |value| nullable(value, count)),
-        ..Wish::default()
+        ..ContestSpec::default()
     }
 }
 
 /// The times of a contest.
-fn read_times(fields: &mut Fields, wish: Wish) -> Wish {
-    Wish {
+fn read_times(fields: &mut Fields, spec: ContestSpec) -> ContestSpec {
+    ContestSpec {
         opens_at: fields.optional("opens_at", |value| nullable(value, instant)),
         starts_at: fields.optional("starts_at", |value| nullable(value, instant)),
         ends_at: fields.optional("ends_at", |value| nullable(value, instant)),
-        ..wish
+        ..spec
     }
 }
 
@@ -201,19 +201,19 @@ fn read_money(fields: &mut Fields) -> (Option<Currency>, Option<Amount>) {
     let currency = fields.required("currency", |value| read_currency(&text(value)?));
     let amount = fields.required("amount", |value| match read_amount(value) {
         Ok(Ok(amount)) => Ok(amount),
-        Ok(Err(refusal)) => Err(refusal.detail()),
+        Ok(Err(rejection)) => Err(rejection.detail()),
         Err(why) => Err(why.into()),
     });
     (currency, amount)
 }
 
 fn read_leaderboard(value: Value) -> Result<Definition, Vec<FieldError>> {
-    let wish = read_wish_at("/leaderboard", value)?;
-    wish.create().map_err(|refusal| {
-        let pointer = match &refusal {
-            Refusal::InvalidDefinition(wrong) => format!("/leaderboard{}", wrong.pointer),
+    let spec = read_definition_at("/leaderboard", value)?;
+    spec.create().map_err(|rejection| {
+        let pointer = match &rejection {
+            Rejection::InvalidDefinition(wrong) => format!("/leaderboard{}", wrong.pointer),
             _ => "/leaderboard".into(),
         };
-        vec![FieldError::invalid(pointer, refusal.detail())]
+        vec![FieldError::invalid(pointer, rejection.detail())]
     })
 }

@@ -5,7 +5,7 @@ use crate::fields::{FieldError, Fields, boolean};
 use crate::time;
 use serde_json::{Map, Value, json};
 use tally_rules::contest::PrizeTies;
-use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update, Wish};
+use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{KEEP_DEFAULT, PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Micros};
 
@@ -13,15 +13,15 @@ use tally_rules::{BoardId, Micros};
 const PERIODS_MAX: usize = 16;
 
 /// Reads the body of `PUT /v1/leaderboards/{board}`.
-pub fn read_wish(body: Value) -> Result<Wish, Vec<FieldError>> {
-    read_wish_at("", body)
+pub fn read_definition(body: Value) -> Result<BoardSpec, Vec<FieldError>> {
+    read_definition_at("", body)
 }
 
 /// Reads a definition that is a part of a body, at that pointer.
-pub(crate) fn read_wish_at(pointer: &str, body: Value) -> Result<Wish, Vec<FieldError>> {
+pub(crate) fn read_definition_at(pointer: &str, body: Value) -> Result<BoardSpec, Vec<FieldError>> {
     let mut fields = Fields::new(pointer, body)?;
     let mut period_errors = Vec::new();
-    let wish = Wish {
+    let spec = BoardSpec {
         order: fields.optional("order", |value| choice(value, Order::parse, Order::choices)),
         update: fields.optional("update", |value| choice(value, Update::parse, Update::choices)),
         ranking: fields.optional("ranking", |value| choice(value, Ranking::parse, Ranking::choices)),
@@ -33,7 +33,7 @@ pub(crate) fn read_wish_at(pointer: &str, body: Value) -> Result<Wish, Vec<Field
     };
     let rest = fields.finish().err().unwrap_or_default();
     period_errors.extend(rest);
-    if period_errors.is_empty() { Ok(wish) } else { Err(period_errors) }
+    if period_errors.is_empty() { Ok(spec) } else { Err(period_errors) }
 }
 
 pub(crate) fn choice<T>(
@@ -141,7 +141,7 @@ mod tests {
         for name in ["board", "counts", "created_at"] {
             assert!(object.remove(name).is_some());
         }
-        assert_eq!(read_wish(answer).unwrap().create().unwrap(), definition);
+        assert_eq!(read_definition(answer).unwrap().create().unwrap(), definition);
     }
 
     #[test]
@@ -149,27 +149,27 @@ mod tests {
         let period =
             |prizes: Value| json!({"periods": [{"name": "w", "schedule": "0 0 * * 1", "prizes": prizes}]});
         let prizes = json!([{"from": 1, "to": 2, "currency": "KRW", "amount": "5"}]);
-        let definition = read_wish(period(prizes.clone())).unwrap().create().unwrap();
+        let definition = read_definition(period(prizes.clone())).unwrap().create().unwrap();
         let shown = write_definition(&definition);
         assert_eq!(
             (&shown["periods"][0]["prizes"], &shown["periods"][0]["prize_ties"]),
             (&prizes, &json!("split"))
         );
-        assert_eq!(read_wish(shown.into()).unwrap().create().unwrap(), definition);
+        assert_eq!(read_definition(shown.into()).unwrap().create().unwrap(), definition);
         for (prizes, pointer) in [
             (json!(1), "/periods/0/prizes"),
             (json!([1]), "/periods/0/prizes/0"),
             (json!([{"from": 0, "to": 1, "currency": "KRW", "amount": 1}]), "/periods/0/prizes/0/from"),
         ] {
-            let wrong = read_wish(period(prizes)).unwrap_err();
+            let wrong = read_definition(period(prizes)).unwrap_err();
             assert_eq!(wrong.iter().map(|one| one.pointer.as_str()).collect::<Vec<_>>(), [pointer]);
         }
     }
 
     #[test]
     fn wrong_choices_and_unknown_fields_are_named_together() {
-        let errors =
-            read_wish(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]})).unwrap_err();
+        let errors = read_definition(json!({"order": "up", "all_time": 1, "colour": "red", "periods": [{}]}))
+            .unwrap_err();
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/periods/0/name", "/periods/0/schedule", "/order", "/all_time", "/colour"]);
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tally_rules::ledger::member::{Login, Phone};
 use tally_rules::ledger::pin::{Given, is_pin};
 use tally_rules::ledger::{Amount, Member, MemberId};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 
 /// The longest name of a member, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -132,7 +132,7 @@ pub struct Payment {
     /// Whose number it goes to.
     pub phone: Phone,
     /// How much.
-    pub amount: Result<Amount, Refusal>,
+    pub amount: Result<Amount, Rejection>,
     /// What the PIN is said to be.
     pub pin: Given,
 }

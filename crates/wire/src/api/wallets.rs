@@ -14,9 +14,11 @@ use std::sync::Arc;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::REFERENCE_BYTES_MAX;
 use tally_rules::ledger::hold::Ending;
-use tally_rules::ledger::{Amount, Currency, Entry, MemberId, Move, Order, Uuid, Wallet, WalletKey};
-use tally_rules::refusal::Limit;
-use tally_rules::{Micros, Refusal};
+use tally_rules::ledger::{
+    Amount, Currency, Entry, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
+use tally_rules::rejection::Limit;
+use tally_rules::{Micros, Rejection};
 
 /// Digits of an amount.
 const AMOUNT_DIGITS_MAX: usize = 16;
@@ -27,7 +29,7 @@ pub enum Wrong {
     /// It is malformed.
     Fields(Vec<FieldError>),
     /// A rule refuses the value of a field.
-    Refused(&'static str, Refusal),
+    Refused(&'static str, Rejection),
 }
 
 impl From<Vec<FieldError>> for Wrong {
@@ -42,23 +44,23 @@ pub fn read_id(text: &str) -> Uuid {
 }
 
 /// Reads an amount: the outer error is for what is no amount at all.
-pub fn read_amount(value: &Value) -> Result<Result<Amount, Refusal>, &'static str> {
+pub fn read_amount(value: &Value) -> Result<Result<Amount, Rejection>, &'static str> {
     Ok(match value {
         Value::Null => return Err("must be a whole number of the smallest unit, or a string of one"),
         // As it was written: a point or an exponent makes it no whole number.
         Value::Number(number) => amount_text(&number.to_string()),
         Value::String(text) => amount_text(text),
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(Refusal::InvalidAmount),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(Rejection::InvalidAmount),
     })
 }
 
-fn amount_text(text: &str) -> Result<Amount, Refusal> {
+fn amount_text(text: &str) -> Result<Amount, Rejection> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits || text.is_empty() || text.starts_with('0') {
-        return Err(Refusal::InvalidAmount);
+        return Err(Rejection::InvalidAmount);
     }
     let units = text.parse().ok().filter(|_| text.len() <= AMOUNT_DIGITS_MAX);
-    units.map_or(Err(Refusal::LimitExceeded(Limit::Amount)), Amount::new)
+    units.map_or(Err(Rejection::LimitExceeded(Limit::Amount)), Amount::new)
 }
 
 /// Reads the code of a currency.
@@ -94,7 +96,7 @@ pub enum Posting {
 }
 
 /// Reads a movement; `home` is the currency where none is named.
-pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Order, Wrong> {
+pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<TransferRequest, Wrong> {
     let mut fields = Fields::new("", body)?;
     let read = order(&mut fields, posting);
     fields.finish()?;
@@ -105,7 +107,7 @@ pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Order
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRow {
     /// What is to move.
-    pub order: Order,
+    pub order: TransferRequest,
     /// Its idempotency key.
     pub id: Option<String>,
     /// Whether it is tied to the next.
@@ -125,17 +127,17 @@ pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
 
 /// A movement as it was read.
 struct Read {
-    what: Move,
+    what: TransferKind,
     currency: Option<Currency>,
-    amount: Result<Amount, Refusal>,
+    amount: Result<Amount, Rejection>,
     reference: Option<Arc<str>>,
 }
 
 impl Read {
-    fn at_home(self, home: Currency) -> Result<Order, Wrong> {
-        let amount = self.amount.map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+    fn at_home(self, home: Currency) -> Result<TransferRequest, Wrong> {
+        let amount = self.amount.map_err(|rejection| Wrong::Refused("/amount", rejection))?;
         let currency = self.currency.unwrap_or(home);
-        Ok(Order { what: self.what, currency, amount, reference: self.reference })
+        Ok(TransferRequest { what: self.what, currency, amount, reference: self.reference })
     }
 }
 
@@ -146,9 +148,9 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
     let amount = fields.required("amount", read_amount);
     let reference = fields.optional("reference", reference);
     let what = match (from, to) {
-        (Some(from), Some(to)) => Move::Transfer { from: from?, to: to? },
-        (Some(from), None) => Move::Withdrawal { from: from? },
-        (None, to) => Move::Deposit { to: to?? },
+        (Some(from), Some(to)) => TransferKind::Transfer { from: from?, to: to? },
+        (Some(from), None) => TransferKind::Withdrawal { from: from? },
+        (None, to) => TransferKind::Deposit { to: to?? },
     };
     Some(Read { what, currency, amount: amount?, reference })
 }
@@ -175,7 +177,7 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     });
     fields.finish()?;
     let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
-    let amount = amount.map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+    let amount = amount.map_err(|rejection| Wrong::Refused("/amount", rejection))?;
     Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at })
 }
 
@@ -186,7 +188,7 @@ pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
     let amount = fields.optional("amount", read_amount);
     let to = fields.optional("to", member);
     fields.finish()?;
-    let amount = amount.transpose().map_err(|refusal| Wrong::Refused("/amount", refusal))?;
+    let amount = amount.transpose().map_err(|rejection| Wrong::Refused("/amount", rejection))?;
     Ok(Ending::Capture { amount, to })
 }
 
@@ -315,7 +317,7 @@ mod tests {
             let value: Value = serde_json::from_str(text).unwrap();
             let got = match read_amount(&value) {
                 Ok(Ok(amount)) => amount.units().to_string(),
-                Ok(Err(refusal)) => refusal.code().to_owned(),
+                Ok(Err(rejection)) => rejection.code().to_owned(),
                 Err(_) => none.to_owned(),
             };
             assert_eq!(got, wanted, "{text}");
@@ -330,7 +332,7 @@ mod tests {
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/x"]);
         let body = json!({"from": "a", "to": "b", "amount": 0});
-        let wanted = Wrong::Refused("/amount", Refusal::InvalidAmount);
+        let wanted = Wrong::Refused("/amount", Rejection::InvalidAmount);
         assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));
         for posting in [Posting::Deposit, Posting::Withdrawal] {
             assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(Wrong::Fields(_))));
@@ -341,7 +343,7 @@ mod tests {
     fn a_capture_without_a_body_takes_all() {
         assert_eq!(read_capture(None), Ok(Ending::Capture { amount: None, to: None }));
         assert_eq!(read_capture(Some(json!({}))), Ok(Ending::Capture { amount: None, to: None }));
-        let refused = Wrong::Refused("/amount", Refusal::InvalidAmount);
+        let refused = Wrong::Refused("/amount", Rejection::InvalidAmount);
         assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn bodies(bytes: &[u8]) {
     let one = || value.clone();
     said(scores::read_submit(one()));
     said(scores::read_row(one()));
-    said(leaderboards::read_wish(one()));
+    said(leaderboards::read_definition(one()));
     said(players::read_profile(one()));
     said(keys::read_create(one()));
     said(contests::read_new(one()));
@@ -55,7 +55,7 @@ pub(crate) fn bodies(bytes: &[u8]) {
 #[track_caller]
 fn said<T>(read: Result<T, Vec<FieldError>>) {
     let Err(errors) = read else { return };
-    assert!(!errors.is_empty(), "a refusal says why");
+    assert!(!errors.is_empty(), "a rejection says why");
     for error in errors {
         assert!(!error.detail.is_empty() && !error.code.is_empty(), "{error:?}");
         assert!(error.pointer.is_empty() || error.pointer.starts_with('/'), "{error:?}");

@@ -160,35 +160,35 @@ fn too_many_at_a_time_are_refused() {
     let check = |end| Timetable { open: minutes.clone(), start: minutes.clone(), end }.check(Micros(0));
     assert_eq!(check(end(1)), Ok(()));
     assert_eq!(check(end(RUNNING_MAX as i64)), Ok(()));
-    let Err(Refusal::InvalidContest(wrong)) = check(end(RUNNING_MAX as i64 + 1)) else { panic!() };
+    let Err(Rejection::InvalidContest(wrong)) = check(end(RUNNING_MAX as i64 + 1)) else { panic!() };
     assert_eq!(wrong[0].pointer, "/end");
 }
 
 #[test]
 fn wrong_fields_of_a_template_are_named_where_they_are() {
-    let wish = |title: &str, ahead| Wish {
-        template: definition::Wish { title: Some(title.into()), ..definition::Wish::default() },
+    let spec = |title: &str, ahead| SeriesSpec {
+        template: definition::ContestSpec { title: Some(title.into()), ..definition::ContestSpec::default() },
         ahead,
-        ..Wish::default()
+        ..SeriesSpec::default()
     };
     let (currencies, bounds) = (Currencies::default(), Bounds::default());
-    let pointer = |done: Result<Series, Refusal>| match done {
-        Err(Refusal::InvalidContest(wrong)) => wrong[0].pointer.clone(),
+    let pointer = |done: Result<Series, Rejection>| match done {
+        Err(Rejection::InvalidContest(wrong)) => wrong[0].pointer.clone(),
         done => panic!("{done:?}"),
     };
-    assert_eq!(pointer(wish(" ", None).create(&currencies, bounds)), "/template/title");
-    assert_eq!(pointer(wish("x", Some(0)).create(&currencies, bounds)), "/ahead");
-    assert_eq!(pointer(wish("x", Some(AHEAD_MAX + 1)).create(&currencies, bounds)), "/ahead");
-    let made = wish("x", None).create(&currencies, bounds).unwrap();
+    assert_eq!(pointer(spec(" ", None).create(&currencies, bounds)), "/template/title");
+    assert_eq!(pointer(spec("x", Some(0)).create(&currencies, bounds)), "/ahead");
+    assert_eq!(pointer(spec("x", Some(AHEAD_MAX + 1)).create(&currencies, bounds)), "/ahead");
+    let made = spec("x", None).create(&currencies, bounds).unwrap();
     assert_eq!((made.ahead, made.time_zone.as_str()), (1, "UTC"));
-    let changed = Wish { end: Some("1 * * * *".into()), ..Wish::default() };
+    let changed = SeriesSpec { end: Some("1 * * * *".into()), ..SeriesSpec::default() };
     let changed = changed.change(&made, &currencies, bounds).unwrap();
     assert_eq!(changed, Series { end: "1 * * * *".into(), ..made.clone() });
     let fee = definition::Fee {
         currency: crate::ledger::Currency::parse("EUR").unwrap(),
         amount: Amount::new(1).unwrap(),
     };
-    let template = definition::Wish { entry_fee: Some(Some(fee)), ..definition::Wish::default() };
-    let wrong = Wish { template, ..Wish::default() };
+    let template = definition::ContestSpec { entry_fee: Some(Some(fee)), ..definition::ContestSpec::default() };
+    let wrong = SeriesSpec { template, ..SeriesSpec::default() };
     assert_eq!(pointer(wrong.change(&made, &currencies, bounds)), "/template/entry_fee/currency");
 }

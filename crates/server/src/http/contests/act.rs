@@ -6,7 +6,7 @@ use crate::http::call::Call;
 use serde_json::json;
 use std::time::Instant;
 use tally_rules::contest::ContestId;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::ContestDone;
 use tally_service::contests::{change, finish, settle, start as starting};
@@ -15,7 +15,7 @@ use tally_wire::Problem;
 use tally_wire::api::contests;
 
 /// A use case that changes a contest's state.
-type Turn = fn(&Tally, &ContestId, &Actor, Option<&Identity>) -> Result<ContestDone, Failure>;
+type Turn = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
 /// `POST …/open`
 pub(in crate::http) async fn open(call: Call) -> Result<Answer, Problem> {

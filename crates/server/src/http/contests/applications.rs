@@ -7,7 +7,7 @@ use crate::http::problem;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::What;
 use tally_service::contests::{apply as applying, read};
@@ -78,9 +78,11 @@ async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
     let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
     let done = blocking(decided).await?;
     let What::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
-    let row = |(player, result): (&PlayerId, &Result<Status, Refusal>)| match result {
+    let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
         Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
-        Err(refusal) => json!({"player": player.as_str(), "error": problem::of_refusal(refusal).row_error()}),
+        Err(rejection) => {
+            json!({"player": player.as_str(), "error": problem::of_rejection(rejection).row_error()})
+        }
     };
     let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
     Ok(answer::replayed(answer::ok(&json!({"results": rows})), done.replayed))

@@ -5,7 +5,7 @@ use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use hyper::StatusCode;
 use std::sync::Arc;
-use tally_rules::contest::application::Desk;
+use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::{ContestId, Record, State};
 use tally_service::contests::{change, read};
 use tally_wire::Problem;
@@ -18,10 +18,10 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let body = call.json().await?;
     let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
-    let (id, wish) = contests::read_new(body).map_err(Problem::fields)?;
+    let (id, spec) = contests::read_new(body).map_err(Problem::fields)?;
     let made = blocking(move || {
         let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
-        let done = change::create(&tally, &id, &actor, &wish, identity.as_ref())?;
+        let done = change::create(&tally, &id, &actor, &spec, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done))
     });
     let (body, done) = made.await?;
@@ -34,9 +34,9 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = call.json().await?;
     let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
-    let wish = contests::read_patch(body).map_err(Problem::fields)?;
+    let spec = contests::read_patch(body).map_err(Problem::fields)?;
     let done = blocking(move || {
-        let done = change::patch(&tally, &id, &actor, &wish, identity.as_ref())?;
+        let done = change::patch(&tally, &id, &actor, &spec, identity.as_ref())?;
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await?;
@@ -73,7 +73,8 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
         Ok(rows.map(|row| (row, counts.next().flatten())))
     });
     let next = |((id, _), _): &((ContestId, _), _)| cursor::encode_name_of(Names::Contests, of, id.as_str());
-    let show =
-        |((id, record), counts): &((ContestId, Record), Option<Desk>)| contests::write(id, record, *counts);
+    let show = |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| {
+        contests::write(id, record, *counts)
+    };
     Ok(answer::ok(&page(rows.await?, limit, show, next)))
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Record};
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::role::Role;
 use tally_service::contests::act::Actor;
 use tally_service::contests::read;
@@ -30,14 +30,14 @@ use tally_wire::cursor::{self, Names};
 
 /// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
 pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
-    let role = match call.caller.who {
-        Who::Member(id) => {
+    let role = match call.caller.kind {
+        CallerKind::Member(id) => {
             let member = tally.members.known(tally, id).await;
             let member = member.map_err(|failure| problem::of_failure(&failure))?;
             return Ok(Actor::Member(member.player.clone()));
         }
-        Who::Key(role) => role,
-        Who::Nobody => unreachable!("no route of contests is open"),
+        CallerKind::Key(role) => role,
+        CallerKind::Anonymous => unreachable!("no route of contests is open"),
     };
     Ok(match call.acting_player()? {
         Some(player) => Actor::For(player),
@@ -53,10 +53,10 @@ pub(in crate::http) async fn sees_money(
     tally: &Arc<Tally>,
     id: Option<&ContestId>,
 ) -> Result<bool, Problem> {
-    let actor = match call.caller.who {
-        Who::Key(role) => return Ok(role != Role::Reader),
-        Who::Nobody => return Ok(false),
-        Who::Member(_) => actor(call, tally).await?,
+    let actor = match call.caller.kind {
+        CallerKind::Key(role) => return Ok(role != Role::Reader),
+        CallerKind::Anonymous => return Ok(false),
+        CallerKind::Member(_) => actor(call, tally).await?,
     };
     let (Actor::Member(player), Some(id)) = (actor, id.cloned()) else { return Ok(false) };
     let tally = Arc::clone(tally);
@@ -69,7 +69,7 @@ fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
 }
 
 /// The identity of a request: the same for another player is another request.
-fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<Identity>, Problem> {
+fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
     let acting = call.acting_player()?;
     let acting = acting.as_ref().map(PlayerId::as_str);
     call.identity(tally, Some(&json!({"for": acting, "body": body})))

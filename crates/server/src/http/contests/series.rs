@@ -17,10 +17,10 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let body = call.json().await?;
     let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
-    let (id, wish) = read_new_series(body).map_err(Problem::fields)?;
+    let (id, spec) = read_new_series(body).map_err(Problem::fields)?;
     let made = blocking(move || {
         let id = id.map_or_else(|| change::new_id(&tally, identity.as_ref()), Ok)?;
-        let done = series::create(&tally, &id, &actor, &wish, identity.as_ref())?;
+        let done = series::create(&tally, &id, &actor, &spec, identity.as_ref())?;
         Ok((id, done))
     });
     let (id, (record, replayed)) = made.await?;
@@ -54,9 +54,9 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
     let (tally, id) = (call.tally()?, call.series()?);
     let body = call.json().await?;
     let (identity, actor) = (identity(&call, &tally, Some(&body))?, actor(&call, &tally).await?);
-    let wish = read_series_patch(body).map_err(Problem::fields)?;
+    let spec = read_series_patch(body).map_err(Problem::fields)?;
     let name = id.clone();
-    let done = blocking(move || series::patch(&tally, &name, &actor, &wish, identity.as_ref()));
+    let done = blocking(move || series::patch(&tally, &name, &actor, &spec, identity.as_ref()));
     let (record, replayed) = done.await?;
     Ok(answer::replayed(answer::ok(&write_series(&id, &record)), replayed))
 }

@@ -38,7 +38,7 @@ pub(super) async fn leaderboard(mut call: Call) -> Result<Answer, Problem> {
     let (tally, int64, id) = (call.tally()?, call.int64()?, call.board()?);
     let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
     tally.looked_now().await;
-    let board = tally.find(&id).await.map_err(|refusal| problem::of_refusal(&refusal))?;
+    let board = tally.find(&id).await.map_err(|rejection| problem::of_rejection(&rejection))?;
     let seat = sit(&call)?;
     let scores = Some((tally.events.watch(&board), int64));
     let reading = (Arc::clone(&tally), Arc::clone(&board));

@@ -135,7 +135,7 @@ impl Pump {
     /// Whether the caller still may listen, and what it listens to is still there.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.sure().await?;
-        let asks = matches!(self.caller.who, Who::Member(_)) && tally.has_others();
+        let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
         let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
             self.presence.token_holds()
         } else {

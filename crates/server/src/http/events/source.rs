@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_rules::contest::ContestId;
-use tally_rules::event::{Event, Happened};
+use tally_rules::event::{Event, EventKind};
 use tally_service::boards::Board;
 use tally_service::events::live::{ScoreBatch, TooSlow, Watch};
 use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
@@ -111,10 +111,10 @@ impl Source {
 
     fn write(&self, id: &str, told: &Told) -> Sent {
         match (told, &self.names) {
-            (Told::Event(Event { what: Happened::PeriodClosed(closed), .. }), Names::Board(board)) => {
+            (Told::Event(Event { what: EventKind::PeriodClosed(closed), .. }), Names::Board(board)) => {
                 Sent::whole(events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed))
             }
-            (Told::Event(Event { what: Happened::Contest(changed), .. }), Names::Contest(contest)) => {
+            (Told::Event(Event { what: EventKind::Contest(changed), .. }), Names::Contest(contest)) => {
                 Sent::whole(events::CONTEST, events::contest(id, contest.as_str(), changed))
             }
             (Told::Entry(currency, entry), _) => {

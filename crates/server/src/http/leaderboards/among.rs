@@ -21,7 +21,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     let style = Style { definition: &board.definition, int64 };
     let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
     let mut expanded = expand(&tally, ids, wanted).await.into_iter();
-    let entry = |(rank, place): &(u64, tally_service::Place)| AmongEntry {
+    let entry = |(rank, place): &(u64, tally_service::RankedEntry)| AmongEntry {
         rank: *rank,
         overall_rank: place.rank,
         player: place.player.as_str().to_owned(),

@@ -7,7 +7,7 @@ use crate::http::problem;
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tally_rules::idempotency::{Identity, row_key};
+use tally_rules::idempotency::{IdempotencyKey, row_key};
 use tally_rules::{BoardId, PlayerId};
 use tally_service::scores::submit::{NewScore, common_fault, submit_batch};
 use tally_service::{Failure, Tally};
@@ -62,7 +62,7 @@ fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
 
 fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -> NewScore {
     let score = row.score;
-    let identity = id.map(|id| Identity {
+    let identity = id.map(|id| IdempotencyKey {
         key: call.key_of(&id),
         fingerprint: tally.fingerprints.of_submit(
             &row.board,

@@ -18,8 +18,8 @@ use super::problem;
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::profile::Profile;
-use tally_rules::{BoardId, PlayerId, Refusal};
-use tally_service::Place;
+use tally_rules::{BoardId, PlayerId, Rejection};
+use tally_service::RankedEntry;
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
@@ -33,12 +33,12 @@ use tally_wire::{Problem, Query, time};
 
 /// The live board of that name.
 async fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
-    tally.find(board).await.map_err(|refusal| problem::of_refusal(&refusal))
+    tally.find(board).await.map_err(|rejection| problem::of_rejection(&rejection))
 }
 
 /// The part of a board that `period` names.
 fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View, Problem> {
-    View::find(board, period, tally.now(), time::parse).map_err(|refusal| problem::of_refusal(&refusal))
+    View::find(board, period, tally.now(), time::parse).map_err(|rejection| problem::of_rejection(&rejection))
 }
 
 /// Reads a part: at once from memory, in turns from Redis, or away from the threads that serve connections from the store.
@@ -68,7 +68,7 @@ async fn read<T: Send + 'static>(
     // Deleted in the middle of the question; where another one has its name, who asks again hears of that.
     tally.looked_now().await;
     let gone = tally.boards.get(&view.board.id).is_none();
-    Err(problem::of_failure(&if gone { Refusal::LeaderboardNotFound(None).into() } else { failure }))
+    Err(problem::of_failure(&if gone { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }
 
 /// The problem of a player that a part has no rank of.
@@ -79,7 +79,7 @@ async fn missed(tally: &Arc<Tally>, view: &View, player: PlayerId) -> Problem {
             return problem::of_failure(&failure);
         }
     }
-    problem::of_refusal(&Refusal::PlayerNotRanked)
+    problem::of_rejection(&Rejection::PlayerNotRanked)
 }
 
 fn write_board(tally: &Tally, board: &Board) -> Value {
@@ -161,12 +161,12 @@ fn player_error() -> Expanded {
 async fn write_entries<'a>(
     tally: &Arc<Tally>,
     style: &Style<'_>,
-    places: &'a [Place],
+    places: &'a [RankedEntry],
     players: bool,
 ) -> Vec<EntryAnswer<'a>> {
     let ids = if players { places.iter().map(|place| place.player.clone()).collect() } else { Vec::new() };
     let mut expanded = expand(tally, ids, players).await.into_iter();
-    let one = |place: &'a Place| EntryAnswer {
+    let one = |place: &'a RankedEntry| EntryAnswer {
         rank: place.rank,
         player: place.player.as_str(),
         scores: style.scores(&place.record),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_service::boards;
 use tally_wire::Problem;
-use tally_wire::api::leaderboards::read_wish;
+use tally_wire::api::leaderboards::read_definition;
 
 pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
@@ -17,10 +17,10 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
     let id = call.board()?;
     let body: Value = call.json_or_none().await?.unwrap_or_else(|| json!({}));
     let identity = call.identity(&tally, Some(&body))?;
-    let wish = read_wish(body).map_err(Problem::fields)?;
+    let spec = read_definition(body).map_err(Problem::fields)?;
     let put = {
         let tally = Arc::clone(&tally);
-        blocking(move || boards::put(&tally, &id, &wish, identity.as_ref())).await?
+        blocking(move || boards::put(&tally, &id, &spec, identity.as_ref())).await?
     };
     tally.counted(vec![Arc::clone(&put.board)]).await;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };

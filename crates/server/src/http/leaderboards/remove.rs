@@ -3,7 +3,7 @@
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_service::scores;
 use tally_wire::Problem;
 
@@ -13,7 +13,7 @@ pub(in crate::http) async fn remove(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
     let fingerprint = || tally.fingerprints.of_remove(&board, &player);
-    let identity = call.key()?.map(|key| Identity { key, fingerprint: fingerprint() });
+    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
     let removed = scores::remove::remove(&tally, &board, player, identity)
         .await
         .map_err(|failure| problem::of_failure(&failure))?;

@@ -4,7 +4,7 @@ use super::write_submitted;
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_service::scores::submit::{self, NewScore};
 use tally_wire::Problem;
 use tally_wire::api::scores::read_submit;
@@ -16,7 +16,7 @@ pub(in crate::http) async fn submit(mut call: Call) -> Result<Answer, Problem> {
     let read = read_submit(call.json().await?).map_err(Problem::fields)?;
     let fingerprint =
         || tally.fingerprints.of_submit(&board, &read.player, read.score, read.subscore, read.at);
-    let identity = call.key()?.map(|key| Identity { key, fingerprint: fingerprint() });
+    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint: fingerprint() });
     let player = read.player.clone();
     let new = NewScore {
         board,

@@ -6,8 +6,8 @@ use crate::http::call::Call;
 use crate::http::problem;
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
-use tally_rules::Refusal;
-use tally_rules::idempotency::{Identity, KEY_BYTES_MAX, row_key};
+use tally_rules::Rejection;
+use tally_rules::idempotency::{IdempotencyKey, KEY_BYTES_MAX, row_key};
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post::{self, MoveResult};
 use tally_service::{Failure, Tally};
@@ -66,7 +66,7 @@ fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<
     let TransferRow { order, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order);
-    let identity = id.map(|id| Identity { key: call.key_of(&id), fingerprint });
+    let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
     NewMove { order, identity }
 }
 
@@ -79,7 +79,7 @@ fn break_chains(rows: &mut [Row]) {
         let chain = &mut rows[from..until];
         if chain.iter().any(|row| row.read.is_err()) {
             for row in chain.iter_mut().filter(|row| row.read.is_ok()) {
-                row.read = Err(problem::of_refusal(&Refusal::LinkedFailed));
+                row.read = Err(problem::of_rejection(&Rejection::LinkedFailed));
             }
         }
         from = until;

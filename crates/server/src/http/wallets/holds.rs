@@ -5,7 +5,7 @@ use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::HoldId;
 use tally_rules::ledger::hold::Ending;
 use tally_service::wallets::command::NewHold;
@@ -22,7 +22,7 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
     let read = read_hold(call.json().await?, home(&tally)).map_err(wrong)?;
     let HoldRead { wallet, amount, expires_at } = read;
     let fingerprint = tally.fingerprints.of_hold(&wallet, amount, expires_at);
-    let identity = key.map(|key| Identity { key, fingerprint });
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
     let new = NewHold { wallet, amount, expires_at, identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     // As it was made, whatever the time is when somebody asks again.
@@ -57,7 +57,7 @@ async fn end(call: Call, ending: Ending) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
     let fingerprint = tally.fingerprints.of_ending(id, ending);
-    let identity = call.key()?.map(|key| Identity { key, fingerprint });
+    let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
     let done =
         holds::end(&tally, id, ending, identity).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = HoldAnswer::new(done.id, &done.hold, tally.now());

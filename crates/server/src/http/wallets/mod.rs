@@ -18,10 +18,10 @@ use tally_wire::fields::FieldError;
 fn wrong(wrong: Wrong) -> Problem {
     match wrong {
         Wrong::Fields(errors) => Problem::fields(errors),
-        Wrong::Refused(pointer, refusal) => {
+        Wrong::Refused(pointer, rejection) => {
             let error =
-                FieldError { pointer: pointer.into(), code: refusal.code(), detail: refusal.detail() };
-            Problem { errors: vec![error], ..problem::of_refusal(&refusal) }
+                FieldError { pointer: pointer.into(), code: rejection.code(), detail: rejection.detail() };
+            Problem { errors: vec![error], ..problem::of_rejection(&rejection) }
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_service::wallets::command::NewMove;
 use tally_service::wallets::post;
 use tally_wire::Problem;
@@ -31,7 +31,7 @@ async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let key = call.key()?;
     let order = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
-    let identity = key.map(|key| Identity { key, fingerprint: tally.fingerprints.of_order(&order) });
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint: tally.fingerprints.of_order(&order) });
     let new = NewMove { order, identity };
     let receipt = post::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionAnswer::from(&receipt.posted.entry);

@@ -5,7 +5,7 @@ use crate::resp::error::{self, Wrong};
 use crate::resp::session::Session;
 use crate::resp::target::board_id;
 use std::sync::Arc;
-use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update, Wish};
+use tally_rules::definition::{BoardSpec, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_service::{blocking, boards};
 use tally_wire::resp::Encoder;
 
@@ -17,16 +17,16 @@ pub(in crate::resp) async fn create(
 ) -> Result<(), Wrong> {
     let tally = session.tally()?;
     let id = board_id(args.get(1))?;
-    let wish = read(args)?;
+    let spec = read(args)?;
     let owner = Arc::clone(tally);
-    let put = blocking(move || boards::put(&owner, &id, &wish, None)).await;
+    let put = blocking(move || boards::put(&owner, &id, &spec, None)).await;
     put.map_err(|failure| error::of_failure(&failure))?;
     to.simple("OK");
     Ok(())
 }
 
-fn read(args: Args<'_>) -> Result<Wish, Wrong> {
-    let mut wish = Wish::default();
+fn read(args: Args<'_>) -> Result<BoardSpec, Wrong> {
+    let mut spec = BoardSpec::default();
     for at in (2..args.len()).step_by(2) {
         if at + 1 >= args.len() {
             return Err(error::SYNTAX.into());
@@ -34,20 +34,20 @@ fn read(args: Args<'_>) -> Result<Wish, Wrong> {
         let value = String::from_utf8_lossy(args.get(at + 1)).to_ascii_lowercase();
         let wrong = |choices: String| Wrong::from(format!("ERR `{value}` must be one of: {choices}"));
         if args.is(at, "order") {
-            wish.order = Some(Order::parse(&value).ok_or_else(|| wrong(Order::choices()))?);
+            spec.order = Some(Order::parse(&value).ok_or_else(|| wrong(Order::choices()))?);
         } else if args.is(at, "update") {
-            wish.update = Some(Update::parse(&value).ok_or_else(|| wrong(Update::choices()))?);
+            spec.update = Some(Update::parse(&value).ok_or_else(|| wrong(Update::choices()))?);
         } else if args.is(at, "ranking") {
-            wish.ranking = Some(Ranking::parse(&value).ok_or_else(|| wrong(Ranking::choices()))?);
+            spec.ranking = Some(Ranking::parse(&value).ok_or_else(|| wrong(Ranking::choices()))?);
         } else if args.is(at, "ties") {
-            wish.ties = Some(Ties::parse(&value).ok_or_else(|| wrong(Ties::choices()))?);
+            spec.ties = Some(Ties::parse(&value).ok_or_else(|| wrong(Ties::choices()))?);
         } else if args.is(at, "score") {
-            wish.score = Some(ScoreType::parse(&value).ok_or_else(|| wrong(ScoreType::choices()))?);
+            spec.score = Some(ScoreType::parse(&value).ok_or_else(|| wrong(ScoreType::choices()))?);
         } else if args.is(at, "subscore") {
-            wish.subscore = Some(Subscore::parse(&value).ok_or_else(|| wrong(Subscore::choices()))?);
+            spec.subscore = Some(Subscore::parse(&value).ok_or_else(|| wrong(Subscore::choices()))?);
         } else {
             return Err(error::SYNTAX.into());
         }
     }
-    Ok(wish)
+    Ok(spec)
 }

@@ -7,7 +7,7 @@ use crate::resp::error::Wrong;
 use crate::resp::target::{Reading, player};
 use tally_rules::{Definition, PlayerId};
 use tally_service::periods::view;
-use tally_service::{PageQuery, Place};
+use tally_service::{PageQuery, RankedEntry};
 use tally_wire::resp::Encoder;
 
 /// `LB.RANK board player`: `[rank, score, total]`, a subscore as fourth where the board has one.
@@ -117,7 +117,7 @@ pub(in crate::resp) fn periods(
     Ok(())
 }
 
-fn write_places(definition: &Definition, places: &[Place], to: &mut Encoder<'_>) {
+fn write_places(definition: &Definition, places: &[RankedEntry], to: &mut Encoder<'_>) {
     to.array(places.len());
     for place in places {
         to.array(3);

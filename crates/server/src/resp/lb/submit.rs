@@ -6,7 +6,7 @@ use crate::resp::run::{Made, Making, Shape};
 use crate::resp::target::{board_id, player, write_score};
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
-use tally_rules::idempotency::{Identity, RequestKey};
+use tally_rules::idempotency::{IdempotencyKey, RequestKey};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::boards::Board;
@@ -94,7 +94,7 @@ fn step(
         Some(score) => Given::Int(score),
         None => Given::Float(number::score(score).ok_or(error::NOT_A_FLOAT)?),
     };
-    let refused = |refusal| error::of_refusal(&refusal);
+    let refused = |rejection| error::of_rejection(&rejection);
     let fingerprint =
         id.as_ref().map(|_| making.tally.fingerprints.of_submit(&board.id, &player, score, subscore, at));
     let write = checked(&board.definition, player, score, subscore, at).map_err(refused)?;
@@ -103,7 +103,7 @@ fn step(
     if let Some(key) = &key {
         making.begin(key).map_err(refused)?;
     }
-    let identity = key.zip(fingerprint).map(|(key, fingerprint)| Identity { key, fingerprint });
+    let identity = key.zip(fingerprint).map(|(key, fingerprint)| IdempotencyKey { key, fingerprint });
     Ok(Step::Submit(Submit { board: Arc::clone(board), write, identity }))
 }
 
@@ -132,7 +132,7 @@ pub(in crate::resp) fn write_many(
             Ok(kind) => match replies.next() {
                 Some(StepReply::Submitted(done)) => write(&done, *kind, to),
                 Some(StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
-                Some(StepReply::Refused(refusal)) => to.error(error::of_refusal(&refusal).as_bytes()),
+                Some(StepReply::Refused(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
                 _ => to.error("ERR internal error: a step has another reply than its command"),
             },
         }

@@ -17,7 +17,7 @@ use tally_wire::resp::{Encoder, Protocol, number};
 /// What a range is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    Place,
+    RankedEntry,
     Score,
     Member,
 }
@@ -48,7 +48,7 @@ pub(in crate::resp) fn zrevrange(
     args: Args<'_>,
     to: &mut Encoder<'_>,
 ) -> Result<(), Wrong> {
-    general(reading, args, to, Some(By::Place), true)
+    general(reading, args, to, Some(By::RankedEntry), true)
 }
 
 /// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`
@@ -162,10 +162,10 @@ impl<'a> Asked<'a> {
             }
             at += 1;
         }
-        let by = chosen.unwrap_or(By::Place);
+        let by = chosen.unwrap_or(By::RankedEntry);
         // A limit of -1 is none, also where there can be none.
-        let limit = limit.filter(|(_, count)| by != By::Place || *count != -1);
-        if limit.is_some() && by == By::Place {
+        let limit = limit.filter(|(_, count)| by != By::RankedEntry || *count != -1);
+        if limit.is_some() && by == By::RankedEntry {
             return Err(
                 "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
                     .into(),
@@ -185,7 +185,7 @@ impl<'a> Asked<'a> {
     /// Refuses bounds that nobody could read, whatever the key names.
     fn check(&self) -> Result<(), Wrong> {
         match self.by {
-            By::Place => {
+            By::RankedEntry => {
                 for text in [self.start, self.stop] {
                     number::integer(text).ok_or(error::NOT_AN_INTEGER)?;
                 }
@@ -201,7 +201,7 @@ impl<'a> Asked<'a> {
         let total = order.total();
         let number = |text| number::integer(text).ok_or(error::NOT_AN_INTEGER);
         let range = match self.by {
-            By::Place => {
+            By::RankedEntry => {
                 let range = places(number(self.start)?, number(self.stop)?, total).unwrap_or(0..0);
                 if self.reverse { total - range.end..total - range.start } else { range }
             }

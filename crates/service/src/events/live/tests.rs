@@ -1,14 +1,14 @@
 //! Batches of scores, who is told how many, and who is told that it is too slow.
 
 use super::*;
-use tally_ranking::{Movement, Ranking};
+use tally_ranking::{Movement, RankingBackend};
 use tally_rules::{BoardId, Definition, Record};
 use tally_store::{BoardNo, BoardRow};
 
 fn board() -> Arc<Board> {
     let (id, definition) = (BoardId::new("b").unwrap(), Definition::default());
     let row = BoardRow { no: BoardNo(1), id, definition, created_at: Micros(0) };
-    Arc::new(Board::new(row, Vec::new(), &Ranking::Memory).unwrap())
+    Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory).unwrap())
 }
 
 /// Publishes as a lane does.

@@ -1,6 +1,6 @@
 //! What a batch does of contests. Pure, like the rest of a batch.
 //!
-//! Each act is judged by the state machine under the contest's lock, so two starts at once are one start and one refusal,
+//! Each act is judged by the state machine under the contest's lock, so two starts at once are one start and one rejection,
 //! and money, members, boards and state change together or not at all: everything that can be refused is judged before
 //! anything is changed. Not here: what was read before the batch; where it is not so any more the answer is stale.
 
@@ -13,24 +13,24 @@ use crate::wallets::LedgerSettings;
 use crate::wallets::command::Done;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tally_rules::contest::record::{FAILED_KEPT, Kept, Report, Work};
-use tally_rules::contest::start::{Facts, judge, sift};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
+use tally_rules::contest::start::{Facts, judge, select_members};
 use tally_rules::contest::{
-    Application, ContestId, Enrolled, Event, Payout, Record, State as Stands, division, state,
+    Application, ContestId, ContestMember, Event, Payout, Record, State as Stands, division, state,
 };
-use tally_rules::event::{ContestChanged, Event as Happening, Happened};
+use tally_rules::event::{ContestChanged, Event as Happening, EventKind};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
-use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, TransferId};
 use tally_rules::outcome::Outcome;
-use tally_rules::{Micros, PlayerId, Refusal};
+use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, PayoutKey, Plan, Topic};
 
 /// What a batch adds of contests beside what it sets.
 #[derive(Debug, Default)]
 pub(in crate::wallets) struct Added {
-    pub(in crate::wallets) members: Vec<(EntrantKey, Enrolled)>,
+    pub(in crate::wallets) members: Vec<(EntrantKey, ContestMember)>,
     pub(in crate::wallets) payouts: BTreeMap<PayoutKey, Payout>,
     pub(in crate::wallets) boards: Vec<BoardChange>,
     /// The number of the next board.
@@ -45,7 +45,7 @@ impl Added {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
         let changed = ContestChanged { before, state: record.state, at, members: record.members };
-        let event = Happening { at: now, what: Happened::Contest(changed) };
+        let event = Happening { at: now, what: EventKind::Contest(changed) };
         self.events.push((Topic::Contest(record.no), event));
     }
 }
@@ -138,22 +138,22 @@ impl State<'_> {
         let mut own: Vec<_> = (0..order.ids()).map(|_| next(ids)).collect();
         let present = self.contests.get(&order.id).cloned();
         if let Some(outcome) = self.replay(order.identity.as_ref())? {
-            let record = Box::new(present.ok_or(Refusal::ContestNotFound)?);
+            let record = Box::new(present.ok_or(Rejection::ContestNotFound)?);
             let what = match outcome {
                 Outcome::Applied(application) => What::Applied(application),
                 _ => What::Nothing,
             };
             return Ok(Done::Contest(ContestDone { record, replayed: true, turned: false, what }));
         }
-        if let Act::Create { wish, series } = &order.act {
+        if let Act::Create { spec, series } = &order.act {
             if present.is_some() {
-                return Err(Refusal::ContestExists);
+                return Err(Rejection::ContestExists);
             }
-            let contest = wish.create(&settings.currencies, settings.contests)?;
+            let contest = spec.create(&settings.currencies, settings.contests)?;
             let record = Record::new(own[0], contest, series.clone(), self.now);
             return self.keep(order, record, What::Nothing);
         }
-        let record = present.ok_or(Refusal::ContestNotFound)?;
+        let record = present.ok_or(Rejection::ContestNotFound)?;
         // What follows was planned for that one, for its fee and prizes, for the boards that it has in its state, and for where
         // its applications are.
         let has_boards = matches!(order.act, Act::Patch(..) | Act::Finish(_) | Act::Cancel(_));
@@ -168,8 +168,8 @@ impl State<'_> {
         }
         match &order.act {
             Act::Create { .. } => unreachable!("it was made"),
-            Act::Patch(wish, boards) => {
-                let done = self.patch(order, record, wish, settings)?;
+            Act::Patch(spec, boards) => {
+                let done = self.patch(order, record, spec, settings)?;
                 self.bump(boards);
                 Ok(done)
             }
@@ -190,10 +190,12 @@ impl State<'_> {
             }
             Act::Cancel(boards) => {
                 let work = match record.state {
-                    Stands::Open if record.kept == Kept::Store => Work::Clear,
+                    Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
                     // A start that is still being cleared goes on with that first.
-                    Stands::Running if record.work == Work::None && record.contest.entry_fee.is_some() => {
-                        Work::Refund { after: None }
+                    Stands::Running
+                        if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
+                    {
+                        ContestTask::Refund { after: None }
                     }
                     _ => record.work.clone(),
                 };
@@ -230,7 +232,7 @@ impl State<'_> {
         order: &ContestOrder,
         mut record: Record,
         event: Event,
-        work: Work,
+        work: ContestTask,
     ) -> Decision {
         let row = state::judge(record.state, event, order.by)?;
         if row.to == record.state {
@@ -254,11 +256,11 @@ impl State<'_> {
         &mut self,
         order: &ContestOrder,
         mut record: Record,
-        wish: &tally_rules::contest::definition::Wish,
+        spec: &tally_rules::contest::definition::ContestSpec,
         settings: &LedgerSettings,
     ) -> Decision {
         let row = state::judge(record.state, Event::Patch, order.by)?;
-        record.contest = wish.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
+        record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.now;
         self.keep(order, record, What::Nothing)
     }
@@ -292,10 +294,10 @@ impl State<'_> {
         });
         // The clock's start leaves nobody waiting for one bad row.
         let on_invalid = match order.by {
-            tally_rules::contest::By::Clock => tally_rules::contest::OnInvalid::Skip,
+            tally_rules::contest::ActorKind::Clock => tally_rules::contest::OnInvalid::Skip,
             _ => record.contest.on_invalid,
         };
-        let (good, failed) = sift(judged.collect::<Vec<_>>(), on_invalid)?;
+        let (good, failed) = select_members(judged.collect::<Vec<_>>(), on_invalid)?;
         let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
         let reference: Arc<str> = order.id.board(None).as_str().into();
         for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
@@ -304,14 +306,14 @@ impl State<'_> {
                 self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.now)?;
             }
             let division = division::of(place, record.contest.division_size);
-            let enrolled = Enrolled { place, division, member: application.member };
+            let enrolled = ContestMember { place, division, member: application.member };
             self.added.members.push((Self::entrant(&record, &player), enrolled));
         }
         let boards = self.make_boards(&order.id, &record, members);
         let at = self.at(order, &record);
         record.work = match record.kept {
-            Kept::Store => self.clear_at_once(&record, rows),
-            Kept::Redis(_) | Kept::Lost => Work::None,
+            ApplicationLocation::Store => self.clear_at_once(&record, rows),
+            ApplicationLocation::Redis(_) | ApplicationLocation::Lost => ContestTask::None,
         };
         record.desk.clear();
         record.members = members;

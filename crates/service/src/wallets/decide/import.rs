@@ -4,8 +4,8 @@
 
 use super::{Decision, Ids, State, named, next};
 use crate::wallets::command::{ChunkDone, Done, ImportLine, LedgerChunk};
-use tally_rules::Refusal;
-use tally_rules::ledger::{Currency, MemberId, Move, Order, TransferId, Uuid, WalletKey};
+use tally_rules::Rejection;
+use tally_rules::ledger::{Currency, MemberId, TransferId, TransferKind, TransferRequest, Uuid, WalletKey};
 use tally_store::Plan;
 
 /// How many ids its lines may use: a new member that of its deposit as well.
@@ -49,10 +49,10 @@ impl State<'_> {
             return Ok(Done::Imported(ChunkDone { progress, refused: Vec::new(), replayed: true }));
         }
         if progress.finished {
-            return Err(Refusal::ImportRepeated);
+            return Err(Rejection::ImportRepeated);
         }
         if chunk.lines_before != progress.lines {
-            return Err(Refusal::ImportOutOfOrder(progress.lines));
+            return Err(Rejection::ImportOutOfOrder(progress.lines));
         }
         if self.is_free_since(&chunk.taken) {
             return Ok(Done::Stale);
@@ -61,7 +61,7 @@ impl State<'_> {
         for (number, line) in &chunk.rows {
             match self.line(line, &mut ids) {
                 Ok(()) => progress.taken += 1,
-                Err(refusal) => refused.push((*number, refusal)),
+                Err(rejection) => refused.push((*number, rejection)),
             }
         }
         progress.lines = chunk.lines_after;
@@ -71,7 +71,7 @@ impl State<'_> {
         Ok(Done::Imported(ChunkDone { progress, refused, replayed: false }))
     }
 
-    fn line(&mut self, line: &ImportLine, ids: Ids<'_, '_>) -> Result<(), Refusal> {
+    fn line(&mut self, line: &ImportLine, ids: Ids<'_, '_>) -> Result<(), Rejection> {
         match line {
             ImportLine::Member(new, deposit) => {
                 let id = MemberId(*ids.as_slice().first().expect("as many ids as the lines may use"));
@@ -79,8 +79,8 @@ impl State<'_> {
                 let transfer = TransferId(next(ids));
                 made?;
                 let Some(amount) = *deposit else { return Ok(()) };
-                let (what, currency) = (Move::Deposit { to: id }, self.home);
-                let order = Order { what, currency, amount, reference: None };
+                let (what, currency) = (TransferKind::Deposit { to: id }, self.home);
+                let order = TransferRequest { what, currency, amount, reference: None };
                 // Its wallet is new and empty, so nothing can be against it.
                 self.book.post(transfer, &order, self.now).map(drop)
             }

@@ -9,7 +9,7 @@ use crate::wallets::command::Done;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Payout, State as Stands};
 use tally_rules::ledger::Currency;
-use tally_rules::ledger::order::wallets_of;
+use tally_rules::ledger::transfer_request::wallets_of;
 use tally_rules::period::Payment;
 use tally_store::{PayoutKey, Plan};
 

@@ -5,10 +5,10 @@ use crate::contests::command::{Act, ContestDone, ContestOrder, What};
 use std::collections::BTreeSet;
 use tally_rules::PlayerId;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::{By, Contest, Enrolled, State as Stands};
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{ActorKind, Contest, ContestMember, State as Stands};
 use tally_rules::idempotency::{Fingerprint, KEEP_DEFAULT_MICROS};
-use tally_rules::ledger::{Amount, Currency, Move, Order, Wallet};
+use tally_rules::ledger::{Amount, Currency, TransferKind, TransferRequest, Wallet};
 
 const NOW: Micros = Micros(1_000_000_000);
 
@@ -18,10 +18,10 @@ fn member(number: u8) -> MemberId {
 
 fn moving(from: u8, to: u8, units: i64, key: &str) -> NewMove {
     let (what, currency) =
-        (Move::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
-    let order = Order { what, currency, amount: Amount::new(units).unwrap(), reference: None };
+        (TransferKind::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
+    let order = TransferRequest { what, currency, amount: Amount::new(units).unwrap(), reference: None };
     let key = RequestKey { scope: "s".into(), key: key.into() };
-    NewMove { order, identity: Some(Identity { key, fingerprint: Fingerprint([1; 16]) }) }
+    NewMove { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
 }
 
 /// Decides a batch on wallets 1, 2 and 3 with 100 each.
@@ -55,7 +55,7 @@ fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
 fn who_has_too_little_fails_alone() {
     let batch = [moving(1, 2, 80, "a"), moving(1, 2, 80, "b"), moving(2, 1, 5, "c")];
     let (changes, decisions) = decided(&batch.map(|one| Request::Chain(vec![one])));
-    let refused = |at: usize| decisions[at] == Ok(Done::Chain(vec![Err(Refusal::InsufficientFunds)]));
+    let refused = |at: usize| decisions[at] == Ok(Done::Chain(vec![Err(Rejection::InsufficientFunds)]));
     assert!(!refused(0) && refused(1) && !refused(2));
     assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
 }
@@ -64,8 +64,8 @@ fn who_has_too_little_fails_alone() {
 fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
     let chain = Request::Chain(vec![moving(1, 2, 100, "a"), moving(2, 9, 10, "b"), moving(2, 3, 200, "c")]);
     let (changes, decisions) = decided(&[chain, Request::Chain(vec![moving(1, 3, 60, "a")])]);
-    let linked = Err(Refusal::LinkedFailed);
-    let wanted = Done::Chain(vec![linked.clone(), Err(Refusal::RecipientNotFound), linked]);
+    let linked = Err(Rejection::LinkedFailed);
+    let wanted = Done::Chain(vec![linked.clone(), Err(Rejection::RecipientNotFound), linked]);
     assert_eq!(decisions[0], Ok(wanted));
     // Its key is as if it had not been: the same key is new for the next.
     let Ok(Done::Chain(done)) = &decisions[1] else { panic!("{decisions:?}") };
@@ -86,12 +86,13 @@ fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
 /// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
 fn refunded(record: &Record, members: &[u8], wallets: &BTreeSet<u8>) -> (Changes, Decision) {
     let row = |number: &u8| {
-        let enrolled = Enrolled { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        let enrolled =
+            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
         (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
     };
     let act = Act::Refund(members.iter().map(row).collect(), true);
     let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
-    let (by, at, boards, identity) = (By::Clock, None, Vec::new(), None);
+    let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
     let batch = [Request::Contest(Box::new(ContestOrder { id, seen, by, at, act, boards, identity }))];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..ids_of(&batch[0])).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
@@ -119,16 +120,16 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let contest = Contest { entry_fee: Some(fee), ..Contest::default() };
     let mut record = Record::new(Uuid([9; 16]), contest, None, Micros(1));
     (record.state, record.members) = (Stands::Cancelled, 3);
-    record.work = Work::Refund { after: None };
+    record.work = ContestTask::Refund { after: None };
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
     let Ok(Done::Contest(ContestDone { record, what, .. })) = decision else { panic!("{decision:?}") };
     assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
-    assert_eq!(record.work, Work::Refund { after: PlayerId::new("p1").ok() });
+    assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
     let (changes, decision) = refunded(&record, &[2, 3], &without);
-    assert_eq!((places(&changes), decision), (vec![], Err(Refusal::RecipientNotFound)));
+    assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
     let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
     let Ok(Done::Contest(ContestDone { record, what, .. })) = decision else { panic!("{decision:?}") };
     assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
-    assert_eq!(record.work, Work::None);
+    assert_eq!(record.work, ContestTask::None);
 }

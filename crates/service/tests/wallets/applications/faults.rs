@@ -3,12 +3,12 @@
 use super::site::{Kind, Site, player};
 use super::{boss, listed, members, row};
 use crate::world::refused;
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
-use tally_ranking::redis::desk::DeskKey;
-use tally_rules::Refusal;
-use tally_rules::contest::definition::Wish;
-use tally_rules::contest::record::Kept;
+use tally_ranking::redis::applications::ApplicationsKey;
+use tally_rules::Rejection;
+use tally_rules::contest::definition::ContestSpec;
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record, State, Status};
 use tally_rules::profile::Profile;
 use tally_service::contests::act::Actor;
@@ -22,7 +22,7 @@ fn applied(tally: &Tally, id: &ContestId, no: usize) -> Result<(), Failure> {
     apply::apply(tally, id, &Actor::Server, &player(no), None).map(drop)
 }
 
-fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Refusal> {
+fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Rejection> {
     row(apply::decide(tally, id, &boss(), &[player(no)], true, None))
 }
 
@@ -39,15 +39,15 @@ fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<()
     ]
 }
 
-fn key(record: &Record) -> DeskKey {
-    let Kept::Redis(number) = record.kept else { panic!("{:?}", record.kept) };
-    DeskKey { contest: record.no, number }
+fn key(record: &Record) -> ApplicationsKey {
+    let ApplicationLocation::Redis(number) = record.kept else { panic!("{:?}", record.kept) };
+    ApplicationsKey { contest: record.no, number }
 }
 
 fn assert_lost(tally: &Tally, id: &ContestId) {
     for (question, answer) in every_question(tally, id) {
-        let Err(Failure::Refused(refusal)) = answer else { panic!("{question}: {answer:?}") };
-        assert_eq!(refusal, Refusal::ApplicationsLost, "{question}");
+        let Err(Failure::Refused(rejection)) = answer else { panic!("{question}: {answer:?}") };
+        assert_eq!(rejection, Rejection::ApplicationsLost, "{question}");
     }
     let record = read::get(tally, id).unwrap();
     assert_eq!((record.state, record.members), (State::Open, 0));
@@ -86,12 +86,12 @@ fn what_is_lost_is_never_taken_for_less() {
         assert_lost(&tally, &id);
         // Staff begins anew, and who applied before has to apply again.
         let nobody = change::open(&tally, &id, &Actor::Server, None);
-        assert_eq!(refused(nobody), Refusal::Forbidden);
+        assert_eq!(refused(nobody), Rejection::Forbidden);
         let before = read::get(&tally, &id).unwrap();
         let opened = change::open(&tally, &id, &boss(), None).unwrap();
         assert_ne!(key(&opened.record).number, key(&before).number);
-        assert_eq!(refused(change::open(&tally, &id, &boss(), None)), Refusal::ContestState(State::Open));
-        assert_eq!(accept(&tally, &id, 3), Err(Refusal::NotApplied));
+        assert_eq!(refused(change::open(&tally, &id, &boss(), None)), Rejection::ContestState(State::Open));
+        assert_eq!(accept(&tally, &id, 3), Err(Rejection::NotApplied));
         applied(&tally, &id, 3).unwrap();
         accept(&tally, &id, 3).unwrap();
         start::start(&tally, &id, &boss(), None).unwrap();
@@ -108,8 +108,8 @@ fn a_start_that_has_nobody_left_passes() {
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
     let ids = ["lost", "paid"].map(|name| ContestId::new(name).unwrap());
     for (id, fee) in ids.iter().zip([false, true]) {
-        let wish = Wish { opens_at: at(1), starts_at: at(10), ends_at: at(20), ..super::cup(fee) };
-        change::create(&tally, id, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec { opens_at: at(1), starts_at: at(10), ends_at: at(20), ..super::cup(fee) };
+        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
     }
     site.advance(1_000_000);
     keeper::do_due(&tally).unwrap();
@@ -140,12 +140,12 @@ fn contests_that_wait_for_redis_keep_no_others() {
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
     let waiting: Vec<_> = (0..150).map(|no| ContestId::new(&format!("waits-{no}")).unwrap()).collect();
     for id in &waiting {
-        let wish = Wish { opens_at: at(1), ..super::cup(false) };
-        change::create(&tally, id, &Actor::Server, &wish, None).unwrap();
+        let spec = ContestSpec { opens_at: at(1), ..super::cup(false) };
+        change::create(&tally, id, &Actor::Server, &spec, None).unwrap();
     }
     let paid = ContestId::new("paid").unwrap();
-    let wish = Wish { opens_at: at(2), ..super::cup(true) };
-    change::create(&tally, &paid, &Actor::Server, &wish, None).unwrap();
+    let spec = ContestSpec { opens_at: at(2), ..super::cup(true) };
+    change::create(&tally, &paid, &Actor::Server, &spec, None).unwrap();
     proxy.refuse();
     proxy.cut();
     site.advance(3_000_000);
@@ -193,12 +193,15 @@ fn what_is_away_changes_nothing() {
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Refusal::AlreadyApplied))) {
+    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Rejection::AlreadyApplied))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     keeper::do_due(&tally).unwrap();
     let cleared = read::get(&tally, &other).unwrap();
-    assert_eq!((cleared.state, cleared.kept, cleared.due()), (State::Cancelled, Kept::Store, None));
+    assert_eq!(
+        (cleared.state, cleared.kept, cleared.due()),
+        (State::Cancelled, ApplicationLocation::Store, None)
+    );
     assert_eq!(
         (listed(&tally, &cup, Status::Accepted), listed(&tally, &cup, Status::Pending)),
         (vec![player(1)], vec![player(2)])
@@ -219,7 +222,8 @@ fn a_start_that_died_is_let_go() {
         applied(&tally, &id, no).unwrap();
     }
     let record = read::get(&tally, &id).unwrap();
-    let dead = RedisDesks::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
+    let dead =
+        RedisApplications::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
     dead.freeze(key(&record), record.revision).unwrap();
     // Who applies does not wait; who decides does, and then no start counts any more that had read before.
     applied(&tally, &id, 3).unwrap();
@@ -253,7 +257,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     while matches!(erased(), Err(Failure::Fault(_))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(refused(profile::get(&tally, &player(1))), Refusal::PlayerNotFound);
+    assert_eq!(refused(profile::get(&tally, &player(1))), Rejection::PlayerNotFound);
     assert_lost(&tally, &id);
     tally.drain();
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::{ContestDone, What};
 use tally_service::contests::{apply, change, finish, keeper, read, start};
@@ -28,10 +28,10 @@ fn boss() -> Actor {
 }
 
 /// The one row of a decision.
-fn row(done: Result<ContestDone, Failure>) -> Result<Status, Refusal> {
+fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
     match done.map(|done| done.what) {
         Ok(What::Decided(mut rows)) => rows.pop().unwrap(),
-        Err(Failure::Refused(refusal)) => Err(refusal),
+        Err(Failure::Refused(rejection)) => Err(rejection),
         done => panic!("{done:?}"),
     }
 }
@@ -138,14 +138,14 @@ fn histories_agree_with_paper(kind: Kind) {
             let two = [who.clone(), who.clone()];
             let done = |done: Result<ContestDone, Failure>| match done {
                 Ok(_) => Ok(()),
-                Err(Failure::Refused(refusal)) => Err(refusal.code()),
+                Err(Failure::Refused(rejection)) => Err(rejection.code()),
                 Err(fault) => panic!("{fault}"),
             };
             let decided = |accept| row(apply::decide(&tally, id, &boss(), &two, accept, None));
             let (now, wanted) = match rng.below(10) {
                 0..5 => (done(apply::apply(&tally, id, &Actor::Server, &who, None)), paper.apply(one)),
-                5..7 => (decided(true).map(drop).map_err(|refusal| refusal.code()), paper.accept(one)),
-                7 => (decided(false).map(drop).map_err(|refusal| refusal.code()), paper.reject(one)),
+                5..7 => (decided(true).map(drop).map_err(|rejection| rejection.code()), paper.accept(one)),
+                7 => (decided(false).map(drop).map_err(|rejection| rejection.code()), paper.reject(one)),
                 _ => (done(apply::withdraw(&tally, id, &Actor::Server, &who, None)), paper.withdraw(one)),
             };
             assert_eq!(now, wanted, "{one} of {paper:?}");
@@ -170,7 +170,7 @@ fn histories_agree_with_paper(kind: Kind) {
             let record = read::get(&tally, id).unwrap();
             assert_eq!(
                 refused(apply::apply(&tally, id, &Actor::Server, &player(1), None)),
-                Refusal::ContestState(record.state)
+                Rejection::ContestState(record.state)
             );
             assert!(
                 read::applications(&tally, id, &boss(), Status::Pending, (0, 9)).unwrap().rows.is_empty()
@@ -198,7 +198,7 @@ fn many_at_once_are_exact(kind: Kind) {
                 for who in all.iter().skip(thread / 2 * 8).take(16) {
                     match apply::apply(tally, id, &Actor::Server, who, None) {
                         Ok(_) => drop(applied.fetch_add(1, Ordering::Relaxed)),
-                        other => assert_eq!(refused(other), Refusal::AlreadyApplied),
+                        other => assert_eq!(refused(other), Rejection::AlreadyApplied),
                     }
                 }
             });
@@ -217,14 +217,14 @@ fn many_at_once_are_exact(kind: Kind) {
                         row(apply::decide(tally, id, &boss(), std::slice::from_ref(who), true, None));
                     match accept {
                         Ok(status) => drop(told.lock().unwrap().insert(who.clone(), status)),
-                        Err(Refusal::ContestFull) => continue,
-                        Err(other) => return assert_eq!(other, Refusal::ContestState(State::Running)),
+                        Err(Rejection::ContestFull) => continue,
+                        Err(other) => return assert_eq!(other, Rejection::ContestState(State::Running)),
                     }
                     if at % 3 == 0 {
                         match apply::withdraw(tally, id, &Actor::Server, who, None) {
                             Ok(_) => drop(told.lock().unwrap().remove(who)),
                             other => {
-                                return assert_eq!(refused(other), Refusal::ContestState(State::Running));
+                                return assert_eq!(refused(other), Rejection::ContestState(State::Running));
                             }
                         }
                     }
@@ -243,7 +243,7 @@ fn many_at_once_are_exact(kind: Kind) {
                         assert!(done.failed.is_empty() && done.done.record.members as usize <= all.len());
                         started.fetch_add(1, Ordering::Relaxed);
                     }
-                    other => assert_eq!(refused(other), Refusal::ContestState(State::Running)),
+                    other => assert_eq!(refused(other), Rejection::ContestState(State::Running)),
                 }
             });
         }
@@ -270,14 +270,14 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let again = applied(1).unwrap();
     assert_eq!((first.replayed, again.replayed, &first.what), (false, true, &again.what));
     assert!(matches!(first.what, What::Applied(application) if application.applied_at == site.now()));
-    assert_eq!(refused(applied(2)), Refusal::IdempotencyKeyReused);
+    assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
     let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
-    let rows = What::Decided(vec![Ok(Status::Accepted), Err(Refusal::NotApplied)]);
+    let rows = What::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
     assert_eq!((accept().what, accept().what), (rows.clone(), rows.clone()));
     let withdraw =
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
-    assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Refusal::NotApplied));
+    assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Rejection::NotApplied));
     // The same player may apply again, and the old request is still what it was.
     apply::apply(&tally, &id, &Actor::Server, &who[0], None).unwrap();
     assert!(applied(1).unwrap().replayed);
@@ -296,10 +296,13 @@ fn money_is_never_elsewhere(kind: Kind) {
     let id = ContestId::new("paid").unwrap();
     change::create(&tally, &id, &Actor::Server, &cup(true), None).unwrap();
     change::open(&tally, &id, &Actor::Admin, None).unwrap();
-    assert_eq!(read::get(&tally, &id).unwrap().kept, tally_rules::contest::record::Kept::Store);
+    assert_eq!(
+        read::get(&tally, &id).unwrap().kept,
+        tally_rules::contest::record::ApplicationLocation::Store
+    );
     assert_eq!(
         refused(apply::apply(&tally, &id, &Actor::Server, &player(1), None)),
-        Refusal::PlayerWithoutWallet
+        Rejection::PlayerWithoutWallet
     );
     site.assert_empty();
     tally.drain();
@@ -321,14 +324,14 @@ fn who_is_erased_has_not_applied(kind: Kind) {
     let erased = |no| runtime.block_on(erase::erase(&tally, player(no), None));
     for no in [1, 2] {
         assert!(!erased(no).unwrap());
-        assert_eq!(refused(erased(no)), Refusal::PlayerNotFound);
+        assert_eq!(refused(erased(no)), Rejection::PlayerNotFound);
     }
     let of = |id| Status::ALL.iter().map(|status| listed(&tally, id, *status)).collect::<Vec<_>>();
     assert_eq!(of(&ids[0]), [vec![player(3)], vec![], vec![]]);
     assert_eq!(of(&ids[1]), [vec![player(3)], vec![], vec![player(2)]]);
     apply::apply(&tally, &ids[0], &Actor::Server, &player(1), None).unwrap();
     ids.iter().for_each(|id| drop(start::start(&tally, id, &boss(), None).unwrap()));
-    assert_eq!(refused(erased(3)), Refusal::PlayerNotFound);
+    assert_eq!(refused(erased(3)), Rejection::PlayerNotFound);
     site.assert_empty();
     tally.drain();
 }

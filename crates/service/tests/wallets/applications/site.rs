@@ -3,10 +3,10 @@
 use crate::world::settings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::record::Kept;
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::contest::{ContestId, Record};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::{Micros, PlayerId};
@@ -51,14 +51,14 @@ pub(super) fn player(no: usize) -> PlayerId {
 }
 
 /// A contest with three places.
-pub(super) fn cup(fee: bool) -> Wish {
+pub(super) fn cup(fee: bool) -> ContestSpec {
     let currency = Currency::parse("KRW").unwrap();
-    Wish {
+    ContestSpec {
         title: Some("Cup".into()),
         staff: Some(vec![player(0)]),
         capacity: Some(3),
         entry_fee: Some(fee.then(|| Fee { currency, amount: Amount::new(10).unwrap() })),
-        ..Wish::default()
+        ..ContestSpec::default()
     }
 }
 
@@ -128,7 +128,7 @@ impl Site {
     pub(super) fn serve_with(&self, url: Option<&str>) -> Arc<Tally> {
         let (store, now) = (Arc::clone(&self.store), Arc::clone(&self.now));
         let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
-        let applications = url.map(|url| RedisDesks::open(url, &Options::default()).unwrap());
+        let applications = url.map(|url| RedisApplications::open(url, &Options::default()).unwrap());
         let settings = Settings { ledger: settings(), applications, ..Settings::default() };
         let secret = Secret::new([1; 32]);
         let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
@@ -146,7 +146,7 @@ impl Site {
 
     pub(super) fn assert_where(&self, record: &Record) {
         let outside = !matches!(self.outside, Outside::None);
-        assert_eq!(matches!(record.kept, Kept::Redis(_)), outside, "{:?}", record.kept);
+        assert_eq!(matches!(record.kept, ApplicationLocation::Redis(_)), outside, "{:?}", record.kept);
     }
 
     /// Nothing is left of contests, but for requests with a key; and nobody has looked for it.

@@ -17,14 +17,14 @@ use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use tally_rules::contest::definition::{Fee, Wish};
-use tally_rules::contest::record::{Kept, Work};
+use tally_rules::contest::definition::{ContestSpec, Fee};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
-use tally_rules::idempotency::Identity;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
-use tally_rules::{Definition, PlayerId, Refusal};
+use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::command::{ContestDone, What};
 use tally_service::contests::{apply, ban, change, finish, keeper, read, settle, start};
@@ -44,14 +44,14 @@ pub(crate) fn amount(units: i64) -> Amount {
 }
 
 /// A contest of that shape.
-pub(crate) fn wish(shape: Shape) -> Wish {
+pub(crate) fn spec(shape: Shape) -> ContestSpec {
     let prize = |(from, units): (u32, i64)| {
         let (to, currency, amount) = (from, code("KRW"), amount(units));
         Prize { from, to, currency, amount }
     };
     let ranking = if shape.ordinal { Ranking::Ordinal } else { Ranking::Competition };
     let size = shape.division.map(|size| u32::try_from(size).unwrap().try_into().unwrap());
-    Wish {
+    ContestSpec {
         title: Some("Cup".into()),
         staff: Some(vec![PlayerId::new("boss").unwrap()]),
         capacity: Some(CAPACITY as u32),
@@ -60,7 +60,7 @@ pub(crate) fn wish(shape: Shape) -> Wish {
         prize_ties: Some(if shape.each { PrizeTies::Each } else { PrizeTies::Split }),
         leaderboard: Some(Definition { ranking, ..Definition::default() }),
         division_size: Some(size),
-        ..Wish::default()
+        ..ContestSpec::default()
     }
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    /// Does it for real; a row's refusal is the refusal. `division` is that of the board that a score is for.
+    /// Does it for real; a row's rejection is the rejection. `division` is that of the board that a score is for.
     pub(crate) fn act(
         &self,
         id: &ContestId,
         op: Op,
         division: Option<usize>,
-        key: Option<Identity>,
+        key: Option<IdempotencyKey>,
     ) -> Result<(), Failure> {
         let (tally, admin, key) = (self.tally, &Actor::Admin, key.as_ref());
         let who = |player: usize| player_of(self.members[player]);
@@ -92,8 +92,8 @@ impl Hand<'_> {
             let row = rows.pop().unwrap()?;
             // A replay has rows as they stand, from which follows what was answered.
             match (op, row) {
-                (Op::Accept(_), Status::Pending) => Err(Refusal::ContestFull.into()),
-                (Op::Accept(_), Status::Rejected) => Err(Refusal::NotApplied.into()),
+                (Op::Accept(_), Status::Pending) => Err(Rejection::ContestFull.into()),
+                (Op::Accept(_), Status::Rejected) => Err(Rejection::NotApplied.into()),
                 _ => Ok(()),
             }
         };
@@ -205,9 +205,9 @@ impl History {
                 1 => Shape { fee: 0, prizes: false, ..any_shape(rng) },
                 _ => any_shape(rng),
             };
-            change::create(&world.tally, id, &Actor::Server, &wish(shape), None).unwrap();
-            let again = change::create(&world.tally, id, &Actor::Server, &wish(shape), None);
-            assert_eq!(world::refused(again), Refusal::ContestExists);
+            change::create(&world.tally, id, &Actor::Server, &spec(shape), None).unwrap();
+            let again = change::create(&world.tally, id, &Actor::Server, &spec(shape), None);
+            assert_eq!(world::refused(again), Rejection::ContestExists);
             contests.push(Paper::new(shape));
         }
         world.tally.drain();
@@ -319,7 +319,12 @@ impl History {
             let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
             assert_eq!(desk, wanted, "after {op:?}");
-            assert_eq!(matches!(record.kept, Kept::Redis(_)), !paper.shape.has_money(), "{:?}", record.kept);
+            assert_eq!(
+                matches!(record.kept, ApplicationLocation::Redis(_)),
+                !paper.shape.has_money(),
+                "{:?}",
+                record.kept
+            );
             self.outside.note(&record);
         }
         assert_eq!(record.members as usize, paper.members.len());
@@ -339,9 +344,9 @@ impl History {
         };
         for (id, paper) in self.ids.iter().zip(&self.model.contests) {
             let record = read::get(tally, id).unwrap();
-            assert_eq!(record.work, Work::None);
+            assert_eq!(record.work, ContestTask::None);
             if !matches!(paper.state, State::Draft | State::Open) {
-                assert_eq!(record.kept, Kept::Store, "what was in Redis is cleared");
+                assert_eq!(record.kept, ApplicationLocation::Store, "what was in Redis is cleared");
                 self.outside.assert_cleared(record.no);
             }
             let mut members = self.store.ledger().contest_members(record.no, None, 1_000).unwrap();
@@ -383,9 +388,9 @@ fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'sta
     for one in all {
         match (one, wanted) {
             (Ok(()), Ok(())) => done += 1,
-            (Err(Failure::Refused(Refusal::ContestState(State::Running))), Ok(()))
+            (Err(Failure::Refused(Rejection::ContestState(State::Running))), Ok(()))
                 if matches!(op, Op::StartTwice) => {}
-            (Err(Failure::Refused(refusal)), Err(wanted)) if refusal.code() == wanted => {}
+            (Err(Failure::Refused(rejection)), Err(wanted)) if rejection.code() == wanted => {}
             (one, wanted) => panic!("{op:?} of {paper:?}: {one:?}, not {wanted:?}"),
         }
     }

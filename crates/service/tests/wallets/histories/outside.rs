@@ -1,10 +1,10 @@
 //! The Redis of applications in histories, behind a network that ends at any question to it.
 
 use std::collections::BTreeSet;
-use tally_ranking::RedisDesks;
+use tally_ranking::RedisApplications;
 use tally_ranking::redis::Options;
 use tally_rules::contest::Record;
-use tally_rules::contest::record::Kept;
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::ledger::Uuid;
 use tally_testkit::{Cut, Proxy, RedisKind, Reply, ScratchRedis};
 
@@ -27,8 +27,8 @@ impl Outside {
     }
 
     /// As a process knows it.
-    pub(super) fn desks(&self) -> RedisDesks {
-        RedisDesks::open(&format!("redis://{}", self.proxy.address()), &Options::default()).unwrap()
+    pub(super) fn desks(&self) -> RedisApplications {
+        RedisApplications::open(&format!("redis://{}", self.proxy.address()), &Options::default()).unwrap()
     }
 
     /// The question after so many more ends like that, and every one after it where the process dies.
@@ -55,7 +55,7 @@ impl Outside {
 
     /// Remembers where a contest's applications are.
     pub(super) fn note(&mut self, record: &Record) {
-        if let Kept::Redis(number) = record.kept {
+        if let ApplicationLocation::Redis(number) = record.kept {
             self.seen.insert(format!("{{tally:contest:{}}}:{number}:", record.no));
         }
     }

@@ -17,13 +17,13 @@ use paper::{Account, Cup, KEEP, Named, OF_DAY, PRIZES, begin_on, usd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::Work;
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Payout, State};
-use tally_rules::idempotency::Identity;
-use tally_rules::ledger::{Currency, Member, MemberId, Move, Order};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
 use tally_rules::score::Given;
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, expire, finish, keeper, read, settle, start as begin};
 use tally_service::periods::{keeper as periods, prizes};
@@ -105,8 +105,8 @@ impl Story {
     /// Asks under a key until there is an answer, whatever becomes of the process.
     fn ask<T>(
         &mut self,
-        what: impl Fn(&Arc<Tally>, &Runtime, Option<Identity>) -> Result<T, Failure>,
-    ) -> Result<T, Refusal> {
+        what: impl Fn(&Arc<Tally>, &Runtime, Option<IdempotencyKey>) -> Result<T, Failure>,
+    ) -> Result<T, Rejection> {
         self.asked += 1;
         let key = format!("step {}", self.asked);
         if self.rng.percent(30) {
@@ -131,7 +131,7 @@ impl Story {
         }
         match done {
             Ok(done) => Ok(done),
-            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Refused(rejection)) => Err(rejection),
             Err(Failure::Fault(fault)) => panic!("{fault}"),
         }
     }
@@ -168,7 +168,7 @@ impl Story {
     }
 
     /// A new member of that name, with money.
-    fn make(&mut self, name: PlayerId) -> Result<(), Refusal> {
+    fn make(&mut self, name: PlayerId) -> Result<(), Rejection> {
         let login = format!("login {}", self.accounts.len());
         let new = |identity| {
             let new = new_member(&login);
@@ -184,26 +184,26 @@ impl Story {
                 self.deposit(made.id, code("KRW"), 100);
                 Ok(())
             }
-            Err(refusal) => {
-                match &refusal {
-                    Refusal::PlayerTaken => assert!(!is_free),
-                    Refusal::PlayerInContest(_) => assert!(self.with_entry(&name).is_some()),
+            Err(rejection) => {
+                match &rejection {
+                    Rejection::PlayerTaken => assert!(!is_free),
+                    Rejection::PlayerInContest(_) => assert!(self.with_entry(&name).is_some()),
                     other => panic!("{other:?}"),
                 }
-                self.note(refusal.code());
-                Err(refusal)
+                self.note(rejection.code());
+                Err(rejection)
             }
         }
     }
 
     fn deposit(&mut self, member: MemberId, currency: Currency, units: i64) {
-        let order = Order { currency, ..order(Move::Deposit { to: member }, units) };
+        let order = TransferRequest { currency, ..order(TransferKind::Deposit { to: member }, units) };
         if self.post(&order) {
             self.add(member, currency, units);
         }
     }
 
-    fn post(&mut self, order: &Order) -> bool {
+    fn post(&mut self, order: &TransferRequest) -> bool {
         let new = |identity| NewMove { order: order.clone(), identity };
         self.ask(|tally, runtime, key| runtime.block_on(post::post(tally, new(key))).map(drop)).is_ok()
     }
@@ -225,14 +225,14 @@ impl Story {
 
     fn new_cup(&mut self) {
         let has_usd = self.rng.percent(50);
-        let (cup, wish) = Cup::new(self.asked, if has_usd { usd() } else { code("KRW") }, &mut self.rng);
+        let (cup, spec) = Cup::new(self.asked, if has_usd { usd() } else { code("KRW") }, &mut self.rng);
         let done = self.ask(|tally, _, key| {
-            change::create(tally, &cup.id, &Actor::Server, &wish, key.as_ref()).map(drop)
+            change::create(tally, &cup.id, &Actor::Server, &spec, key.as_ref()).map(drop)
         });
         match done {
             Ok(()) => self.cups.push(cup),
-            Err(refusal) => {
-                assert!(matches!(refusal, Refusal::InvalidContest(_)), "{refusal:?}");
+            Err(rejection) => {
+                assert!(matches!(rejection, Rejection::InvalidContest(_)), "{rejection:?}");
                 assert!(!self.has_usd && has_usd && cup.uses(), "{cup:?}");
             }
         }
@@ -252,10 +252,10 @@ impl Story {
             }
         });
         let from = self.cups[at].state;
-        if let Err(refusal) = done {
-            let is_late = matches!(refusal, Refusal::ContestState(state) if state == from);
-            let is_bad = to == State::Running && matches!(refusal, Refusal::InvalidApplications(_));
-            assert!(is_late || is_bad, "{refusal:?} of {:?}", self.cups[at]);
+        if let Err(rejection) = done {
+            let is_late = matches!(rejection, Rejection::ContestState(state) if state == from);
+            let is_bad = to == State::Running && matches!(rejection, Rejection::InvalidApplications(_));
+            assert!(is_late || is_bad, "{rejection:?} of {:?}", self.cups[at]);
             return;
         }
         self.note(to.as_str());
@@ -263,7 +263,7 @@ impl Story {
             return;
         }
         let record = read::get(&self.tally, &id).unwrap();
-        assert_eq!((record.state, &record.work), (to, &Work::None), "{id:?}");
+        assert_eq!((record.state, &record.work), (to, &ContestTask::None), "{id:?}");
         self.cups[at].state = to;
         match to {
             State::Running => {
@@ -308,7 +308,7 @@ impl Story {
                 )),
                 false => self.add(member, currency, units),
             }
-            self.cups[at].paid.push((name, units, closed.then_some(Unpaid::MemberClosed)));
+            self.cups[at].paid.push((name, units, closed.then_some(UnpaidReason::MemberClosed)));
         }
     }
 
@@ -387,7 +387,8 @@ impl Story {
     fn pay_out(&mut self) {
         for ((member, currency), units) in self.money.clone() {
             if currency == usd() && self.has_usd && units > 0 {
-                let order = Order { currency, ..order(Move::Withdrawal { from: member }, units) };
+                let order =
+                    TransferRequest { currency, ..order(TransferKind::Withdrawal { from: member }, units) };
                 if self.post(&order) {
                     self.add(member, currency, -units);
                 }
@@ -415,7 +416,7 @@ impl Story {
                 self.accounts[at].name = name;
                 self.note("rename");
             }
-            Err(Refusal::PlayerTaken | Refusal::PlayerInContest(_)) => self.note("no rename"),
+            Err(Rejection::PlayerTaken | Rejection::PlayerInContest(_)) => self.note("no rename"),
             Err(other) => panic!("{other:?}"),
         }
     }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tally_rules::contest::definition::{Fee, OnInvalid, Wish};
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Prize, PrizeTies, State};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::{Currencies, Currency, MemberId};
@@ -52,24 +52,24 @@ pub(crate) struct Cup {
     pub(crate) of_day: BTreeMap<PlayerId, i64>,
     pub(crate) banned: BTreeSet<PlayerId>,
     /// Prizes that were to be paid, and why one was not.
-    pub(crate) paid: Vec<(PlayerId, i64, Option<Unpaid>)>,
+    pub(crate) paid: Vec<(PlayerId, i64, Option<UnpaidReason>)>,
 }
 
 impl Cup {
     /// A draft, and what is asked for it.
-    pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, Wish) {
+    pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
         let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
         let table = PeriodPrizes { table: vec![prize((1, OF_DAY))], ties: PrizeTies::Split, from: None };
         let periods = daily(table, 9).periods.filter(|_| days).unwrap_or_default();
-        let wish = Wish {
+        let spec = ContestSpec {
             title: Some("Cup".into()),
             capacity: Some(4),
             on_invalid: Some(if skips { OnInvalid::Skip } else { OnInvalid::Reject }),
             entry_fee: Some(fee.then(|| Fee { currency, amount: amount(FEE) })),
             prizes: Some((1..).zip(PRIZES).map(prize).filter(|_| prizes).collect()),
             leaderboard: Some(Definition { ranking: Ranking::Ordinal, periods, ..Definition::default() }),
-            ..Wish::default()
+            ..ContestSpec::default()
         };
         let cup = Self {
             id: ContestId::new(&format!("cup-{no}")).unwrap(),
@@ -85,7 +85,7 @@ impl Cup {
             banned: BTreeSet::new(),
             paid: Vec::new(),
         };
-        (cup, wish)
+        (cup, spec)
     }
 
     /// The best of some scores, without those that are banned.

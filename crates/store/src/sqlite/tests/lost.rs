@@ -122,8 +122,11 @@ fn an_interrupted_restore_is_refused_by_a_start_and_finished_by_a_restore() {
     backup(&place.path(), &copy, &mut |_, _| {}).unwrap();
     fs::write(files::restore_mark(&place.path()), "").unwrap();
     journal_files(&place).iter().for_each(|path| fs::remove_file(path).unwrap());
-    let refusal = place.open().unwrap_err();
-    assert!(matches!(&refusal, StoreError::Layout(text) if text.contains("`tally restore`")), "{refusal}");
+    let rejection = place.open().unwrap_err();
+    assert!(
+        matches!(&rejection, StoreError::Layout(text) if text.contains("`tally restore`")),
+        "{rejection}"
+    );
     assert!(matches!(repair(&place.path(), &Options::default()), Err(StoreError::Layout(_))));
     // Nothing is lost that it had not lost already, so it needs no force.
     restore(&copy, &place.path(), false).unwrap();

@@ -2,14 +2,14 @@
 
 use super::*;
 use std::collections::BTreeMap;
-use tally_rules::contest::application::Desk;
+use tally_rules::contest::application::ApplicationCounts;
 use tally_rules::contest::definition::Fee;
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::{Kept, Report, Work};
-use tally_rules::contest::start::{Bad, Failed};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
+use tally_rules::contest::start::{InvalidApplication, InvalidReason};
 use tally_rules::contest::{
-    Application, Contest, ContestId, Enrolled, OnInvalid, Payout, Prize, PrizeTies, Record as Row, Series,
-    SeriesRecord, State, Status,
+    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record as Row,
+    Series, SeriesRecord, State, Status,
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::period::Payment;
@@ -45,11 +45,11 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     row.contest.starts_at = Some(Micros(0));
     row.contest.ends_at = Some(Micros(i64::MAX));
     (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
-    row.kept = if no == 3 { Kept::Redis(number(9)) } else { Kept::Lost };
-    row.desk = Desk { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
-    let failed = Failed { player: PlayerId::new("bob").unwrap(), why: Bad::HoldGone };
+    row.kept = if no == 3 { ApplicationLocation::Redis(number(9)) } else { ApplicationLocation::Lost };
+    row.desk = ApplicationCounts { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
+    let failed = InvalidApplication { player: PlayerId::new("bob").unwrap(), why: InvalidReason::HoldGone };
     row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed] });
-    (row.work, row.prizes) = (Work::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));
+    (row.work, row.prizes) = (ContestTask::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));
     row
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     assert_eq!(due(-1, 9), []);
     assert_eq!(due(0, 1), [(0, "B".into())]);
     rows[3].contest.opens_at = Some(Micros(-2));
-    rows[0].work = Work::None;
+    rows[0].work = ContestTask::None;
     for place in [0, 3] {
         let contests = vec![(all[place].clone(), rows[place].clone())];
         put(&*store, ContestChanges { contests, ..ContestChanges::default() });
@@ -209,7 +209,7 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
 
 pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let store = open(backend);
-    let enrolled = |place: u32| Enrolled {
+    let enrolled = |place: u32| ContestMember {
         place,
         division: place.is_multiple_of(2).then_some(place),
         member: place.is_multiple_of(3).then_some(MemberId(number(9))),
@@ -229,7 +229,7 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let other = (entrant(2, "p0000"), enrolled(0));
     let all = members.iter().cloned().chain([other]).collect();
     put(&*store, ContestChanges { members: all, payouts: payouts.clone(), ..ContestChanges::default() });
-    let paid = [Some(Ok(TransferId(number(4)))), Some(Err(Unpaid::MemberClosed))];
+    let paid = [Some(Ok(TransferId(number(4)))), Some(Err(UnpaidReason::MemberClosed))];
     let changed: Vec<_> = (1..3).map(|no| (key(no), payout(no + 1, paid[no as usize - 1]))).collect();
     put(&*store, ContestChanges { payouts: changed, ..ContestChanges::default() });
     let refund = vec![(key(7), payout(0, paid[0]))];

@@ -4,7 +4,7 @@ use super::ledger::{member_id, wallet, wallet_key};
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_rules::contest::State;
-use tally_rules::event::{ContestChanged, Event, Happened, PeriodClosed};
+use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Span;
 use tally_store::{LedgerChanges, Topic};
@@ -17,13 +17,13 @@ pub(crate) fn contest(number: u8) -> Topic {
 pub(crate) fn event(at: i64, number: u32) -> Event {
     let before = (number > 1).then_some(State::Draft);
     let changed = ContestChanged { before, state: State::Open, at: Micros(-at), members: number };
-    Event { at: Micros(at), what: Happened::Contest(changed) }
+    Event { at: Micros(at), what: EventKind::Contest(changed) }
 }
 
 fn closed(at: i64, total: u64) -> Event {
     let span = Span { start: Micros(i64::MIN), end: Micros(i64::MAX) };
     let (period, name) = ("weekly:2026-11-16".into(), "weekly".into());
-    Event { at: Micros(at), what: Happened::PeriodClosed(PeriodClosed { period, name, span, total }) }
+    Event { at: Micros(at), what: EventKind::PeriodClosed(PeriodClosed { period, name, span, total }) }
 }
 
 fn add(store: &dyn Store, events: Vec<(Topic, Event)>) {

@@ -3,16 +3,16 @@
 use super::*;
 use std::collections::BTreeMap;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_rules::ledger::book::Book;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
-use tally_rules::ledger::order::Written;
 use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::transfer_request::LedgerWrites;
+use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Move, Order, Transfer,
-    TransferId, Uuid, Wallet, WalletKey,
+    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId,
+    TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_store::{LedgerChanges, LedgerPlan};
 use tally_testkit::Rng;
@@ -336,8 +336,8 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
 }
 
 /// What a book says is to be written.
-pub(crate) fn changes_of(written: Written) -> LedgerChanges {
-    let Written { wallets, transfers, entries, holds, totals } = written;
+pub(crate) fn changes_of(written: LedgerWrites) -> LedgerChanges {
+    let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
     LedgerChanges { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
 }
 
@@ -377,26 +377,30 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
     let (store, currencies) = (open(backend), Currencies::default());
     let wallets = (0..MEMBERS).map(|number| (wallet_key(number, "KRW"), Wallet::default())).collect();
     change(&*store, LedgerChanges { wallets, ..Default::default() });
-    let post = |id: Uuid, what: Move, units: i64| {
-        let order =
-            Order { what, currency: currencies.home(), amount: Amount::new(units).unwrap(), reference: None };
+    let post = |id: Uuid, what: TransferKind, units: i64| {
+        let order = TransferRequest {
+            what,
+            currency: currencies.home(),
+            amount: Amount::new(units).unwrap(),
+            reference: None,
+        };
         let mut wallets: Vec<_> = order.wallets(currencies.home()).collect();
         wallets.sort();
         let plan = Plan { ledger: LedgerPlan { wallets, ..Default::default() }, ..Plan::default() };
         let done = store.run(&plan, &mut |loaded| {
             let limits = BTreeMap::new();
-            let mut book = Book::new(&currencies, &limits);
+            let mut book = LedgerWorkingSet::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
                 book.load_wallet(*key, *wallet);
             }
             // Whoever has too little gives nothing.
             drop(book.post(TransferId(id), &order, Micros(0)));
-            Changes { ledger: changes_of(book.into_written()), ..Changes::default() }
+            Changes { ledger: changes_of(book.into_writes()), ..Changes::default() }
         });
         done.unwrap_or_else(|error| panic!("{what:?}: {error}"));
     };
     for number in 0..MEMBERS {
-        post(Uuid::new(Micros(number.into()), 0), Move::Deposit { to: member_id(number) }, 100);
+        post(Uuid::new(Micros(number.into()), 0), TransferKind::Deposit { to: member_id(number) }, 100);
     }
     std::thread::scope(|scope| {
         for thread in 0..8_u8 {
@@ -405,8 +409,10 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
                 for round in 0..25_i64 {
                     let from = thread % MEMBERS;
                     let step = if thread < 4 { 1 } else { MEMBERS - 1 };
-                    let what =
-                        Move::Transfer { from: member_id(from), to: member_id((from + step) % MEMBERS) };
+                    let what = TransferKind::Transfer {
+                        from: member_id(from),
+                        to: member_id((from + step) % MEMBERS),
+                    };
                     post(Uuid::new(Micros(1000 + round), u64::from(thread) << 8), what, 1 + round);
                 }
             });
@@ -416,14 +422,20 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
 }
 
 /// Some order, done or refused; a hold that was made.
-fn any_order(book: &mut Book<'_>, rng: &mut Rng, holds: &[HoldId], id: Uuid, now: Micros) -> Option<HoldId> {
+fn any_order(
+    book: &mut LedgerWorkingSet<'_>,
+    rng: &mut Rng,
+    holds: &[HoldId],
+    id: Uuid,
+    now: Micros,
+) -> Option<HoldId> {
     let mut who = || member_id(u8::try_from(rng.below(5)).unwrap());
     let (one, other) = (who(), who());
     let currency = Currency::parse(if rng.percent(30) { "USD" } else { "KRW" }).unwrap();
     let amount = Amount::new(rng.between(1, 50)).unwrap();
     let what = match rng.below(6) {
-        0 | 1 => Move::Deposit { to: one },
-        2 => Move::Withdrawal { from: one },
+        0 | 1 => TransferKind::Deposit { to: one },
+        2 => TransferKind::Withdrawal { from: one },
         3 => {
             let until = rng.percent(50).then(|| now.plus(rng.between(1, 9)));
             let done = book.place(HoldId(id), WalletKey { member: one, currency }, amount, until, now);
@@ -435,9 +447,10 @@ fn any_order(book: &mut Book<'_>, rng: &mut Rng, holds: &[HoldId], id: Uuid, now
             let _refused = book.end(*rng.pick(holds), ending, TransferId(id), now);
             return None;
         }
-        _ => Move::Transfer { from: one, to: other },
+        _ => TransferKind::Transfer { from: one, to: other },
     };
-    let _refused = book.post(TransferId(id), &Order { what, currency, amount, reference: None }, now);
+    let _refused =
+        book.post(TransferId(id), &TransferRequest { what, currency, amount, reference: None }, now);
     None
 }
 
@@ -470,7 +483,7 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             (rng, given) = (start.clone(), begun);
             placed.clear();
             let limits = BTreeMap::new();
-            let mut book = Book::new(&currencies, &limits);
+            let mut book = LedgerWorkingSet::new(&currencies, &limits);
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
                 book.load_wallet(*key, *wallet);
             }
@@ -490,7 +503,7 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             let due: Vec<_> =
                 plan.ledger.holds.iter().filter(|id| book.hold(id).unwrap().is_due(now)).copied().collect();
             due.into_iter().for_each(|id| assert!(book.expire(id, now).is_some()));
-            Changes { ledger: changes_of(book.into_written()), ..Changes::default() }
+            Changes { ledger: changes_of(book.into_writes()), ..Changes::default() }
         })
         .unwrap();
         holds.extend(placed.iter().copied());

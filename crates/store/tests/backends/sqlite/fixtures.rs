@@ -12,7 +12,7 @@ use crate::contract::{
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tally_rules::contest::Record;
-use tally_rules::contest::record::Kept;
+use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::definition::ScoreType;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -181,7 +181,7 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
     let (id, contest) = &money.contests.contests[0];
-    let kept = if schema < WITH_SERIES { Kept::Store } else { contest.kept };
+    let kept = if schema < WITH_SERIES { ApplicationLocation::Store } else { contest.kept };
     let contest = Record { kept, ..contest.clone() };
     assert_eq!(read.contest(id).unwrap(), (schema >= WITH_CONTESTS).then_some(contest));
     let (id, series) = &money.contests.series[0];

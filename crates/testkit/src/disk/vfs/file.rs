@@ -138,7 +138,7 @@ unsafe extern "C" fn read(file: *mut sqlite3_file, into: *mut c_void, bytes: c_i
     unsafe {
         match open(file).handle.read() {
             Ok(()) => base!(file.xRead(into, bytes, at)),
-            Err(refusal) => code(Err(Code::from(refusal))),
+            Err(rejection) => code(Err(Code::from(rejection))),
         }
     }
 }

@@ -9,48 +9,50 @@ use crate::time;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
 use tally_rules::contest::definition;
-use tally_rules::contest::series::Wish;
+use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{ContestId, SeriesRecord};
 
 /// Reads the body of `POST /v1/contest-series`: its name, if it has one, and what it is to be.
-pub fn read_new_series(body: Value) -> Result<(Option<ContestId>, Wish), Vec<FieldError>> {
+pub fn read_new_series(body: Value) -> Result<(Option<ContestId>, SeriesSpec), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let mut inner = Inner::new();
     let id = fields.optional("id", |value| ContestId::of_series(&text(value)?).map_err(|bad| bad.0));
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), true));
     let template = fields.required("template", template).unwrap_or_default();
     let (open, start) = (fields.required("open", text), fields.required("start", text));
-    let wish = Wish { template, open, start, end: fields.required("end", text), ..read_more(&mut fields) };
+    let spec =
+        SeriesSpec { template, open, start, end: fields.required("end", text), ..read_more(&mut fields) };
     finish(fields, inner)?;
-    Ok((id, wish))
+    Ok((id, spec))
 }
 
 /// Reads the body of `PATCH /v1/contest-series/{series}`.
-pub fn read_series_patch(body: Value) -> Result<Wish, Vec<FieldError>> {
+pub fn read_series_patch(body: Value) -> Result<SeriesSpec, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let mut inner = Inner::new();
     let template = |value: &Value| into(&mut inner, read_template(value.clone(), false));
     let template = fields.optional("template", template).unwrap_or_default();
     let (open, start) = (fields.optional("open", text), fields.optional("start", text));
-    let wish = Wish { template, open, start, end: fields.optional("end", text), ..read_more(&mut fields) };
+    let spec =
+        SeriesSpec { template, open, start, end: fields.optional("end", text), ..read_more(&mut fields) };
     finish(fields, inner)?;
-    Ok(wish)
+    Ok(spec)
 }
 
-fn read_more(fields: &mut Fields) -> Wish {
+fn read_more(fields: &mut Fields) -> SeriesSpec {
     let time_zone = fields.optional("time_zone", text);
     let ahead = fields.optional("ahead", |value| count(value).map(NonZeroU32::get));
-    Wish { time_zone, ahead, ..Wish::default() }
+    SeriesSpec { time_zone, ahead, ..SeriesSpec::default() }
 }
 
-fn read_template(value: Value, is_new: bool) -> Result<definition::Wish, Vec<FieldError>> {
+fn read_template(value: Value, is_new: bool) -> Result<definition::SeriesSpec, Vec<FieldError>> {
     let read = || {
         let mut fields = Fields::new("", value)?;
         let mut inner = Inner::new();
         let title = if is_new { fields.required("title", text) } else { fields.optional("title", text) };
-        let wish = definition::Wish { title, ..read_rest(&mut fields, &mut inner) };
+        let spec = definition::SeriesSpec { title, ..read_rest(&mut fields, &mut inner) };
         finish(fields, inner)?;
-        Ok(wish)
+        Ok(spec)
     };
     let moved = |one: FieldError| FieldError { pointer: format!("/template{}", one.pointer), ..one };
     read().map_err(|wrong: Vec<FieldError>| wrong.into_iter().map(moved).collect())

@@ -4,20 +4,20 @@ use crate::api::leaderboards::write_definition;
 use crate::time;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tally_rules::contest::application::Desk;
-use tally_rules::contest::member::Unpaid;
+use tally_rules::contest::application::ApplicationCounts;
+use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::record::Report;
-use tally_rules::contest::start::Failed;
-use tally_rules::contest::{Application, Contest, ContestId, Enrolled, Payout, Prize, Record, division};
+use tally_rules::contest::start::InvalidApplication;
+use tally_rules::contest::{Application, Contest, ContestId, ContestMember, Payout, Prize, Record, division};
 use tally_rules::{Micros, PlayerId};
 
 /// A contest, with how many applications it has, where that can be told.
-pub fn write(id: &ContestId, record: &Record, counts: Option<Desk>) -> Value {
+pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>) -> Value {
     let mut answer = json!({"id": id.as_str(), "state": record.state.as_str()});
     let object = answer.as_object_mut().expect("it is one");
     object.extend(write_definition_of(&record.contest));
     object.extend(boards(id, record));
-    let count = |of: fn(&Desk) -> u32| counts.map(|desk| of(&desk));
+    let count = |of: fn(&ApplicationCounts) -> u32| counts.map(|desk| of(&desk));
     object.insert(
         "counts".into(),
         json!({"pending": count(|desk| desk.pending), "accepted": count(|desk| desk.accepted),
@@ -75,7 +75,7 @@ fn write_report(report: &Report) -> Value {
 }
 
 /// An application that became no member.
-pub fn write_failed(row: &Failed) -> Value {
+pub fn write_failed(row: &InvalidApplication) -> Value {
     json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
 }
 
@@ -102,7 +102,7 @@ impl<'a> ApplicationAnswer<'a> {
 }
 
 /// A member of a contest, and whether it is out of ranks and prizes; with its wallet's member for whom money is to be seen.
-pub fn write_member(player: &PlayerId, enrolled: &Enrolled, banned: bool, money: bool) -> Value {
+pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, money: bool) -> Value {
     let mut answer = json!({"player": player.as_str(), "place": enrolled.place + 1, "banned": banned});
     let more = [
         ("division", enrolled.division.map(|n| json!(n))),
@@ -130,7 +130,7 @@ pub fn write_payout(payout: &Payout, money: bool) -> Value {
     object.insert("paid".into(), json!(matches!(payout.paid, Some(Ok(_)))));
     match payout.paid {
         Some(Ok(id)) => drop(object.insert("group_id".into(), json!(id.0.to_string()))),
-        Some(Err(why)) => drop(object.insert("reason".into(), json!(Unpaid::as_str(why)))),
+        Some(Err(why)) => drop(object.insert("reason".into(), json!(UnpaidReason::as_str(why)))),
         None => {}
     }
     answer

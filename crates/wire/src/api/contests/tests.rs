@@ -1,4 +1,4 @@
-//! What is wrong with a contest's body is named in full, and what is answered is a wish for the same.
+//! What is wrong with a contest's body is named in full, and what is answered is a spec for the same.
 
 use super::*;
 use serde_json::json;
@@ -24,9 +24,9 @@ fn pointers(wrong: Vec<FieldError>) -> Vec<String> {
 
 #[test]
 fn what_is_answered_is_a_wish_for_the_same() {
-    let (id, wish) = read_new(whole()).unwrap();
+    let (id, spec) = read_new(whole()).unwrap();
     assert_eq!(id, None);
-    let contest = wish.create(&currencies(), Bounds::default()).unwrap();
+    let contest = spec.create(&currencies(), Bounds::default()).unwrap();
     let id = ContestId::new("cup").unwrap();
     let mut record = Record::new(Uuid([1; 16]), contest.clone(), None, Micros(0));
     let mut answer = write(&id, &record, Some(record.desk));
@@ -89,10 +89,14 @@ fn every_wrong_field_is_named_at_once() {
 
 #[test]
 fn nothing_is_kept_and_null_takes_away() {
-    assert_eq!(read_patch(json!({})), Ok(Wish::default()));
+    assert_eq!(read_patch(json!({})), Ok(ContestSpec::default()));
     let gone = read_patch(json!({"entry_fee": null, "division_size": null, "starts_at": null})).unwrap();
-    let wanted =
-        Wish { entry_fee: Some(None), division_size: Some(None), starts_at: Some(None), ..Wish::default() };
+    let wanted = ContestSpec {
+        entry_fee: Some(None),
+        division_size: Some(None),
+        starts_at: Some(None),
+        ..ContestSpec::default()
+    };
     assert_eq!(gone, wanted);
 }
 
@@ -119,8 +123,8 @@ fn a_series_is_read_and_shown() {
     }
     let body = json!({"id": "cup", "template": template, "open": "0 0 * * *", "start": "0 9 * * *",
         "end": "0 18 * * *", "time_zone": "Asia/Seoul", "ahead": 2});
-    let (id, wish) = read_new_series(body.clone()).unwrap();
-    let series = wish.create(&currencies(), Bounds::default()).unwrap();
+    let (id, spec) = read_new_series(body.clone()).unwrap();
+    let series = spec.create(&currencies(), Bounds::default()).unwrap();
     let (from, due, last) = (Micros(0), None, None);
     let record = tally_rules::contest::SeriesRecord {
         series: series.clone(),

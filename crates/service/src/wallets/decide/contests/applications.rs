@@ -3,21 +3,26 @@
 use super::{Decision, State, stale};
 use crate::contests::command::{ContestOrder, Outside, Seen, What};
 use crate::wallets::LedgerSettings;
-use tally_rules::contest::record::{Kept, Work};
+use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
 
 impl State<'_> {
     /// Applications are taken, there; or anew, where those are lost that it had.
-    pub(super) fn open(&mut self, order: &ContestOrder, mut record: Record, kept: Kept) -> Decision {
+    pub(super) fn open(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        kept: ApplicationLocation,
+    ) -> Decision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
-            return self.turn(order, record, Event::Open, Work::None);
+            return self.turn(order, record, Event::Open, ContestTask::None);
         }
         state::judge(record.state, Event::Decide, order.by)?;
         record.revision += 1;
@@ -33,8 +38,8 @@ impl State<'_> {
                 state::judge(record.state, Event::Start, order.by)?;
                 record.revision += 1;
             }
-            Outside::Lost if record.state == Stands::Open => record.kept = Kept::Lost,
-            Outside::Cleared if record.is_to_be_cleared() => record.kept = Kept::Store,
+            Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
+            Outside::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
             Outside::Lost | Outside::Cleared => {}
         }
         self.keep(order, record, What::Nothing)
@@ -59,14 +64,14 @@ impl State<'_> {
             if self.handles.get(&Handle::Player(player.clone())).copied() != member {
                 return stale(record);
             }
-            let member = member.ok_or(Refusal::PlayerWithoutWallet)?;
+            let member = member.ok_or(Rejection::PlayerWithoutWallet)?;
             self.must_be_open(member)?;
             if let Some(fee) = record.contest.entry_fee {
                 let wallet = WalletKey { member, currency: fee.currency };
                 let placed = self.book.place(id, wallet, fee.amount, None, self.now);
-                placed.map_err(|refusal| match refusal {
-                    Refusal::WalletNotFound | Refusal::MemberNotFound => Refusal::PlayerWithoutWallet,
-                    refusal => refusal,
+                placed.map_err(|rejection| match rejection {
+                    Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
+                    rejection => rejection,
                 })?;
                 hold = Some(id);
             }
@@ -76,10 +81,10 @@ impl State<'_> {
         self.keep(order, record, What::Applied(application))
     }
 
-    pub(super) fn must_be_open(&self, member: MemberId) -> Result<(), Refusal> {
+    pub(super) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
         match self.book.wallet(&WalletKey { member, currency: self.home }) {
-            None => Err(Refusal::PlayerWithoutWallet),
-            Some(wallet) if wallet.closed => Err(Refusal::MemberClosed),
+            None => Err(Rejection::PlayerWithoutWallet),
+            Some(wallet) if wallet.closed => Err(Rejection::MemberClosed),
             Some(_) => Ok(()),
         }
     }

@@ -7,26 +7,26 @@ use super::{Decision, State, done, stale};
 use crate::contests::command::{ContestOrder, What};
 use crate::contests::work::PIECE;
 use std::sync::Arc;
-use tally_rules::contest::member::Unpaid;
-use tally_rules::contest::record::Work;
-use tally_rules::contest::{Application, Enrolled, Event, Payout, Record, State as Stands, state};
-use tally_rules::ledger::{Amount, Currency, Move, Order, TransferId, Uuid};
-use tally_rules::{PlayerId, Refusal};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{Application, ContestMember, Event, Payout, Record, State as Stands, state};
+use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
+use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
 
 impl State<'_> {
     /// Takes all applications away with the start, where those accepted are all there are and one piece: it spares two
     /// transactions. The revision says that they are as they were seen, so they are not read again. Gives what is left to do.
-    pub(super) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> Work {
+    pub(super) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
         if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
-            return Work::Clear;
+            return ContestTask::Clear;
         }
         for (player, application) in rows {
             let key = Self::entrant(record, player);
             self.applications.load_known(key.clone(), || Some(*application));
             self.take_away(&key, application);
         }
-        Work::None
+        ContestTask::None
     }
 
     /// Removes an application; of whom it did not make a member what is held is free again.
@@ -43,7 +43,7 @@ impl State<'_> {
         rows: &[(PlayerId, Application)],
         last: bool,
     ) -> Decision {
-        if record.work != Work::Clear {
+        if record.work != ContestTask::Clear {
             return done(record, What::Nothing);
         }
         for (player, application) in rows {
@@ -56,7 +56,7 @@ impl State<'_> {
         if last {
             let refunds = record.state == Stands::Cancelled && record.members > 0;
             let refunds = refunds && record.contest.entry_fee.is_some();
-            record.work = if refunds { Work::Refund { after: None } } else { Work::None };
+            record.work = if refunds { ContestTask::Refund { after: None } } else { ContestTask::None };
         }
         self.keep(order, record, What::Nothing)
     }
@@ -73,12 +73,12 @@ impl State<'_> {
             return self.keep(order, record, What::Nothing);
         }
         // Whatever a start has left comes first.
-        if record.work != Work::None {
+        if record.work != ContestTask::None {
             return stale(record);
         }
         let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
         record.prizes = Some(count);
-        record.work = Work::Pay { done: 0 };
+        record.work = ContestTask::Pay { done: 0 };
         let key = |no| PayoutKey { contest: record.no, no };
         self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
         self.keep(order, record, What::Nothing)
@@ -92,14 +92,14 @@ impl State<'_> {
         first: u32,
         (rows, ids): (&[Payout], &[Uuid]),
     ) -> Decision {
-        if record.work != (Work::Pay { done: first }) {
+        if record.work != (ContestTask::Pay { done: first }) {
             return done(record, What::Nothing);
         }
         let reference: Arc<str> = order.id.board(None).as_str().into();
         let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
-        record.work = Work::Pay { done };
+        record.work = ContestTask::Pay { done };
         if record.prizes.is_none_or(|count| done >= count) {
-            record.work = Work::None;
+            record.work = ContestTask::None;
             record.enter(Stands::Settled, self.now.max(record.since), self.now);
         }
         self.keep(order, record, What::Paid(became))
@@ -113,12 +113,12 @@ impl State<'_> {
         rows: &[Payout],
         reference: &Arc<str>,
         ids: &[Uuid],
-    ) -> Result<(u32, Vec<Result<(), Unpaid>>), Refusal> {
+    ) -> Result<(u32, Vec<Result<(), UnpaidReason>>), Rejection> {
         let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
         for (payout, id) in rows.iter().zip(ids) {
-            let what = Move::Prize { to: payout.member };
+            let what = TransferKind::Prize { to: payout.member };
             let paid = match self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
-                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(rejection) if became.is_empty() => return Err(rejection),
                 Err(_) => break,
                 Ok(paid) => paid,
             };
@@ -130,21 +130,21 @@ impl State<'_> {
         Ok((next, became))
     }
 
-    /// Pays a prize, or a fee back. What the wallet will never take is written down with the reason; a refusal is any other
+    /// Pays a prize, or a fee back. What the wallet will never take is written down with the reason; a rejection is any other
     /// reason, and the piece is tried again.
     pub(in crate::wallets::decide) fn pay_out(
         &mut self,
-        what: Move,
+        what: TransferKind,
         (currency, amount): (Currency, Amount),
         reference: &Arc<str>,
         id: Uuid,
-    ) -> Result<Result<TransferId, Unpaid>, Refusal> {
-        let order = Order { what, currency, amount, reference: Some(Arc::clone(reference)) };
+    ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
+        let order = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
         match self.book.post(TransferId(id), &order, self.now) {
             Ok(_) => Ok(Ok(TransferId(id))),
-            Err(Refusal::LimitExceeded(_)) => Ok(Err(Unpaid::LimitExceeded)),
-            Err(Refusal::MemberClosed) => Ok(Err(Unpaid::MemberClosed)),
-            Err(refusal) => Err(refusal),
+            Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
+            Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),
+            Err(rejection) => Err(rejection),
         }
     }
 
@@ -173,11 +173,12 @@ impl State<'_> {
         rows: &[(u32, Payout)],
         reference: &Arc<str>,
         ids: &[Uuid],
-    ) -> Vec<Result<(), Unpaid>> {
+    ) -> Vec<Result<(), UnpaidReason>> {
         let mut became = Vec::with_capacity(rows.len());
         for ((no, payout), id) in rows.iter().zip(ids) {
             let to = payout.member;
-            let what = if payout.rank == 0 { Move::Refund { to } } else { Move::Prize { to } };
+            let what =
+                if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
             if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
                 became.push(paid.map(drop));
                 let key = PayoutKey { contest, no: *no };
@@ -192,7 +193,7 @@ impl State<'_> {
         &mut self,
         order: &ContestOrder,
         mut record: Record,
-        (rows, last): (&[(PlayerId, Enrolled)], bool),
+        (rows, last): (&[(PlayerId, ContestMember)], bool),
         ids: &[Uuid],
     ) -> Decision {
         if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
@@ -204,9 +205,9 @@ impl State<'_> {
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             done += 1;
             let Some(member) = enrolled.member else { continue };
-            let (what, currency, amount) = (Move::Refund { to: member }, fee.currency, fee.amount);
+            let (what, currency, amount) = (TransferKind::Refund { to: member }, fee.currency, fee.amount);
             let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
-                Err(refusal) if became.is_empty() => return Err(refusal),
+                Err(rejection) if became.is_empty() => return Err(rejection),
                 Err(_) => {
                     done -= 1;
                     break;
@@ -220,8 +221,10 @@ impl State<'_> {
             self.added.payouts.insert(key, refund);
         }
         record.work = match rows[..done].last() {
-            Some((player, _)) if !last || done < rows.len() => Work::Refund { after: Some(player.clone()) },
-            Some(_) | None => Work::None,
+            Some((player, _)) if !last || done < rows.len() => {
+                ContestTask::Refund { after: Some(player.clone()) }
+            }
+            Some(_) | None => ContestTask::None,
         };
         self.keep(order, record, What::Paid(became))
     }
