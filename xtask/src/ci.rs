@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use crate::process::{self, Steps};
 use crate::testing::Totals;
-use crate::{check, deny, packages, programs, readme, testing};
+use crate::{bench, check, deny, packages, programs, readme, testing};
 
 /// Cases of one property under Miri, which runs some hundred times slower than the machine.
 const MIRI_CASES: &str = "4";
@@ -57,14 +57,14 @@ fn all(steps: &mut Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("a million players", million)
 }
 
-/// The scenario that the README quotes of a hundred million players, with a million, by the binary that its command has built: its
+/// The scenario that the README quotes of a hundred million players, with a million, by the server that its command has built: its
 /// proofs hold (every acknowledged score, ranks against a count of every stored row), whatever its figures.
 fn million() -> Result<()> {
-    let mut command = Command::new(process::target_folder()?.join("release").join("tally"));
-    command.args(["bench", "hundred-million", "--small"]);
+    let mut command = bench::command("release")?;
+    command.args(["hundred-million", "--small"]);
     command.arg("--mysql").arg(programs::launcher("mariadbd"));
     command.arg("--redis").arg(programs::launcher("redis-server"));
-    process::run(command.stdin(Stdio::null()))
+    process::run(&mut command)
 }
 
 /// Miri on the crate with `unsafe` of our own; the other calls into C, where Miri cannot follow. It needs a nightly compiler, which a fresh clone does not ask for.

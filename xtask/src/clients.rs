@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use crate::process;
 
 /// Where the lists are.
-const LISTS: &str = "crates/tally/tests/clients";
+const LISTS: &str = "crates/tally/tests/clients/libraries";
 /// The folder in the target folder; the tests hold the same name.
 const FOLDER: &str = "clients";
 

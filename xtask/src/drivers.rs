@@ -1,4 +1,4 @@
-//! Builds the program of other drivers that `tally bench drivers` compares with, in its own workspace.
+//! Builds the program of other drivers that `cargo xtask bench drivers` compares with, in its own workspace.
 //!
 //! It alone needs a client library in C, so that is in a table of its own: no test run installs it. Not here: running it.
 
@@ -21,7 +21,7 @@ const FOLDER: &str = "bench/drivers";
 pub(crate) fn main() -> Result<()> {
     packages::ensure_of(PACKAGES)?;
     let folder = Path::new(FOLDER);
-    // Where `tally bench drivers` looks, wherever the project itself is built.
+    // Where `cargo xtask bench drivers` looks, wherever the project itself is built.
     let mut command = process::cargo(&["build", "--release"])?;
     command.args(process::locked());
     command.arg("--manifest-path").arg(folder.join("Cargo.toml"));

@@ -1,12 +1,23 @@
 //! The help texts, all in one place so that they are read, and kept alike, together.
 //!
-//! Written by hand: ten tasks with three options between them need no argument parser, and a parser would be the
+//! Written by hand: eleven tasks with four options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.
 
 /// The tasks, in the order in which a contributor meets them.
 #[cfg(test)]
-pub(crate) const TASKS: [&str; 10] =
-    ["test", "check", "soak", "simulate", "packages", "drivers", "deny", "advisories", "readme", "ci"];
+pub(crate) const TASKS: [&str; 11] = [
+    "test",
+    "check",
+    "soak",
+    "simulate",
+    "packages",
+    "bench",
+    "drivers",
+    "deny",
+    "advisories",
+    "readme",
+    "ci",
+];
 
 pub(crate) const OVERVIEW: &str = "\
 The project's own tasks.
@@ -18,7 +29,8 @@ Usage: cargo xtask <task>
   soak      the random and kill tests again and again, with new seeds
   simulate  the whole server on a disk that fails and loses power, one seed after the other
   packages  installs or names what the build and the tests start
-  drivers   builds what `tally bench drivers` compares with
+  bench     measures tally beside a plain implementation
+  drivers   builds what `cargo xtask bench drivers` compares with
   deny      advisories, licences, duplicates and sources of dependencies, by cargo-deny
   advisories  brings the copy of the advisories up to date
   readme    runs the README's commands as they are written
@@ -35,6 +47,7 @@ pub(crate) fn of(task: &str) -> Option<&'static str> {
         "soak" => Some(SOAK),
         "simulate" => Some(SIMULATE),
         "packages" => Some(PACKAGES),
+        "bench" => Some(BENCH),
         "drivers" => Some(DRIVERS),
         "deny" => Some(DENY),
         "advisories" => Some(ADVISORIES),
@@ -132,8 +145,21 @@ Examples:
   TALLY_TEST_PROGRAMS=/opt/servers/bin cargo xtask test
 ";
 
+const BENCH: &str = "\
+Builds the server and tally-bench with the profile dist, and runs a scenario.
+
+Usage: cargo xtask bench [--] <scenario or all> [options of tally-bench]
+
+docs/bench.md lists the scenarios.
+
+Examples:
+  cargo xtask bench -- --help           the scenarios and the options
+  cargo xtask bench submit --report out
+  cargo xtask bench all --small         seconds for each, to see that they work
+";
+
 const DRIVERS: &str = "\
-Builds the program of other drivers that `tally bench drivers` compares with.
+Builds the program of other drivers that `cargo xtask bench drivers` compares with.
 
 Usage: cargo xtask drivers
 
@@ -141,7 +167,7 @@ It is a workspace of its own in bench/drivers, which no test builds. Its ORM lin
 library: root on Debian gets libmariadb-dev installed, anyone else gets the line to type.
 
 Examples:
-  cargo xtask drivers && cargo run --release -- bench drivers
+  cargo xtask drivers && cargo xtask bench drivers
 ";
 
 const README: &str = "\

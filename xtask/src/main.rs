@@ -1,4 +1,4 @@
-//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | drivers | deny | advisories | readme | ci`.
+//! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | readme | ci`.
 //!
 //! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
 //! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
@@ -11,6 +11,7 @@
     reason = "a command-line tool talks through its two streams"
 )]
 
+mod bench;
 mod check;
 mod ci;
 mod clients;
@@ -63,6 +64,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
         "soak" => soak::main(rest),
         "simulate" => simulate::main(rest),
         "packages" => no_arguments(task, rest).and_then(|()| packages::ensure()),
+        "bench" => bench::main(rest),
         "drivers" => no_arguments(task, rest).and_then(|()| drivers::main()),
         "deny" => no_arguments(task, rest).and_then(|()| deny::main()),
         "advisories" => deny::update(rest),

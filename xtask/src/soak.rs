@@ -4,7 +4,7 @@
 //! rot. Tests read two variables, `TALLY_SOAK` (how many times the usual number of cases) and `TALLY_SEED`; proptest has its
 //! own two, which are set from the same numbers. A failing round prints the line that repeats it.
 //!
-//! `--cell` runs cells of the fault matrix (`crates/tally/tests/matrix`) and nothing else, and prints their table. A round without
+//! `--cell` runs cells of the fault matrix (`crates/tally/tests/faults/matrix`) and nothing else, and prints their table. A round without
 //! it has all of them.
 //!
 //! Not here: shrinking, and keeping seeds. A seed that found a fault becomes a test in the crate it belongs to.
@@ -29,7 +29,7 @@ const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];
 const NAMES: [&str; 2] = ["soak_", "kill"];
 
 /// The fault matrix, and the variable that names the cells which it runs.
-const MATRIX: [&str; 7] = ["test", "-p", "tally", "--test", "matrix", "--", "soak_"];
+const MATRIX: [&str; 7] = ["test", "-p", "tally", "--test", "faults", "--", "matrix::soak_"];
 const MATRIX_VARIABLE: &str = "TALLY_MATRIX";
 
 /// Minutes of a run without `--minutes`.

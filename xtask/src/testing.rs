@@ -77,39 +77,16 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Tests of the binary that say what a user sees, whatever the server keeps its data on.
-const OF_USERS: &[&str] = &[
-    "bad_input",
-    "events",
-    "http_boards",
-    "http_scores",
-    "idempotency",
-    "import",
-    "kill",
-    "model",
-    "money",
-    "openapi",
-    "pages",
-    "periods",
-    "players",
-    "resp_boards",
-    "resp_connection",
-    "resp_differential",
-    "resp_kill",
-    "resp_periods",
-    "resp_rights",
-    "rights",
-    "traces",
-];
+/// The test binary that says what a client sees, whatever the server keeps its data on.
+const EVERY_STORE: [&str; 4] = ["-p", "tally", "--test", "api"];
 
-/// What the servers of those tests are on, beside SQLite (the test kit knows what each word means), and which tests are left
-/// out there.
-const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", WITH_REDIS), ("mariadb+redis", AT_THE_DOOR)];
-/// What is the same on a database however ranks are kept, and is tested there with Redis.
-const WITH_REDIS: &[&str] = &["events", "traces"];
-/// What is refused before a store or an order of ranks is asked: with another store it is tested once more, which is
-/// enough. It takes as long as all the rest together.
-const AT_THE_DOOR: &[&str] = &["bad_input", "openapi", "rights"];
+/// What else its servers run on, beside SQLite (the test kit knows each word), and the modules that are left out there.
+const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", WITH_REDIS), ("mariadb+redis", AT_THE_LISTENER)];
+/// These do not depend on the ranking. They run on a database once, with Redis.
+const WITH_REDIS: &[&str] = &["events::", "traces::"];
+/// These requests are refused before a store or a ranking is asked, and take as long as all others together. They run on
+/// another store once, without Redis.
+const AT_THE_LISTENER: &[&str] = &["bad_input::", "openapi::", "http_permissions::"];
 /// The variable that says so.
 const ON_VARIABLE: &str = "TALLY_TEST_ON";
 /// The variable that says how many tests of a binary run at once.
@@ -131,13 +108,10 @@ pub(crate) fn run(harness: &[String]) -> Result<(Totals, Result<()>)> {
 }
 
 fn run_on(on: Option<(&str, &[&str])>, harness: &[String]) -> Result<(Totals, Result<()>)> {
-    let mut command = process::cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    let mut command = process::cargo(&["test", "--no-fail-fast"])?;
     match on {
-        None => command.env_remove(ON_VARIABLE),
-        Some((on, without)) => {
-            let names = OF_USERS.iter().filter(|name| !without.contains(name));
-            command.args(names.flat_map(|name| ["--test", *name])).env(ON_VARIABLE, on)
-        }
+        None => command.arg("--workspace").env_remove(ON_VARIABLE),
+        Some((on, _)) => command.args(EVERY_STORE).env(ON_VARIABLE, on),
     };
     // Tests wait for disks, servers and clocks for a third of their time: others may have the processors meanwhile.
     if std::env::var_os(THREADS_VARIABLE).is_none() {
@@ -145,6 +119,7 @@ fn run_on(on: Option<(&str, &[&str])>, harness: &[String]) -> Result<(Totals, Re
         command.env(THREADS_VARIABLE, (2 * processors).to_string());
     }
     command.args(process::locked()).arg("--").args(harness).stdout(Stdio::piped());
+    command.args(on.into_iter().flat_map(|(_, without)| without).flat_map(|module| ["--skip", module]));
     let mut child = command.spawn().context("start cargo test")?;
     let mut totals = Totals::default();
     let mut reader = BufReader::new(child.stdout.take().context("read what cargo test prints")?);

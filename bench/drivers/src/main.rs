@@ -2,7 +2,7 @@
 //!
 //! An operation is a submit as a game server without tally does it: read a player's record, write the new one. It is
 //! done as plain statements, as a transaction driven by the client, by a stored procedure, or by one with a transaction
-//! inside. Callers have a connection each and do one operation after the other. `tally bench drivers` makes tables,
+//! inside. Callers have a connection each and do one operation after the other. `cargo xtask bench drivers` makes tables,
 //! procedures and operations, runs this program for each way, and compares what it leaves behind.
 //!
 //! Not here: tally. A driver that is compared is used as its own documentation shows, on connections that are held, with

@@ -4,7 +4,7 @@
 //! Run it with `--release`; arguments are the number of wallets and the seconds for each row of the table. The naive way
 //! reads both wallets, updates both, and adds the transfer and its entries, on one connection, as SQLite has one writer.
 //! The lane does that and keeps the request's key and the totals of accounts as well, both on the disk before the answer.
-//! Not here: MariaDB (`tally bench transfer`), and HTTP.
+//! Not here: MariaDB (`cargo xtask bench transfer`), and HTTP.
 
 use std::io::Write;
 use std::sync::Arc;

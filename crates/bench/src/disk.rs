@@ -2,9 +2,9 @@
 //!
 //! Taken where the scenarios keep their stores, just before they run. Not here: bandwidth.
 
-use crate::report::number;
 use std::io::Write;
 use std::time::Instant;
+use tally_load::report::number;
 
 /// Enough for a median.
 const TRIES: usize = 100;

@@ -9,6 +9,7 @@
 
 mod contest_clear;
 mod contest_start;
+mod cpu;
 mod database;
 mod delay;
 mod device;
@@ -19,7 +20,6 @@ mod events;
 mod http;
 mod hundred_million;
 mod index;
-mod machine;
 mod mixed;
 mod options;
 mod ours;
@@ -27,7 +27,6 @@ mod page;
 mod periods;
 mod process;
 mod redis;
-mod report;
 mod resident;
 mod resp;
 mod scenario;
@@ -40,7 +39,5 @@ mod transfer;
 mod upsert;
 
 pub use error::Error;
-pub use machine::Machine;
 pub use options::{Options, Size};
-pub use report::{Axis, Chart, Ratio, Report, Series, Table, Verdict};
 pub use scenario::{SCENARIOS, Scenario, run};

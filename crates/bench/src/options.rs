@@ -3,6 +3,7 @@
 use crate::error::{During, Error};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tally_load::report::Run;
 use tempfile::TempDir;
 
 /// How much a scenario does.
@@ -88,7 +89,9 @@ impl Options {
     /// The binary of the server, which a scenario of this name cannot do without.
     pub(crate) fn binary(&self, scenario: &str) -> Result<&Path, Error> {
         let missing = || {
-            Error::Missing(format!("the scenario `{scenario}` needs the server's binary: give `tally_bin`"))
+            Error::Missing(format!(
+                "the scenario `{scenario}` needs the server: build it with `cargo build -p tally`, or name it with --tally"
+            ))
         };
         self.tally_bin.as_deref().ok_or_else(missing)
     }
@@ -115,5 +118,12 @@ impl Options {
     /// Tells whoever waits.
     pub(crate) fn say(&self, what: &str) {
         (self.progress)(what);
+    }
+}
+
+impl From<&Options> for Run {
+    fn from(options: &Options) -> Self {
+        let small = options.size == Size::Small;
+        Self { command: options.command.clone(), seed: options.seed, small }
     }
 }

@@ -1,13 +1,13 @@
 //! The list of scenarios, and running some of them.
 
+use crate::cpu::Cpu;
 use crate::error::{During, Error};
-use crate::machine::Cpu;
 use crate::options::Options;
-use crate::report::Report;
 use crate::{
     contest_clear, contest_start, database, drivers, events, http, hundred_million, index, mixed, page,
     periods, resp, store, submit, transfer, upsert,
 };
+use tally_load::report::Report;
 
 /// One thing that is measured, with its naive twin.
 #[derive(Clone, Copy, Debug)]

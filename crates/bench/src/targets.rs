@@ -3,12 +3,7 @@
 //! The figures of others were measured on 2 cores and 24 GiB with the load generator beside the server; where they could
 //! be measured again in the same run, they are.
 
-/// A floor that must hold and an aim that should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    pub(crate) floor: f64,
-    pub(crate) aim: f64,
-}
+use tally_load::report::Target;
 
 /// Bytes per member at ten million, ids of 16 bytes, all included: at most.
 pub(crate) const BYTES_PER_MEMBER: Target = Target { floor: 60.0, aim: 45.0 };

@@ -5,8 +5,8 @@
 
 use crate::leaf::Item;
 use crate::nodes::Link;
-use crate::order::RankingIndex;
 use crate::pool::NONE;
+use crate::ranking_index::RankingIndex;
 use crate::score::Score;
 use crate::tree::{Home, Key};
 

@@ -29,14 +29,14 @@ mod id_table;
 mod leaf;
 mod mend;
 mod nodes;
-mod order;
 mod pool;
+mod ranking_index;
 mod records;
 mod score;
 mod search;
 mod tree;
 
 pub use builder::{Builder, Duplicate};
-pub use order::RankingIndex;
-pub use score::{Entry, Row, Score, Tie};
+pub use ranking_index::RankingIndex;
+pub use score::{Entry, EntryRef, Score, Tie};
 pub use search::GROUP;

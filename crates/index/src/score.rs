@@ -35,7 +35,7 @@ pub struct Entry<S> {
 
 /// One step of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<'a, S> {
+pub struct EntryRef<'a, S> {
     /// The player.
     pub id: &'a [u8],
     /// The score, smaller is better.

@@ -10,7 +10,7 @@ use crate::leaf::{Item, Leaf};
 use crate::nodes::{Branch, Link, Nodes};
 use crate::pool::{NONE, Pool};
 use crate::records::Records;
-use crate::score::{Entry, Row, Score, Tie};
+use crate::score::{Entry, EntryRef, Score, Tie};
 
 /// See the head of the file.
 pub(crate) struct Tree<S: Score, const LEAF: usize, const FAN: usize> {
@@ -129,9 +129,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     }
 
     #[inline]
-    pub(crate) fn row(&self, leaf: u32, at: usize) -> Row<'_, S> {
+    pub(crate) fn row(&self, leaf: u32, at: usize) -> EntryRef<'_, S> {
         let Item { score, stamp, slot } = self.leaves[leaf].item(at);
-        Row { id: self.records.id(slot), score, stamp }
+        EntryRef { id: self.records.id(slot), score, stamp }
     }
 
     pub(crate) fn heap(&self) -> u64 {

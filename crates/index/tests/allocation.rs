@@ -51,7 +51,7 @@ fn reads_do_not_allocate() {
     assert!(allocations(|| drop(vec![1])) > 0, "the allocator counts");
     let order = order();
     let count = allocations(|| {
-        let forth = order.walk(0).map(|row| row.id.len() as u64).sum::<u64>();
+        let forth = order.range(0).map(|row| row.id.len() as u64).sum::<u64>();
         let back = order.range_back(order.len() - 1).map(|row| row.id.len() as u64).sum::<u64>();
         assert_eq!((forth, back), (4 * order.len(), 4 * order.len()));
         let id = 77_u32.to_be_bytes();

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tally_index::{Builder, Entry, RankingIndex, Row, Score, Tie};
+use tally_index::{Builder, Entry, EntryRef, RankingIndex, Score, Tie};
 
 type Small<S> = RankingIndex<S, 20, 8>;
 
@@ -100,8 +100,8 @@ impl<S: Score> Model<S> {
         scores.len()
     }
 
-    fn row(&self, at: usize) -> Option<Row<'_, S>> {
-        self.rows.get(at).map(|(id, entry)| Row { id, score: entry.score, stamp: entry.stamp })
+    fn row(&self, at: usize) -> Option<EntryRef<'_, S>> {
+        self.rows.get(at).map(|(id, entry)| EntryRef { id, score: entry.score, stamp: entry.stamp })
     }
 }
 
@@ -183,7 +183,7 @@ impl<S: Make> Run<'_, S> {
         let Run { order, model, .. } = self;
         let from = from % (model.rows.len() + 2);
         assert_eq!(order.at(from as u64), model.row(from));
-        let there: Vec<_> = order.walk(from as u64).take(count).collect();
+        let there: Vec<_> = order.range(from as u64).take(count).collect();
         let expected: Vec<_> = (from..model.rows.len()).take(count).filter_map(|at| model.row(at)).collect();
         assert_eq!(there, expected);
         let back: Vec<_> = order.range_back(from as u64).take(count).collect();

@@ -4,7 +4,7 @@
 //! always has a name, so "why are the batches small?" is answered by a counter. Requests and replies are
 //! kept apart because the store sees the former as a slice and must not see the latter.
 
-use crate::work::{Kind, Weight};
+use crate::handler::{Kind, Weight};
 use std::collections::VecDeque;
 use std::time::Instant;
 

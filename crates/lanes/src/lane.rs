@@ -5,11 +5,11 @@
 //! does each turn, so a simulation decides when.
 
 use crate::batch::{Bounds, Waiting};
+use crate::handler::{BatchHandler, Reply};
 use crate::queue::{Queue, Refused};
 use crate::run::Runner;
 use crate::stats::{Counters, Stats};
 use crate::sync::{Builder, JoinHandle, Mutex};
-use crate::work::{BatchHandler, Reply};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;

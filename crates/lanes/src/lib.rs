@@ -28,27 +28,27 @@
 //!
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 
+mod affinity;
+mod barrier;
 mod batch;
-mod gate;
+mod handler;
 mod histogram;
 mod lane;
 mod queue;
 mod run;
-mod seats;
 mod split;
 mod stats;
 mod sync;
-mod work;
 mod working_set;
 
+pub use affinity::{AffinityGuard, LaneAffinity};
+pub use barrier::{Barrier, BarrierGuard, Blocked};
 pub use batch::{Bounds, Cut};
-pub use gate::{Barrier, BarrierGuard, Blocked};
+pub use handler::{BatchHandler, Failure, Kind, LaneTimings, Reply, Resolution, Weight, backoff};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
 pub use queue::Refused;
-pub use seats::{AffinityGuard, LaneAffinity};
 pub use stats::Stats;
-pub use work::{BatchHandler, Failure, Kind, LaneTimings, Reply, Resolution, Weight, backoff};
 pub use working_set::{WorkingSet, keys_to_load};
 
 #[cfg(test)]

@@ -8,10 +8,10 @@
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
 use crate::batch::{Batch, Bounds, Cut, Waiting, take};
+use crate::handler::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
 use crate::queue::{Found, Queue};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
-use crate::work::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
 use std::collections::VecDeque;
 use std::iter::Zip;
 use std::marker::PhantomData;

@@ -19,6 +19,7 @@ pub mod open;
 mod outcome;
 pub mod people;
 mod random;
+pub mod report;
 mod request;
 mod resp;
 mod run;

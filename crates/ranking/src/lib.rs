@@ -4,8 +4,8 @@
 //! wants, and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
 //! names (a part is handed out as an [`memory::MemoryRanking`]), rules beyond turning counts into ranks, and I/O.
 
+pub mod archive;
 pub mod blocks;
-pub mod closed;
 pub mod memory;
 pub mod page;
 pub mod reads;
@@ -13,12 +13,12 @@ pub mod redis;
 mod remote;
 mod rules;
 mod sorted;
-pub mod standings;
+pub mod window;
 
-pub use closed::{ArchiveBlock, Closed, Source};
-pub use memory::{Held, Loading, MemoryRanking, Movement, Published, Shared};
-pub use page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
+pub use archive::{ArchiveBlock, ArchiveSource, ArchivedRanking};
+pub use memory::{Loading, MemoryRanking, Movement, Published, ReadGuard, WriteGuard};
+pub use page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 pub use reads::Reads;
-pub use redis::{Changed, RankingError, RedisApplications, RedisBackend, Watched};
-pub use remote::{LoadState, PUBLISHED_WITHIN, RemoteLoad, RemoteRanking, Row};
-pub use standings::{LockedRanking, Ranking, WindowRanking};
+pub use redis::{ChangedPlayers, RankingError, RedisApplications, RedisBackend, Watched};
+pub use remote::{LoadState, PUBLISHED_WITHIN, RemoteLoad, RemoteRanking, VersionedRow};
+pub use window::{LockedRanking, RankingBackend, WindowRanking};

@@ -6,13 +6,13 @@
 //! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
 //! the macro below.
 
+use crate::archive::ArchiveBlock;
 use crate::blocks::BLOCK_ENTRIES;
-use crate::closed::ArchiveBlock;
 use crate::reads::{Reads, Ruled};
 use crate::rules::Rules;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tally_index::{Builder, Duplicate, GROUP, Order};
+use tally_index::{Builder, Duplicate, GROUP, RankingIndex};
 use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
 
@@ -47,21 +47,21 @@ pub struct Published {
 const HOLD_MAX: usize = 64;
 
 /// A part that one writer has for itself.
-pub struct Held<'a> {
+pub struct WriteGuard<'a> {
     rules: &'a Rules,
     tree: RwLockWriteGuard<'a, Tree>,
 }
 
 /// A part that changes for nobody as long as this is there.
-pub struct Shared<'a> {
+pub struct ReadGuard<'a> {
     rules: &'a Rules,
     tree: RwLockReadGuard<'a, Tree>,
 }
 
 /// The tree of a part, by the width of its scores.
 enum Tree {
-    Plain(Order<i64>),
-    Wide(Order<[i64; 2]>),
+    Plain(RankingIndex<i64>),
+    Wide(RankingIndex<[i64; 2]>),
 }
 
 macro_rules! on_tree {
@@ -79,9 +79,9 @@ impl MemoryRanking {
         let rules = Rules::new(definition);
         let (tie, dense) = (rules.tie(), rules.dense());
         let tree = if definition.has_subscore() {
-            Tree::Wide(Order::new(tie, dense))
+            Tree::Wide(RankingIndex::new(tie, dense))
         } else {
-            Tree::Plain(Order::new(tie, dense))
+            Tree::Plain(RankingIndex::new(tie, dense))
         };
         Self { rules, tree: RwLock::new(tree), changes: AtomicU64::new(0) }
     }
@@ -152,16 +152,16 @@ impl MemoryRanking {
     }
 
     /// Keeps everybody else out until it is dropped.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> WriteGuard<'_> {
         let tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);
-        Held { rules: &self.rules, tree }
+        WriteGuard { rules: &self.rules, tree }
     }
 
     /// Keeps changes out until it is dropped. Take several in the order in which writers hold them, and ask none of them
     /// through its [`MemoryRanking`] meanwhile: a writer that waits keeps new readers out.
-    pub fn share(&self) -> Shared<'_> {
-        Shared { rules: &self.rules, tree: self.shared() }
+    pub fn share(&self) -> ReadGuard<'_> {
+        ReadGuard { rules: &self.rules, tree: self.shared() }
     }
 
     /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
@@ -181,7 +181,7 @@ impl MemoryRanking {
     }
 }
 
-impl Held<'_> {
+impl WriteGuard<'_> {
     /// Asks memory for what publishing these will read.
     fn warm(&self, movements: &[Movement]) {
         on_tree!(&*self.tree, order => self.rules.warm(order, movements));
@@ -203,7 +203,7 @@ impl Held<'_> {
     }
 }
 
-impl Shared<'_> {
+impl ReadGuard<'_> {
     /// Asks it.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))

@@ -42,7 +42,7 @@ pub struct PageQuery {
 
 /// One entry of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankedEntry {
     /// From 1, by the board's kind of ranking.
     pub rank: u64,
     /// Who.
@@ -57,7 +57,7 @@ pub struct Page {
     /// How many players the part has.
     pub total: u64,
     /// The entries, in the order asked for.
-    pub entries: Vec<Place>,
+    pub entries: Vec<RankedEntry>,
     /// Whether more follow.
     pub more: bool,
 }
@@ -68,7 +68,7 @@ pub struct Among {
     /// How many players the part has.
     pub total: u64,
     /// Those that are there, best first: the rank among them, and the place in the whole.
-    pub entries: Vec<(u64, Place)>,
+    pub entries: Vec<(u64, RankedEntry)>,
     /// Those that are not there, in the order asked.
     pub missing: Vec<PlayerId>,
 }

@@ -9,7 +9,7 @@
 use crate::memory::{Movement, Published};
 use crate::page::Ranked;
 use crate::reads::Reads;
-use crate::redis::{Changed, Loader, Outcome, RankingError, RedisWindow, VersionedMovement, Watched};
+use crate::redis::{ChangedPlayers, Loader, Outcome, RankingError, RedisWindow, VersionedMovement, Watched};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,7 +71,7 @@ pub enum LoadState {
 
 /// A row of the store, for Redis.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct VersionedRow<'a> {
     /// Who.
     pub player: &'a PlayerId,
     /// The record; none where it was removed.
@@ -82,7 +82,7 @@ pub struct Row<'a> {
     pub hidden: bool,
 }
 
-impl Row<'_> {
+impl VersionedRow<'_> {
     fn shown(&self) -> Option<Record> {
         self.record.copied().filter(|_| !self.hidden)
     }
@@ -169,8 +169,11 @@ impl RemoteRanking {
     }
 
     /// Publishes what rows of the store say, whoever wrote them: harmless to repeat.
-    pub fn republish<'a>(&self, rows: impl IntoIterator<Item = Row<'a>>) -> Result<(), RankingError> {
-        let movement = |row: Row<'_>| {
+    pub fn republish<'a>(
+        &self,
+        rows: impl IntoIterator<Item = VersionedRow<'a>>,
+    ) -> Result<(), RankingError> {
+        let movement = |row: VersionedRow<'_>| {
             let movement = Movement { player: row.player.clone(), record: row.shown(), ranked: false };
             VersionedMovement { movement, version: row.version(), previous: None }
         };
@@ -182,7 +185,7 @@ impl RemoteRanking {
     }
 
     /// Who has changed since the last look, whichever server published it.
-    pub fn changed(&self, watched: &mut Watched) -> Result<Changed, RankingError> {
+    pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
         self.part.changed(watched)
     }
 
@@ -334,7 +337,7 @@ pub struct RemoteLoad<'a> {
 
 impl RemoteLoad<'_> {
     /// Takes one row.
-    pub fn push(&mut self, row: Row<'_>) -> Result<(), RankingError> {
+    pub fn push(&mut self, row: VersionedRow<'_>) -> Result<(), RankingError> {
         let loader = self.loader.as_mut().expect("it is there until the load ends");
         match row.shown() {
             Some(record) => loader.push(row.player, &record, row.version()),

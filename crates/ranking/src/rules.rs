@@ -3,13 +3,13 @@
 //! It works on a tree that somebody has locked; score and subscore are in normal form there, so nothing here asks for
 //! a board's directions. Shared ranks are asked of the tree only where the score changes.
 
+use crate::archive::ArchiveBlock;
 use crate::blocks::{BLOCK_ENTRIES, pack};
-use crate::closed::ArchiveBlock;
 use crate::memory::{Movement, Published};
-use crate::page::{Among, Edge, Page, PageQuery, Place, Ranked, Start};
+use crate::page::{Among, Edge, Page, PageQuery, Ranked, RankedEntry, Start};
 use crate::sorted::{Item, Sorted};
 use std::collections::BTreeSet;
-use tally_index::{Entry, Order, Score, Tie};
+use tally_index::{Entry, RankingIndex, Score, Tie};
 use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key};
@@ -85,7 +85,7 @@ impl Rules {
         Record { score, subscore, at: Micros(stamp) }
     }
 
-    pub(crate) fn publish<S: Normal>(&self, order: &mut Order<S>, movement: &Movement) -> Published {
+    pub(crate) fn publish<S: Normal>(&self, order: &mut RankingIndex<S>, movement: &Movement) -> Published {
         let id = movement.player.as_bytes();
         let present: Option<(Entry<S>, u64)> = order.find(id);
         let before = present.map(|(entry, place)| self.rank_at(order, &entry, place));
@@ -102,7 +102,7 @@ impl Rules {
     /// Players' records, each told in its turn.
     pub(crate) fn records<S: Normal>(
         &self,
-        order: &Order<S>,
+        order: &RankingIndex<S>,
         players: &[&PlayerId],
         each: &mut impl FnMut(Option<Record>),
     ) {
@@ -113,7 +113,7 @@ impl Rules {
     }
 
     /// Asks memory for what publishing these will read.
-    pub(crate) fn warm<S: Normal>(&self, order: &Order<S>, movements: &[Movement]) {
+    pub(crate) fn warm<S: Normal>(&self, order: &RankingIndex<S>, movements: &[Movement]) {
         let ids: Vec<&[u8]> = movements.iter().map(|moved| moved.player.as_bytes()).collect();
         let scores = movements.iter().filter_map(|moved| moved.record.as_ref());
         let scores: Vec<S> = scores.map(|record| self.entry(record).score).collect();
@@ -121,7 +121,7 @@ impl Rules {
     }
 
     /// The same without asking for ranks.
-    pub(crate) fn place<S: Normal>(&self, order: &mut Order<S>, movement: &Movement) {
+    pub(crate) fn place<S: Normal>(&self, order: &mut RankingIndex<S>, movement: &Movement) {
         let id = movement.player.as_bytes();
         match &movement.record {
             Some(record) => order.set(id, self.entry(record)),
@@ -198,7 +198,7 @@ impl Rules {
     }
 
     /// The block of entries that begins at a place.
-    pub(crate) fn block<S: Normal>(&self, order: &Order<S>, from: u64) -> ArchiveBlock {
+    pub(crate) fn block<S: Normal>(&self, order: &RankingIndex<S>, from: u64) -> ArchiveBlock {
         let items = Sorted::walk(order, from, BLOCK_ENTRIES, false);
         let Some(first) = items.first().map(|item| item.entry.score) else { return ArchiveBlock::default() };
         let distinct_better = match self.definition.ranking {
@@ -245,7 +245,7 @@ impl Rules {
             }
         }
         found.sort_unstable_by_key(|(place, _, _)| *place);
-        let mut entries: Vec<(u64, Place)> = Vec::with_capacity(found.len());
+        let mut entries: Vec<(u64, RankedEntry)> = Vec::with_capacity(found.len());
         let (mut better, mut distinct) = (0, 0);
         for (at, (place, entry, player)) in found.iter().enumerate() {
             if at > 0 && found[at - 1].1.score != entry.score {
@@ -253,7 +253,7 @@ impl Rules {
                 distinct += 1;
             }
             let counts = Counts { before: at as u64, better, distinct_better: distinct };
-            let overall = Place {
+            let overall = RankedEntry {
                 rank: self.rank_at(order, entry, *place),
                 player: (*player).clone(),
                 record: self.record(entry.score, entry.stamp),
@@ -309,7 +309,7 @@ impl Rules {
         walk: Vec<Item<S>>,
         first: u64,
         step: i64,
-    ) -> Vec<Place> {
+    ) -> Vec<RankedEntry> {
         let mut shared: Option<(S, u64)> = None;
         let mut place = first;
         let mut places = Vec::with_capacity(walk.len());
@@ -322,7 +322,11 @@ impl Rules {
                 (Ranking::Dense, _) => order.count_distinct_better(score) + 1,
             };
             shared = Some((score, rank));
-            places.push(Place { rank, player: item.player, record: self.record(score, item.entry.stamp) });
+            places.push(RankedEntry {
+                rank,
+                player: item.player,
+                record: self.record(score, item.entry.stamp),
+            });
             place = place.saturating_add_signed(step);
         }
         places

@@ -1,6 +1,6 @@
 //! What reads need of an order, wherever it is: the tree in memory, or the blocks of a closed period.
 
-use tally_index::{Entry, Order, Row, Score};
+use tally_index::{Entry, EntryRef, RankingIndex, Score};
 use tally_rules::PlayerId;
 
 /// One entry of a walk.
@@ -45,7 +45,7 @@ pub(crate) trait Sorted<S: Score> {
     }
 }
 
-impl<S: Score> Sorted<S> for Order<S> {
+impl<S: Score> Sorted<S> for RankingIndex<S> {
     fn len(&self) -> u64 {
         self.len()
     }
@@ -69,15 +69,15 @@ impl<S: Score> Sorted<S> for Order<S> {
     }
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64 {
         let Ok(from) = u32::try_from(cursor) else { return 0 };
-        let one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
+        let one = |row: EntryRef<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
         self.scan(from, take, one).map_or(0, u64::from)
     }
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>)) {
-        let mut one = |row: Row<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
+        let mut one = |row: EntryRef<'_, S>| each(row.id, Entry { score: row.score, stamp: row.stamp });
         if back {
             self.range_back(from).take(take).for_each(&mut one);
         } else {
-            self.walk(from).take(take).for_each(&mut one);
+            self.range(from).take(take).for_each(&mut one);
         }
     }
 }

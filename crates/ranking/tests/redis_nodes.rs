@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_ranking::redis::{Options, RankingError, RedisBackend};
-use tally_ranking::{LoadState, Movement, PageQuery, Ranking, RemoteRanking, Row, WindowRanking};
+use tally_ranking::{
+    LoadState, Movement, PageQuery, RankingBackend, RemoteRanking, VersionedRow, WindowRanking,
+};
 use tally_rules::definition::Definition;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_testkit::{RedisKind, Reply, ScratchCluster};
@@ -75,7 +77,7 @@ impl World {
         meanwhile();
         let rows = self.stored.lock().unwrap().rows.clone();
         for (player, (record, version)) in &rows {
-            load.push(Row { player, record: Some(record), version: *version, hidden: false })?;
+            load.push(VersionedRow { player, record: Some(record), version: *version, hidden: false })?;
         }
         load.finish()
     }

@@ -1,17 +1,17 @@
-//! Whether a clock is believed: its wall time is compared with monotonic time, and with the clock of the store.
+//! Whether a clock is trusted: its wall time is compared with monotonic time, and with the clock of the store.
 //!
 //! A wall clock is set by people and by the network, so it can jump; a monotonic clock only counts. Both readings are
-//! arguments. A jump beyond a bound puts the wall clock in doubt. It is believed again when the jump is undone, or when it has
+//! arguments. A jump beyond a bound puts the wall clock untrusted. It is trusted again when the jump is undone, or when it has
 //! agreed with the monotonic clock for long enough. Not here: what waits meanwhile, and slow drift, which is followed.
 
 use crate::instant::{Micros, SECOND};
 
-/// A clock that is further from the clock of the store is in doubt, in microseconds.
+/// A clock that is further from the clock of the store is untrusted, in microseconds.
 pub const SKEW_MAX: i64 = 5 * SECOND;
 /// A clock that is further from the clock of the store is worth a warning, in microseconds.
 pub const SKEW_WARN: i64 = SECOND;
 
-/// When a clock is believed.
+/// When a clock is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockBounds {
     /// The most by which wall time and monotonic time may part between two readings, in microseconds.
@@ -42,10 +42,10 @@ impl Reading {
     }
 }
 
-/// Why a clock is not believed.
+/// Why a clock is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Doubt {
-    /// By how much it has jumped from where it was believed, or is ahead of the clock of the store, in microseconds; 0 where that
+pub struct Distrust {
+    /// By how much it has jumped from where it was trusted, or is ahead of the clock of the store, in microseconds; 0 where that
     /// is not known.
     pub jump: i64,
     /// Its offset since the last jump, and since when that is so by the monotonic clock.
@@ -55,26 +55,26 @@ pub struct Doubt {
 
 /// What a reading changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// The clock was believed, and is not any more.
-    Doubted(Doubt),
-    /// It is believed again.
-    Believed,
+pub enum TrustChange {
+    /// The clock was trusted, and is not any more.
+    Lost(Distrust),
+    /// It is trusted again.
+    Regained,
 }
 
 /// What is known of a clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockWatch {
     bounds: ClockBounds,
-    /// The offset when it was last believed.
-    believed: Option<i64>,
-    doubt: Option<Doubt>,
+    /// The offset when it was last trusted.
+    trusted: Option<i64>,
+    distrust: Option<Distrust>,
     /// How far it is ahead of the clock of the store.
     ahead: i64,
 }
 
 impl ClockWatch {
-    /// One that has not seen a reading yet: the first is believed.
+    /// One that has not seen a reading yet: the first is trusted.
     pub fn new(bounds: ClockBounds) -> Self {
         Self { bounds, ..Self::default() }
     }
@@ -84,21 +84,21 @@ impl ClockWatch {
         self.bounds = bounds;
     }
 
-    /// Starts with what was believed before: that it would be so late at this reading.
+    /// Starts with what was trusted before: that it would be so late at this reading.
     pub fn resume(&mut self, expected: Micros, reading: Reading) {
-        self.believed = Some(Reading { wall: expected, ..reading }.offset());
+        self.trusted = Some(Reading { wall: expected, ..reading }.offset());
     }
 
-    /// Starts in doubt: a server that stopped in doubt did not learn which time is right.
+    /// Starts untrusted: a server that stopped untrusted did not learn which time is right.
     pub fn begin_untrusted(&mut self, reading: Reading) {
-        self.believed = None;
-        self.doubt = Some(Doubt { jump: 0, offset: reading.offset(), since: reading.monotonic });
+        self.trusted = None;
+        self.distrust = Some(Distrust { jump: 0, offset: reading.offset(), since: reading.monotonic });
     }
 
-    /// Why the clock is not believed.
-    pub fn doubt(&self) -> Option<Doubt> {
-        let skewed = Doubt { jump: self.ahead, offset: 0, since: 0 };
-        self.doubt.or_else(|| (self.ahead.abs() > SKEW_MAX).then_some(skewed))
+    /// Why the clock is not trusted.
+    pub fn distrust(&self) -> Option<Distrust> {
+        let skewed = Distrust { jump: self.ahead, offset: 0, since: 0 };
+        self.distrust.or_else(|| (self.ahead.abs() > SKEW_MAX).then_some(skewed))
     }
 
     /// Says how far the clock is ahead of the clock of the store, in microseconds.
@@ -107,30 +107,30 @@ impl ClockWatch {
     }
 
     /// Judges a reading; gives what it changes.
-    pub fn look(&mut self, reading: Reading) -> Option<Turn> {
+    pub fn observe(&mut self, reading: Reading) -> Option<TrustChange> {
         let offset = reading.offset();
         let near = |other: i64| offset.abs_diff(other) <= self.bounds.jump_max.unsigned_abs();
-        let Some(doubt) = &mut self.doubt else {
-            let Some(believed) = self.believed.filter(|believed| !near(*believed)) else {
-                self.believed = Some(offset);
+        let Some(distrust) = &mut self.distrust else {
+            let Some(trusted) = self.trusted.filter(|trusted| !near(*trusted)) else {
+                self.trusted = Some(offset);
                 return None;
             };
-            let jump = offset.saturating_sub(believed);
-            let doubt = Doubt { jump, offset, since: reading.monotonic };
-            self.doubt = Some(doubt);
-            return Some(Turn::Doubted(doubt));
+            let jump = offset.saturating_sub(trusted);
+            let distrust = Distrust { jump, offset, since: reading.monotonic };
+            self.distrust = Some(distrust);
+            return Some(TrustChange::Lost(distrust));
         };
-        let is_undone = self.believed.is_some_and(near);
-        if !near(doubt.offset) {
-            doubt.since = reading.monotonic;
-            doubt.jump = self.believed.map_or(0, |believed| offset.saturating_sub(believed));
+        let is_undone = self.trusted.is_some_and(near);
+        if !near(distrust.offset) {
+            distrust.since = reading.monotonic;
+            distrust.jump = self.trusted.map_or(0, |trusted| offset.saturating_sub(trusted));
         }
-        doubt.offset = offset;
-        if !is_undone && reading.monotonic.saturating_sub(doubt.since) < self.bounds.steady {
+        distrust.offset = offset;
+        if !is_undone && reading.monotonic.saturating_sub(distrust.since) < self.bounds.steady {
             return None;
         }
-        (self.believed, self.doubt) = (Some(offset), None);
-        Some(Turn::Believed)
+        (self.trusted, self.distrust) = (Some(offset), None);
+        Some(TrustChange::Regained)
     }
 }
 
@@ -141,8 +141,8 @@ mod tests {
     const HOUR: i64 = 3_600 * SECOND;
 
     /// Looks at a monotonic time, with the wall clock so far ahead of it.
-    fn look(watch: &mut ClockWatch, monotonic: i64, ahead: i64) -> Option<Turn> {
-        watch.look(Reading { wall: Micros(monotonic + ahead), monotonic })
+    fn look(watch: &mut ClockWatch, monotonic: i64, ahead: i64) -> Option<TrustChange> {
+        watch.observe(Reading { wall: Micros(monotonic + ahead), monotonic })
     }
 
     #[test]
@@ -151,13 +151,13 @@ mod tests {
             let mut watch = ClockWatch::default();
             assert_eq!(look(&mut watch, 0, 7), None);
             assert_eq!(look(&mut watch, 9 * HOUR, 7), None, "time passes");
-            let Some(Turn::Doubted(doubt)) = look(&mut watch, 9 * HOUR + 1, 7 + jump) else {
+            let Some(TrustChange::Lost(distrust)) = look(&mut watch, 9 * HOUR + 1, 7 + jump) else {
                 panic!("{jump}")
             };
-            assert_eq!(doubt.jump, jump);
+            assert_eq!(distrust.jump, jump);
             assert_eq!(look(&mut watch, 9 * HOUR + 2, 7 + jump), None);
-            assert_eq!(watch.distrust(), Some(doubt));
-            assert_eq!(look(&mut watch, 9 * HOUR + 3, 8), Some(Turn::Believed));
+            assert_eq!(watch.distrust(), Some(distrust));
+            assert_eq!(look(&mut watch, 9 * HOUR + 3, 8), Some(TrustChange::Regained));
             assert_eq!(watch.distrust(), None);
         }
     }
@@ -170,10 +170,10 @@ mod tests {
         assert_eq!(look(&mut watch, 600 * SECOND, HOUR), None);
         // It jumps once more: the time begins again.
         assert_eq!(look(&mut watch, 600 * SECOND + 1, 3 * HOUR), None);
-        assert_eq!(watch.distrust().map(|doubt| doubt.jump), Some(3 * HOUR));
+        assert_eq!(watch.distrust().map(|distrust| distrust.jump), Some(3 * HOUR));
         assert_eq!(look(&mut watch, 1_200 * SECOND, 3 * HOUR), None);
-        assert_eq!(look(&mut watch, 1_200 * SECOND + 1, 3 * HOUR), Some(Turn::Believed));
-        assert!(matches!(look(&mut watch, 1_200 * SECOND + 2, 0), Some(Turn::Doubted(_))));
+        assert_eq!(look(&mut watch, 1_200 * SECOND + 1, 3 * HOUR), Some(TrustChange::Regained));
+        assert!(matches!(look(&mut watch, 1_200 * SECOND + 2, 0), Some(TrustChange::Lost(_))));
     }
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
         assert_eq!(look(&mut watch, 7, HOUR + SECOND), None);
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
-        assert!(matches!(look(&mut watch, 7, 26 * HOUR), Some(Turn::Doubted(_))));
-        assert_eq!(look(&mut watch, 8, HOUR), Some(Turn::Believed));
+        assert!(matches!(look(&mut watch, 7, 26 * HOUR), Some(TrustChange::Lost(_))));
+        assert_eq!(look(&mut watch, 8, HOUR), Some(TrustChange::Regained));
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         look(&mut watch, 0, 0);
         for ahead in [25 * HOUR, -25 * HOUR, SKEW_MAX + 1, -SKEW_MAX - 1] {
             watch.compare(ahead);
-            assert_eq!(watch.distrust().map(|doubt| doubt.jump), Some(ahead));
+            assert_eq!(watch.distrust().map(|distrust| distrust.jump), Some(ahead));
             look(&mut watch, HOUR, 0);
             assert!(watch.distrust().is_some(), "agreeing with itself does not help");
             watch.compare(SKEW_MAX);
@@ -215,6 +215,6 @@ mod tests {
         watch.begin_untrusted(Reading { wall: Micros(9), monotonic: 9 });
         assert_eq!(look(&mut watch, 4 * SECOND, 0), None);
         assert!(watch.distrust().is_some());
-        assert_eq!(look(&mut watch, 5 * SECOND + 9, 0), Some(Turn::Believed));
+        assert_eq!(look(&mut watch, 5 * SECOND + 9, 0), Some(TrustChange::Regained));
     }
 }

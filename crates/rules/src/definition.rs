@@ -267,14 +267,19 @@ mod tests {
 
     #[test]
     fn every_fixed_field_that_differs_is_named() {
-        let spec = BoardSpec { order: Some(Order::Ascending), ties: Some(Ties::Last), ..BoardSpec::default() };
+        let spec =
+            BoardSpec { order: Some(Order::Ascending), ties: Some(Ties::Last), ..BoardSpec::default() };
         let rejection = spec.change(&Definition::default()).unwrap_err();
         assert_eq!(rejection, Rejection::DefinitionConflict(vec!["order", "ties"]));
     }
 
     #[test]
     fn contradictions_are_refused() {
-        let sum = BoardSpec { update: Some(Update::Sum), subscore: Some(Subscore::Ascending), ..BoardSpec::default() };
+        let sum = BoardSpec {
+            update: Some(Update::Sum),
+            subscore: Some(Subscore::Ascending),
+            ..BoardSpec::default()
+        };
         assert!(matches!(sum.create(), Err(Rejection::InvalidDefinition(_))));
         let nothing = BoardSpec { all_time: Some(false), ..BoardSpec::default() };
         assert!(matches!(nothing.create(), Err(Rejection::InvalidDefinition(_))));

@@ -49,7 +49,7 @@ pub struct Stored {
 
 /// What to do with a request whose key may have been used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen<'a> {
+pub enum KeyCheck<'a> {
     /// Never, or too long ago: do it.
     New,
     /// The same request: give its outcome again and change nothing.
@@ -57,12 +57,12 @@ pub enum Seen<'a> {
 }
 
 /// Judges a request by what is stored under its key.
-pub fn seen<'a>(
+pub fn check_key<'a>(
     stored: Option<&'a Stored>,
     fingerprint: Fingerprint,
     now: Micros,
     keep_micros: i64,
-) -> Result<Seen<'a>, Rejection> {
+) -> Result<KeyCheck<'a>, Rejection> {
     match stored {
         None => Ok(KeyCheck::New),
         Some(old) if now.since(old.at) >= keep_micros => Ok(KeyCheck::New),
@@ -84,11 +84,11 @@ mod tests {
     fn a_key_lives_as_long_as_it_is_kept() {
         let stored =
             Stored { fingerprint: Fingerprint([1; 16]), at: Micros(1_000), outcome: Outcome::Removed };
-        let ask = |print: u8, now: i64| seen(Some(&stored), Fingerprint([print; 16]), Micros(now), 500);
+        let ask = |print: u8, now: i64| check_key(Some(&stored), Fingerprint([print; 16]), Micros(now), 500);
         assert_eq!(ask(1, 1_499), Ok(KeyCheck::Replay(&Outcome::Removed)));
         assert_eq!(ask(1, 1_500), Ok(KeyCheck::New));
         assert_eq!(ask(2, 1_499), Err(Rejection::IdempotencyKeyReused));
         assert_eq!(ask(2, 1_500), Ok(KeyCheck::New));
-        assert_eq!(seen(None, Fingerprint([1; 16]), Micros(0), 500), Ok(KeyCheck::New));
+        assert_eq!(check_key(None, Fingerprint([1; 16]), Micros(0), 500), Ok(KeyCheck::New));
     }
 }

@@ -78,6 +78,10 @@ mod tests {
     fn what_is_a_members_own_is_no_keys() {
         assert!(Role::ALL.iter().all(|role| !may(*role, Permission::Own)));
         assert!(member_may(Permission::Own) && member_may(Permission::Read));
-        assert!(!member_may(Permission::Members) && !member_may(Permission::Observe) && !member_may(Permission::Write));
+        assert!(
+            !member_may(Permission::Members)
+                && !member_may(Permission::Observe)
+                && !member_may(Permission::Write)
+        );
     }
 }

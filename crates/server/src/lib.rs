@@ -8,11 +8,11 @@
 
 mod accept;
 mod faults;
-pub mod gate;
 pub mod http;
 pub mod limits;
 pub mod metrics;
 mod progress;
+pub mod readiness;
 pub mod resp;
 mod security;
 mod streams;
@@ -21,9 +21,9 @@ mod traces;
 mod way;
 
 pub use accept::ConnectionLimits;
-pub use gate::{Finding, Readiness};
 pub use http::listen::{HttpServer, start};
 pub use http::proxies::Network;
 pub use limits::Limits;
+pub use readiness::{Finding, Readiness};
 pub use security::Security;
 pub use tls::Tls;

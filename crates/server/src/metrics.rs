@@ -3,7 +3,7 @@
 //! Requests are counted per route into handles that are made once, so counting is a few atomic additions. What lanes,
 //! boards and the store know of themselves is asked when somebody scrapes.
 
-use crate::gate::Readiness;
+use crate::readiness::Readiness;
 use crate::resp::counts::AllCounts;
 use crate::security;
 use prometheus_client::encoding::EncodeLabelSet;

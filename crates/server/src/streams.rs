@@ -5,7 +5,7 @@
 use crate::limits::Limits;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tally_service::{Caller, Who};
+use tally_service::{Caller, CallerKind};
 
 /// Seats.
 pub(crate) struct Streams {

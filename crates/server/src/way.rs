@@ -2,7 +2,7 @@
 //!
 //! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
 
-use crate::gate::Readiness;
+use crate::readiness::Readiness;
 use std::net::SocketAddr;
 
 /// How far the way of a connection or a request can be trusted.

@@ -27,9 +27,9 @@ const ID_CHARS: usize = 12;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum CallerKind {
     /// Nobody has said.
-    Nobody,
+    Anonymous,
     /// Whoever has a key of this role.
     Key(Role),
     /// A member who has signed in.
@@ -40,7 +40,7 @@ pub enum Who {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Who.
-    pub who: Who,
+    pub kind: CallerKind,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
@@ -48,22 +48,22 @@ pub struct Caller {
 impl Caller {
     /// Somebody on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
-        Self { who: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
+        Self { kind: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
     }
 
     /// Somebody who has not said who.
-    pub fn nobody() -> Self {
-        Self { who: CallerKind::Anonymous, scope: "".into() }
+    pub fn anonymous() -> Self {
+        Self { kind: CallerKind::Anonymous, scope: "".into() }
     }
 
     /// A member who has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
-        Self { who: CallerKind::Member(id), scope: id.0.to_string().into() }
+        Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
 
     /// Whether it has the right.
     pub fn may(&self, right: Permission) -> bool {
-        match self.who {
+        match self.kind {
             CallerKind::Anonymous => right == Permission::Open,
             CallerKind::Key(role) => may(role, right),
             CallerKind::Member(_) => member_may(right),
@@ -156,7 +156,7 @@ impl Keys {
         // Digests are compared in constant time.
         let presented = blake3::hash(secret.as_bytes());
         (presented == blake3::Hash::from_bytes(row.hash))
-            .then(|| Caller { who: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
+            .then(|| Caller { kind: CallerKind::Key(row.role), scope: Arc::clone(&row.id) })
     }
 
     /// Whether a caller that was authenticated still is one.

@@ -38,7 +38,7 @@ pub mod wallets;
 pub use background::LaneByHand;
 pub use clock::Clock;
 pub use failure::{Failure, Fault, blocking};
-pub use keys::{Caller, Keys, Who};
+pub use keys::{Caller, CallerKind, Keys};
 pub use progress::Progress;
 pub use settings::{Background, Settings};
 pub use tally::Tally;

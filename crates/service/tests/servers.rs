@@ -1,6 +1,6 @@
 //! Several services on one database and one Redis, with clocks that the test moves and that differ.
 //!
-//! Not here: processes that die or freeze (`tally/tests/servers`).
+//! Not here: processes that die or freeze (`tally/tests/faults/servers`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

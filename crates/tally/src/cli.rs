@@ -165,17 +165,6 @@ for a copy of the missing file first. Where nothing is wrong, nothing is changed
     /// Send load to a running server, at rates that do not wait for it
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),
-    /// Measure, beside the naive way in the same run
-    #[command(after_help = "\
-Examples:
-  tally bench index
-  tally bench submit --report out
-  tally bench store --rows 10000000
-  tally bench resp --redis /opt/redis/bin/redis-server
-  tally bench upsert --mysql mysql://root@127.0.0.1:3306
-  tally bench mixed --players 1000000
-  tally bench all --small")]
-    Bench(BenchArgs),
 }
 
 /// `tally serve`
@@ -360,38 +349,4 @@ pub(crate) struct MigrateArgs {
     /// A database that has records now, once for each in order; without it as many of --store as the first says
     #[arg(long, value_name = "URL", requires = "reshard")]
     pub(crate) from: Vec<String>,
-}
-
-/// `tally bench`
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// A scenario, or all
-    pub(crate) scenario: String,
-    /// Sizes for a quick check instead of a measurement
-    #[arg(long)]
-    pub(crate) small: bool,
-    /// Rows that the tables of `store` and `upsert` begin with
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rows: Option<u64>,
-    /// Write report.json and report.html into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) report: Option<PathBuf>,
-    /// Seed of the random numbers
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// The redis-server to compare with: a path, or a name on PATH
-    #[arg(long, value_name = "PROGRAM", default_value = "redis-server")]
-    pub(crate) redis: PathBuf,
-    /// The MariaDB or MySQL to work in: mysql://user:password@host:port, or a program, by path or name on PATH
-    #[arg(long, value_name = "URL|PROGRAM", default_value = "mariadbd")]
-    pub(crate) mysql: String,
-    /// The program of other drivers that `drivers` compares with; `cargo xtask drivers` builds it
-    #[arg(long, value_name = "PROGRAM", default_value = "bench/drivers/target/release/drivers")]
-    pub(crate) drivers: PathBuf,
-    /// Where `hundred-million` keeps its stores and what its steps have found; the same command goes on there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) work: Option<PathBuf>,
-    /// Members of the boards of `resp`, `mixed`, `periods` and `hundred-million`, instead of 1, 10, 1 and 100 million
-    #[arg(long, visible_alias = "players", value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
-    pub(crate) members: Option<u64>,
 }

@@ -5,7 +5,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
 mod backup;
-mod bench;
 mod chunks;
 mod cli;
 mod client;
@@ -75,7 +74,6 @@ fn main() -> ExitCode {
         Command::Restore(args) => backup::restore(&cli, args),
         Command::Repair => repair::run(&cli),
         Command::Load(args) => load::run(&cli, args),
-        Command::Bench(args) => bench::run(args),
     };
     match done {
         Ok(code) => code,

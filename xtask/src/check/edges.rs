@@ -40,9 +40,9 @@ pub(super) const EDGES: &[Edges] = &[
     Edges { name: "tally-service", inside: &["tally-rules", "tally-store", "tally-ranking", "tally-lanes", "tally-memory"], outside: Never(&["hyper"]) },
     Edges { name: "tally-server", inside: &["tally-rules", "tally-service", "tally-traces", "tally-wire"], outside: Any },
     Edges { name: "tally-load", inside: &["tally-wire"], outside: Never(&["rusqlite"]) },
-    Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
+    Edges { name: "tally-bench", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-memory", "tally-store", "tally-ranking", "tally-service", "tally-wire", "tally-load"], outside: Any },
     Edges { name: TESTKIT, inside: &["tally-rules", "tally-disk", "tally-wire"], outside: Any },
-    Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-memory", "tally-store", "tally-ranking", "tally-service", "tally-traces", "tally-wire", "tally-server", "tally-load", "tally-bench"], outside: Any },
+    Edges { name: "tally", inside: &["tally-rules", "tally-index", "tally-lanes", "tally-memory", "tally-store", "tally-ranking", "tally-service", "tally-traces", "tally-wire", "tally-server", "tally-load"], outside: Any },
     Edges { name: "xtask", inside: &[], outside: Only(&["anyhow", "serde_json"]) },
 ];
 
@@ -50,7 +50,7 @@ pub(super) const EDGES: &[Edges] = &[
 #[rustfmt::skip]
 pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("anyhow", &["tally", "xtask"]),                // libraries have errors with names, so that callers can tell them apart
-    ("clap", &["tally"]),                           // one command line
+    ("clap", &["tally", "tally-bench"]),             // the command lines
     ("hyper", &["tally-server", "tally-traces"]),   // HTTP ends at the edge; traces leave by it
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
     ("opentelemetry-proto", &["tally-traces"]),     // whoever has something to tell says it in our own words

@@ -12,10 +12,10 @@ mod show;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::redis::{self, Redis, client::Client};
-use crate::report::Report;
 use plain::Plain;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
+use tally_load::report::Report;
 use tally_ranking::redis::Options as RedisOptions;
 use tally_ranking::redis::applications::{
     ApplicationRow, ApplicationsChange, ApplicationsKey, RedisApplications,

@@ -1,8 +1,8 @@
 //! The report of `contest-clear`: a table for each size beside R1's figures, ratios, and how the time grows with other keys.
 
 use super::{Place, SIZES, WAYS, Way};
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use crate::targets::CLEAR_TIMES_EMPTY;
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// R1's own, of 50 and of 100 applications: other keys, milliseconds by SCAN and by the index.
 const THEIRS: [[(u64, f64, f64); 3]; 2] = [

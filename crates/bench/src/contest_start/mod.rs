@@ -14,11 +14,11 @@ mod show;
 use crate::database::Database;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::Report;
 use largest::Large;
 use naive::{OnMySql, OnSqlite};
 use ours::Ours;
 use std::time::Instant;
+use tally_load::report::Report;
 use tokio::runtime::Runtime;
 
 /// From so many members on a start is not measured often: a commit for each takes long.

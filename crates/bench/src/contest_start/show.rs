@@ -2,8 +2,8 @@
 
 use super::largest::Large;
 use super::{Cell, Way};
-use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::START_TIMES_EACH;
+use tally_load::report::{Ratio, Report, Table, number, or_dash};
 
 /// The size that the field report compares at.
 const COMPARED: u32 = 200;

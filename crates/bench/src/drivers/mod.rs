@@ -14,7 +14,6 @@ use crate::database::table::{self, Lines};
 use crate::database::{self, Database};
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Report, number};
 use crate::submit::{BEGIN_MICROS, Contents};
 use crate::upsert::lanes::Lanes;
 use crate::upsert::shares::{divide, streams};
@@ -22,6 +21,7 @@ use mysql_async::prelude::Queryable;
 use program::Said;
 use std::path::Path;
 use tally_load::player;
+use tally_load::report::{Report, number};
 use work::{Expected, Work};
 
 /// Drivers, as the program calls them and as the report does.

@@ -1,7 +1,7 @@
 //! The report of `drivers`: R2's table, and every way with its latencies.
 
 use super::{Cell, DRIVERS, MODES, program};
-use crate::report::{Ratio, Report, Table, number};
+use tally_load::report::{Ratio, Report, Table, number};
 
 /// R2's own figures, throughput against its first.
 const THEIRS: &str = "R2 on MySQL, 23 machines: blocking 100 %, in a procedure 72 %, with a transaction in it 69 %; blocking \

@@ -9,12 +9,12 @@ mod streams;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::server::Server;
 use crate::targets::SUBMIT_BESIDE_STREAMS;
 use std::time::Duration;
 use streams::{Heard, Listeners, What};
 use tally_load::open::{self, Bounds, Door, Journey, Outcome, Scene, Schedule};
+use tally_load::report::{Ratio, Report, Table, number, or_dash};
 use tally_load::{Latencies, People, Skew, Target, fill};
 
 const BOARD: &str = "bench";

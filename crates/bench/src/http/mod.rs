@@ -6,10 +6,10 @@
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use crate::server::Server;
 use crate::targets::{NAKAMA_AROUNDS, NAKAMA_SUBMITS, NAKAMA_TOPS, TIMES_NAKAMA};
 use std::time::{Duration, Instant};
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, fill, run, verify};
 
 /// Players whose score is read back.

@@ -1,10 +1,10 @@
 //! What one step has found, as a file of the work directory.
 
 use crate::error::{During, Error};
-use crate::report::{Chart, Ratio, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tally_load::report::{Chart, Ratio, Table};
 
 /// A step's finding.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

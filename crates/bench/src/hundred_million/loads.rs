@@ -9,12 +9,12 @@ use super::watch::{Watched, watch};
 use super::{BOARD, GIB, Run};
 use crate::device::Counts;
 use crate::error::{During, Error, prove};
-use crate::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use crate::server::Server;
 use crate::targets::{LOAD_P999_MS, MIXED_TIMES_R3, R3_RATE};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_load::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use tally_service::clock;
 
 /// An iteration that takes longer is a pause: as long as a transaction that the server calls slow.

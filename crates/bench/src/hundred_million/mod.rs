@@ -19,9 +19,9 @@ use crate::database;
 use crate::error::{During, Error};
 use crate::options::{Options, Size};
 use crate::redis;
-use crate::report::{Report, number};
 use found::Found;
 use std::path::{Path, PathBuf};
+use tally_load::report::{Report, number};
 
 /// The board of so many players.
 const BOARD: &str = "arena";

@@ -5,9 +5,9 @@ use super::found::Found;
 use super::place::{Place, Start, ask, target};
 use super::{BOARD, GIB, Run, WRITERS};
 use crate::error::{During, Error, prove};
-use crate::report::{Ratio, Table, number};
 use crate::targets::{RECOVERY_MARIADB_S, RECOVERY_SQLITE_S, RESIDENT_GIB};
 use std::time::Duration;
+use tally_load::report::{Ratio, Table, number};
 use tally_load::{Acknowledged, Kind, Plan, Skew};
 
 pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {

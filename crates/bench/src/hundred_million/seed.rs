@@ -4,9 +4,9 @@ use super::found::Found;
 use super::place::{Place, target};
 use super::{BOARD, Run, WRITERS};
 use crate::error::{During, Error, prove};
-use crate::report::{Table, number};
 use std::process::Stdio;
 use std::time::Instant;
+use tally_load::report::{Table, number};
 
 pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {
     seed(&Place::sqlite(run)?)

@@ -2,8 +2,8 @@
 
 use super::found::Found;
 use super::{GIB, Run};
-use crate::report::{Report, Table, number, or_dash};
 use crate::targets::{R3_MEMORY_GIB, R3_RATE};
+use tally_load::report::{Report, Table, number, or_dash};
 
 /// What a plain sorted set of Redis 7 takes for a member with an id of such a length.
 const REDIS_BYTES: f64 = 130.0;

@@ -1,12 +1,13 @@
 //! The steps in their order, each done once.
 
 use super::{Found, Run, loads, recover, seed};
+use crate::cpu::Cpu;
 use crate::error::{During, Error};
-use crate::machine::{Cpu, Machine};
 use crate::options::Options;
-use crate::report::Report;
 use crate::{mixed, periods, store};
 use std::time::Instant;
+use tally_load::report::Machine;
+use tally_load::report::Report;
 
 /// One step.
 pub(super) struct Step {

@@ -11,10 +11,10 @@ mod rounds;
 
 use crate::error::{Error, prove};
 use crate::options::Options;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use crate::targets::{BYTES_PER_MEMBER, RANK_NS, UPDATE_NS};
 use naive::Naive;
 use ours::Figures;
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {

@@ -15,9 +15,9 @@ use crate::database::{self, Database};
 use crate::error::{During, Error};
 use crate::options::Options;
 use crate::redis::{self, Redis};
-use crate::report::{Report, number};
 use std::path::Path;
 use std::time::Duration;
+use tally_load::report::{Report, number};
 use tally_load::{Latencies, Skew};
 
 /// The board, and the sorted set.

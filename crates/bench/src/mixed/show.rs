@@ -1,9 +1,9 @@
 //! The report of `mixed`: rates and latencies of every way, memory, and ratios beside R3 and the naive way.
 
 use super::{READ_BACK, SKEWS, Way, Work};
-use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::{MIXED_TIMES_R3, R3_RATE};
 use tally_load::Latencies;
+use tally_load::report::{Ratio, Report, Table, number, or_dash};
 
 const COLUMNS: [&str; 12] = [
     "way",

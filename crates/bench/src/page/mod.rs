@@ -15,12 +15,12 @@ use crate::error::{During, Error, prove};
 use crate::options::Options;
 use crate::redis::cluster::Cluster;
 use crate::redis::{self, Redis, client::Client};
-use crate::report::Report;
 use gets::Gets;
 use ranks::Ranks;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_load::Latencies;
+use tally_load::report::Report;
 
 /// Look-ups of a page.
 const LOOK_UPS: usize = 100;

@@ -1,9 +1,9 @@
 //! The report of `page`: a table for each distance beside R4's figures, ratios, and how the time grows with a page.
 
 use super::{Cell, Distance, LOOK_UPS, Way};
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use crate::targets::PAGE_TIMES_LOOP;
 use std::time::Duration;
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// R4's own: milliseconds of a loop, one command and a pipeline.
 const THEIRS: [f64; 3] = [365.0, 19.0, 25.0];

@@ -11,12 +11,12 @@ mod timed;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Ratio, Report, Table, number};
 use crate::submit::operations::{BEGIN_MICROS, Contents};
 use ours::{Memory, Ours};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tally_load::Latencies;
+use tally_load::report::{Ratio, Report, Table, number};
 
 /// Concurrent callers.
 const CALLERS: usize = 16;

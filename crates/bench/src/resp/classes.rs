@@ -4,7 +4,8 @@
 //! from class to class, tally by the connection. Not here: measuring.
 
 use super::commands::Kind;
-use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS, Target};
+use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS};
+use tally_load::report::Target;
 
 /// A class.
 #[derive(Debug)]

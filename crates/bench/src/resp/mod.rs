@@ -13,7 +13,6 @@ use crate::error::{During, Error, prove};
 use crate::index::players::id;
 use crate::options::Options;
 use crate::redis::{self, Redis, client::Client};
-use crate::report::{Report, number};
 use crate::server::Server;
 use cells::{Ask, CONNECTIONS, SETTLE_MAX, Side};
 use classes::{CLASSES, Class};
@@ -22,6 +21,7 @@ use show::Cell;
 use std::path::Path;
 use std::time::Duration;
 use tally_load::Random;
+use tally_load::report::{Report, number};
 use tally_wire::resp::command;
 
 /// Members on which both must agree after they were filled.

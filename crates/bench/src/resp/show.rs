@@ -3,7 +3,7 @@
 use super::cells::Figures;
 use super::classes::Class;
 use super::commands::Kind;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// One cell: what was asked, and what both have shown.
 pub(super) struct Cell {

@@ -14,11 +14,11 @@ mod journal;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number, or_dash};
 use crate::spent::Spent;
 use crate::submit::Contents;
 use batches::Batches;
 use tally_load::Latencies;
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number, or_dash};
 
 /// Figures of one way with one size of batch.
 struct Measured {

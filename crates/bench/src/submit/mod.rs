@@ -11,9 +11,9 @@ pub(crate) mod operations;
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 use measured::Measured;
 pub(crate) use operations::{BEGIN_MICROS, Contents, Operation, Operations};
+use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
 /// Both ways with one number of callers.
 struct Pair {

@@ -14,9 +14,9 @@ mod traffic;
 use crate::database::{self, Database};
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Report, number};
 use mysql_async::prelude::Queryable;
 use tally_load::Latencies;
+use tally_load::report::{Report, number};
 use traffic::{TRAFFICS, Traffic};
 
 /// Connections of the pools.

@@ -2,8 +2,8 @@
 
 use super::traffic::{TRAFFICS, Traffic};
 use super::{Amount, CALLERS, Cell, Way};
-use crate::report::{Ratio, Report, Table, number};
 use crate::targets::{HOT_TIMES_UNIFORM, TRANSFERS_TIMES_NAIVE};
+use tally_load::report::{Ratio, Report, Table, number};
 
 const COLUMNS: [&str; 11] = [
     "way",

@@ -15,13 +15,13 @@ use crate::database::table::{self, Lines};
 use crate::database::{self, Database};
 use crate::error::{During, Error, prove};
 use crate::options::Options;
-use crate::report::{Report, number};
 use crate::spent;
 use crate::submit::{BEGIN_MICROS, Contents, Operations};
 use lanes::Lanes;
 use measured::Measured;
 use std::path::Path;
 use tally_load::player;
+use tally_load::report::{Report, number};
 
 /// Connections of single upserts.
 const SINGLES: usize = 64;

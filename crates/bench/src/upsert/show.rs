@@ -1,8 +1,8 @@
 //! The report of `upsert`: one table, ratios against targets, and what a reader has to know.
 
 use super::{Amount, Kind, SINGLES, Way};
-use crate::report::{Ratio, Report, Table, number, or_dash};
 use crate::targets::{LANES_TIMES_BULK, LANES_TIMES_SINGLE};
+use tally_load::report::{Ratio, Report, Table, number, or_dash};
 
 const COLUMNS: [&str; 9] = [
     "way",

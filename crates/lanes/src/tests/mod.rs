@@ -3,14 +3,14 @@
 //! A failing run prints its schedule, which `shuttle::replay` takes. `TALLY_SOAK` multiplies the number of
 //! runs. Tests with the primitives of `std`, and those of a panicking lane, are in `tests/threads.rs`.
 
+mod affinity;
 mod audit;
+mod barrier;
 mod bounds;
 mod coalescing;
 mod failures;
-mod gate;
 mod model;
 mod schedules;
-mod seats;
 mod splitting;
 
 use audit::Ears;

@@ -9,7 +9,7 @@ use super::asks::{Answer, Ask, Look, Seen, Want};
 use super::client::{Redis, Request};
 use super::part::RedisWindow;
 use super::reply;
-use crate::page::{Among, Place, Ranked};
+use crate::page::{Among, Ranked, RankedEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::definition::Ranking;
 use tally_rules::rank::{self, Counts};
@@ -23,13 +23,13 @@ type Item<'a> = (&'a RedisWindow, &'a PlayerId);
 
 /// Where a player stands.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
+pub(super) struct Lookup {
     pub(super) member: Vec<u8>,
     pub(super) counts: Counts,
     pub(super) total: u64,
 }
 
-type WindowRanking = Vec<Result<Option<Standing>, RankingError>>;
+type Looked = Vec<Result<Option<Lookup>, RankingError>>;
 
 /// What the second round is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) enum Count {
 }
 
 pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Ranked>, RankingError>> {
-    let ranked = |(part, _): &Item<'_>, standing: Standing| {
+    let ranked = |(part, _): &Item<'_>, standing: Lookup| {
         let (_, record) = part.decoded(&standing.member)?;
         let (ranking, counts, total) = (part.ranking(), standing.counts, standing.total);
         let percentile = rank::percentile(ranking, counts, total);
@@ -52,16 +52,16 @@ pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Rank
 }
 
 /// Where each of these stands, in one round trip, or two where a part is split.
-pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> WindowRanking {
+pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Looked {
     let mut looks = first_round(redis, items, count);
-    let mut all: WindowRanking = looks
+    let mut all: Looked = looks
         .iter_mut()
         .map(|look| {
             let (total, seen) = std::mem::replace(look, Ok((0, None)))?;
             Ok(seen.map(|seen| {
                 let counts =
                     Counts { before: seen.place, better: seen.better, distinct_better: seen.distinct };
-                Standing { member: seen.member, counts, total }
+                Lookup { member: seen.member, counts, total }
             }))
         })
         .collect();
@@ -114,7 +114,7 @@ fn first_round(
 }
 
 /// Counts before everybody who was found in a split part, in all of its partitions.
-fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut WindowRanking) {
+fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looked) {
     let mut by_part: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in items.iter().enumerate() {
         if part.is_split() && matches!(all[at], Ok(Some(_))) {
@@ -236,7 +236,7 @@ impl RedisWindow {
             Some(total) => total,
             None => self.total()?,
         };
-        let mut entries: Vec<(u64, Place)> = Vec::with_capacity(found.len());
+        let mut entries: Vec<(u64, RankedEntry)> = Vec::with_capacity(found.len());
         let (mut better, mut distinct) = (0, 0);
         for (at, standing) in found.iter().enumerate() {
             let score = |at: usize| self.codec().score_of(&found[at].member);
@@ -246,7 +246,7 @@ impl RedisWindow {
             }
             let counts = Counts { before: at as u64, better, distinct_better: distinct };
             let (player, record) = self.decoded(&standing.member)?;
-            let overall = Place { rank: rank::rank(self.ranking(), standing.counts), player, record };
+            let overall = RankedEntry { rank: rank::rank(self.ranking(), standing.counts), player, record };
             entries.push((rank::rank(self.ranking(), counts), overall));
         }
         Ok(Among { total, entries, missing })

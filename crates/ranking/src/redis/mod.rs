@@ -18,9 +18,9 @@
 //! applications of contests ([`desk`]) are there too, and nowhere else. Not here: who loads and when, and where records come from.
 
 mod address;
+pub mod applications;
 mod asks;
 mod client;
-pub mod desk;
 mod error;
 mod gather;
 mod keys;
@@ -30,25 +30,25 @@ mod member_codec;
 mod node;
 mod pages;
 mod part;
+mod probe;
 mod publish;
 mod reader;
 mod replay;
 mod reply;
 mod script;
 mod select;
-mod survey;
 mod together;
 mod turns;
 mod watch;
 
-pub use desk::RedisApplications;
+pub use applications::RedisApplications;
 pub use error::RankingError;
 pub use load::Loader;
 pub use part::{RedisBackend, RedisWindow};
+pub use probe::Probe;
 pub(crate) use publish::Outcome;
 pub use publish::VersionedMovement;
-pub use survey::Probe;
-pub use watch::{Changed, Watched};
+pub use watch::{ChangedPlayers, Watched};
 
 use std::time::Duration;
 

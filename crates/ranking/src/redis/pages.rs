@@ -12,7 +12,7 @@ use super::member_codec::behind;
 use super::part::RedisWindow;
 use super::reply;
 use super::select::select;
-use crate::page::{Edge, Page, PageQuery, Place, Start};
+use crate::page::{Edge, Page, PageQuery, RankedEntry, Start};
 use tally_rules::definition::{Order, Ranking};
 use tally_rules::{PlayerId, Record};
 
@@ -287,7 +287,7 @@ impl RedisWindow {
     }
 
     /// Gives ranks to a stretch.
-    fn places(&self, cut: &Cut) -> Result<Vec<Place>, RankingError> {
+    fn places(&self, cut: &Cut) -> Result<Vec<RankedEntry>, RankingError> {
         let (mut place, mut shared) = (cut.start, cut.shared);
         let mut last: Option<&[u8]> = None;
         let mut places = Vec::with_capacity(cut.members.len());
@@ -299,7 +299,7 @@ impl RedisWindow {
             last = Some(score);
             let ahead = if self.ranking() == Ranking::Ordinal { place } else { shared };
             let (player, record) = self.decoded(member)?;
-            places.push(Place { rank: ahead + 1, player, record });
+            places.push(RankedEntry { rank: ahead + 1, player, record });
             place += 1;
         }
         Ok(places)

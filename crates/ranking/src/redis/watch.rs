@@ -24,11 +24,11 @@ pub struct Watched {
 }
 
 /// Players who have changed since, each once, and whether some were forgotten: so many changed that nobody could be told in time.
-pub type Changed = (Vec<PlayerId>, bool);
+pub type ChangedPlayers = (Vec<PlayerId>, bool);
 
 impl RedisWindow {
     /// Looks who has changed since the last look; the first one finds nobody.
-    pub fn changed(&self, watched: &mut Watched) -> Result<Changed, RankingError> {
+    pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
         watched.last.resize(self.partitions(), Vec::new());
         let request = |(at, last): (usize, &Vec<u8>)| {
             let text = |number: u64| number.to_string().into_bytes();

@@ -13,7 +13,7 @@ pub(crate) use memory::Memory;
 use model::{Model, check, definitions, ops, player, step};
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, Movement, PageQuery, Place, Published, Reads, Start};
+use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Reads, Start};
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties, Update};
 use tally_rules::{Micros, PlayerId, Record};
 
@@ -119,7 +119,7 @@ pub(crate) fn pages_far_inside<B: Backend>() {
 }
 
 /// A walk of more than one request from a place that is there.
-fn check_walk(backend: &impl Backend, places: &[Place], edge: Edge, from: usize) {
+fn check_walk(backend: &impl Backend, places: &[RankedEntry], edge: Edge, from: usize) {
     if from >= places.len() {
         return;
     }
@@ -129,7 +129,7 @@ fn check_walk(backend: &impl Backend, places: &[Place], edge: Edge, from: usize)
         it.visit(from as u64, 2_100, back, &mut |id, record| met.push((id.to_vec(), record)));
         met
     });
-    let one = |place: &Place| (place.player.as_bytes().to_vec(), place.record);
+    let one = |place: &RankedEntry| (place.player.as_bytes().to_vec(), place.record);
     let wanted: Vec<_> = if back {
         places[..=from].iter().rev().take(2_100).map(one).collect()
     } else {

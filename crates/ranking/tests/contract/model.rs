@@ -6,7 +6,7 @@
 use super::Backend;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tally_ranking::{Edge, Movement, PageQuery, Place, Published, Start};
+use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Start};
 use tally_rules::definition::{Definition, Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key, record};
@@ -97,8 +97,8 @@ impl Model {
         Counts { before: at as u64, better: count, distinct_better: better.len() as u64 }
     }
 
-    pub(super) fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<Place> {
-        let place = |at: usize| Place {
+    pub(super) fn places(&self, list: &[(&PlayerId, &Record)]) -> Vec<RankedEntry> {
+        let place = |at: usize| RankedEntry {
             rank: rank::rank(self.definition.ranking, self.counts(list, at)),
             player: list[at].0.clone(),
             record: *list[at].1,
@@ -134,7 +134,7 @@ pub(super) fn check(model: &Model, order: &impl Backend) {
 }
 
 /// Page after page from both ends gives everything once.
-fn check_pages(places: &[Place], order: &impl Backend) {
+fn check_pages(places: &[RankedEntry], order: &impl Backend) {
     for edge in [Edge::Best, Edge::Worst] {
         let mut expected = places.to_vec();
         if edge == Edge::Worst {
@@ -148,7 +148,7 @@ fn check_pages(places: &[Place], order: &impl Backend) {
             if !page.more {
                 break;
             }
-            let last: &Place = walked.last().unwrap();
+            let last: &RankedEntry = walked.last().unwrap();
             start = Start::After(last.record, last.player.clone());
         }
         assert_eq!(walked, expected);
@@ -159,9 +159,9 @@ fn check_pages(places: &[Place], order: &impl Backend) {
     }
 }
 
-fn check_ranges(places: &[Place], order: &impl Backend) {
+fn check_ranges(places: &[RankedEntry], order: &impl Backend) {
     for (min, max) in [(Some(-1), Some(1)), (None, Some(0)), (Some(1), None), (Some(2), Some(1))] {
-        let within = |place: &&Place| {
+        let within = |place: &&RankedEntry| {
             min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
         };
         let page = order.read(|it| it.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() }));
@@ -170,7 +170,7 @@ fn check_ranges(places: &[Place], order: &impl Backend) {
 }
 
 /// Scanning in small steps meets everybody once.
-fn check_scan(places: &[Place], order: &impl Backend) {
+fn check_scan(places: &[RankedEntry], order: &impl Backend) {
     let (mut cursor, mut met) = (0, Vec::new());
     loop {
         let (next, some) = order.read(|it| {
@@ -193,12 +193,12 @@ fn check_scan(places: &[Place], order: &impl Backend) {
     assert_eq!(met, there);
 }
 
-fn check_among(model: &Model, order: &impl Backend, places: &[Place]) {
+fn check_among(model: &Model, order: &impl Backend, places: &[RankedEntry]) {
     let friends: Vec<PlayerId> = (0..24).step_by(3).chain([0, 3]).map(player).collect();
     let among = order.read(|it| it.among(&friends));
     let there: Vec<_> = model.sorted().into_iter().filter(|(player, _)| friends.contains(player)).collect();
     let ranks: Vec<u64> = model.places(&there).iter().map(|place| place.rank).collect();
-    let overall: Vec<Place> =
+    let overall: Vec<RankedEntry> =
         places.iter().filter(|place| friends.contains(&place.player)).cloned().collect();
     assert_eq!(among.entries, ranks.into_iter().zip(overall).collect::<Vec<_>>());
     let mut missing: Vec<&PlayerId> =

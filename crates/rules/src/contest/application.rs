@@ -47,7 +47,7 @@ pub struct ApplicationCounts {
 
 /// How many may be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// By the contest.
     pub capacity: u32,
     /// By the leaderboards that may still be made.
@@ -56,7 +56,7 @@ pub struct Room {
 
 /// What an application is afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ApplicationChange {
     /// The application; `None` where it was taken back.
     pub now: Option<Application>,
     /// What was held for it, and is to be free again.
@@ -89,7 +89,12 @@ impl ApplicationCounts {
     }
 
     /// Whether a player may apply; `most` is how many applications there may be.
-    pub fn may_apply(&self, present: Option<&Application>, is_staff: bool, most: u32) -> Result<(), Rejection> {
+    pub fn may_apply(
+        &self,
+        present: Option<&Application>,
+        is_staff: bool,
+        most: u32,
+    ) -> Result<(), Rejection> {
         match present.map(|present| present.status) {
             Some(Status::Rejected) => Err(Rejection::AlreadyRejected),
             Some(Status::Pending | Status::Accepted) => Err(Rejection::AlreadyApplied),
@@ -110,38 +115,40 @@ impl ApplicationCounts {
         &mut self,
         present: Option<&Application>,
         is_staff: bool,
-        room: Room,
-    ) -> Result<Changed, Rejection> {
+        room: Capacity,
+    ) -> Result<ApplicationChange, Rejection> {
         let old = *present.ok_or(Rejection::NotApplied)?;
         match old.status {
-            Status::Accepted => Ok(Changed { now: Some(old), release: None }),
+            Status::Accepted => Ok(ApplicationChange { now: Some(old), release: None }),
             // What was held for it is free again, so there is nothing to accept.
             Status::Rejected => Err(Rejection::NotApplied),
             Status::Pending if is_staff => Err(Rejection::StaffCannotApply),
             Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull),
             Status::Pending if self.accepted >= room.boards => Err(Rejection::TooManyBoards),
-            Status::Pending => Ok(Changed { now: Some(self.moved(old, Status::Accepted)), release: None }),
+            Status::Pending => {
+                Ok(ApplicationChange { now: Some(self.moved(old, Status::Accepted)), release: None })
+            }
         }
     }
 
     /// Somebody is rejected, also when accepted before. Doing it again changes nothing.
-    pub fn reject(&mut self, present: Option<&Application>) -> Result<Changed, Rejection> {
+    pub fn reject(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
         let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
-            return Ok(Changed { now: Some(old), release: None });
+            return Ok(ApplicationChange { now: Some(old), release: None });
         }
         let now = Application { hold: None, ..self.moved(old, Status::Rejected) };
-        Ok(Changed { now: Some(now), release: old.hold })
+        Ok(ApplicationChange { now: Some(now), release: old.hold })
     }
 
     /// An application is taken back.
-    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<Changed, Rejection> {
+    pub fn withdraw(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
         let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
             return Err(Rejection::AlreadyRejected);
         }
         *self.count(old.status) -= 1;
-        Ok(Changed { now: None, release: old.hold })
+        Ok(ApplicationChange { now: None, release: old.hold })
     }
 
     /// All applications are cleared.
@@ -195,7 +202,7 @@ mod tests {
         }
 
         /// What the contract says comes of it; player 0 is of the staff.
-        fn act(&mut self, op: Op, Room { capacity, boards }: Room) -> Result<(), &'static str> {
+        fn act(&mut self, op: Op, Capacity { capacity, boards }: Capacity) -> Result<(), &'static str> {
             match op {
                 Op::Apply(player) => {
                     if self.rejected.contains(&player) {
@@ -257,13 +264,13 @@ mod tests {
                         let may = desk.may_apply(rows.get(&player), player == 0, MOST);
                         let hold = HoldId(Uuid([player; 16]));
                         let now = may.map(|()| desk.apply(Micros(at), None, Some(hold)));
-                        (player, now.map(|now| Changed { now: Some(now), release: None }))
+                        (player, now.map(|now| ApplicationChange { now: Some(now), release: None }))
                     }
-                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Room { capacity, boards })),
+                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Capacity { capacity, boards })),
                     Op::Reject(player) => (player, desk.reject(rows.get(&player))),
                     Op::Withdraw(player) => (player, desk.withdraw(rows.get(&player))),
                 };
-                let wanted = paper.act(op, Room { capacity, boards });
+                let wanted = paper.act(op, Capacity { capacity, boards });
                 match done {
                     Ok(changed) => {
                         prop_assert_eq!(wanted, Ok(()), "{:?}", op);

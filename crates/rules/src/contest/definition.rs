@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::application::Room;
+use super::application::Capacity;
 use super::prize::{self, Prize, PrizeTies};
 use super::state::State;
 use crate::definition::Definition;
@@ -177,13 +177,13 @@ impl Contest {
     }
 
     /// How many may be accepted where so many leaderboards may still be made.
-    pub fn room(&self, boards: u32) -> Room {
+    pub fn room(&self, boards: u32) -> Capacity {
         let most = match self.division_size {
             Some(size) => boards.saturating_mul(size.get()),
             None if boards == 0 => 0,
             None => u32::MAX,
         };
-        Room { capacity: self.capacity, boards: most }
+        Capacity { capacity: self.capacity, boards: most }
     }
 
     /// Refuses what cannot be, naming every wrong field.
@@ -212,7 +212,9 @@ impl Contest {
         let leaderboard = self.leaderboard.check();
         if let Err(rejection) = leaderboard.and_then(|()| self.leaderboard.check_currencies(currencies)) {
             match rejection {
-                Rejection::InvalidDefinition(wrong) => no(format!("/leaderboard{}", wrong.pointer), wrong.why),
+                Rejection::InvalidDefinition(wrong) => {
+                    no(format!("/leaderboard{}", wrong.pointer), wrong.why)
+                }
                 rejection => no("/leaderboard".into(), rejection.detail()),
             }
         } else if !self.leaderboard.all_time {

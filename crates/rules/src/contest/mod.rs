@@ -26,4 +26,4 @@ pub use member::{ContestMember, Payout};
 pub use prize::{Prize, PrizeTies};
 pub use record::Record;
 pub use series::{Series, SeriesRecord};
-pub use state::{By, Event, State};
+pub use state::{ActorKind, Event, State};

@@ -24,12 +24,12 @@ pub struct Report {
     /// How many did not.
     pub failed: u32,
     /// The first of those.
-    pub first_failed: Vec<Failed>,
+    pub first_failed: Vec<InvalidApplication>,
 }
 
 /// What is under way, a bounded piece a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Work {
+pub enum ContestTask {
     /// Nothing.
     #[default]
     None,
@@ -49,7 +49,7 @@ pub enum Work {
 
 /// Where a contest's applications are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kept {
+pub enum ApplicationLocation {
     /// Beside the contest: what is counted of them is [`Record::desk`].
     #[default]
     Store,
@@ -73,7 +73,7 @@ pub struct Record {
     /// When it came there.
     pub since: Micros,
     /// Where its applications are.
-    pub kept: Kept,
+    pub kept: ApplicationLocation,
     /// Its applications, where they are in the store.
     pub desk: ApplicationCounts,
     /// How often the accepted were changed, or a start that had read them was called off: whoever has read them sees
@@ -84,7 +84,7 @@ pub struct Record {
     /// What became of the start.
     pub report: Option<Report>,
     /// What is under way.
-    pub work: Work,
+    pub work: ContestTask,
     /// How many prizes are to be paid, once that is known.
     pub prizes: Option<u32>,
     /// When it was created.
@@ -99,7 +99,7 @@ pub enum Due {
     /// An event of the clock.
     Event(Event),
     /// Go on with what is under way.
-    Work,
+    Task,
     /// Take applications out of Redis that nobody needs any more.
     Clear,
 }
@@ -132,7 +132,8 @@ impl Record {
 
     /// Whether its applications are in Redis and nobody needs them any more.
     pub fn is_to_be_cleared(&self) -> bool {
-        matches!(self.kept, ApplicationLocation::Redis(_)) && !matches!(self.state, State::Draft | State::Open)
+        matches!(self.kept, ApplicationLocation::Redis(_))
+            && !matches!(self.state, State::Draft | State::Open)
     }
 
     /// Where members begin whose fees are to be paid back: behind a player, or with the first.

@@ -105,7 +105,7 @@ pub struct SeriesRecord {
 
 /// A contest that is due to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Making {
+pub struct Occurrence {
     /// Its name.
     pub id: ContestId,
     /// What it is.
@@ -229,7 +229,7 @@ impl SeriesRecord {
     }
 
     /// The contest that is to be made now, if one is.
-    pub fn make(&self, id: &ContestId, table: &Timetable<impl Moments>, now: Micros) -> Option<Making> {
+    pub fn make(&self, id: &ContestId, table: &Timetable<impl Moments>, now: Micros) -> Option<Occurrence> {
         self.due.filter(|at| *at <= now)?;
         let from = table.without_the_oldest(self.from, now);
         let start = table.start.next(from)?;
@@ -242,6 +242,6 @@ impl SeriesRecord {
         let at = table.made_at(start, self.series.ahead, self.since);
         let id = id.occurrence(table.start.minute(start));
         let then = Self { from: start, last: Some(id.clone()), ..self.clone() }.planned(table);
-        Some(Making { id, contest, at, then })
+        Some(Occurrence { id, contest, at, then })
     }
 }

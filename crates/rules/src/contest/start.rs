@@ -13,14 +13,14 @@ use crate::rejection::Rejection;
 
 named! {
     /// Why an accepted application cannot become a member.
-    pub enum Bad { /// There is no application of that player.
+    pub enum InvalidReason { /// There is no application of that player.
         NotApplied = "not_applied", /// The member was closed.
         MemberClosed = "member_closed", /// The player was made staff.
         Staff = "staff_cannot_apply", /// What was held is free again: the hold was ended, or has expired.
         HoldGone = "hold_gone" }
 }
 
-impl Bad {
+impl InvalidReason {
     /// A sentence for people.
     pub fn detail(self) -> &'static str {
         match self {
@@ -34,11 +34,11 @@ impl Bad {
 
 /// A bad row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Failed {
+pub struct InvalidApplication {
     /// Whose.
     pub player: PlayerId,
     /// Why.
-    pub why: Bad,
+    pub why: InvalidReason,
 }
 
 /// What is known of a player who was accepted.
@@ -55,7 +55,7 @@ pub struct Facts<'a> {
 }
 
 /// What is wrong with a row; `fee` says whether there is one, `needs_member` whether it takes a member to take part.
-pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<Bad> {
+pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<InvalidReason> {
     let accepted = facts.application.filter(|application| application.status == Status::Accepted);
     let Some(application) = accepted else { return Some(InvalidReason::NotApplied) };
     if facts.is_staff {
@@ -72,18 +72,18 @@ pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Op
 }
 
 /// Who starts, and who does not.
-pub type Selection<T> = (Vec<(PlayerId, T)>, Vec<Failed>);
+pub type Selection<T> = (Vec<(PlayerId, T)>, Vec<InvalidApplication>);
 
 /// Who starts, from rows in order of acceptance, and who does not; or that nobody does.
 pub fn select_members<T>(
-    rows: impl IntoIterator<Item = (PlayerId, T, Option<Bad>)>,
+    rows: impl IntoIterator<Item = (PlayerId, T, Option<InvalidReason>)>,
     on_invalid: OnInvalid,
 ) -> Result<Selection<T>, Rejection> {
     let (mut good, mut failed) = (Vec::new(), Vec::new());
     for (player, row, bad) in rows {
         match bad {
             None => good.push((player, row)),
-            Some(why) => failed.push(Failed { player, why }),
+            Some(why) => failed.push(InvalidApplication { player, why }),
         }
     }
     if on_invalid == OnInvalid::Reject && !failed.is_empty() {
@@ -161,10 +161,14 @@ mod tests {
                 .zip(bad)
                 .map(|((id, no), bad)| (id, no, bad))
         };
-        let failed: Vec<Failed> = [("b", InvalidReason::HoldGone), ("d", InvalidReason::MemberClosed)]
-            .map(|(name, why)| Failed { player: player(name), why })
-            .to_vec();
-        assert_eq!(select_members(rows(), OnInvalid::Reject), Err(Rejection::InvalidApplications(failed.clone())));
+        let failed: Vec<InvalidApplication> =
+            [("b", InvalidReason::HoldGone), ("d", InvalidReason::MemberClosed)]
+                .map(|(name, why)| InvalidApplication { player: player(name), why })
+                .to_vec();
+        assert_eq!(
+            select_members(rows(), OnInvalid::Reject),
+            Err(Rejection::InvalidApplications(failed.clone()))
+        );
         let good = vec![(player("a"), 1), (player("c"), 3)];
         assert_eq!(select_members(rows(), OnInvalid::Skip), Ok((good.clone(), failed)));
         let fine = || rows().filter(|(_, _, bad)| bad.is_none());

@@ -35,7 +35,7 @@ named! {
 }
 named! {
     /// Who wants it.
-    pub enum By { /// A key that may do everything.
+    pub enum ActorKind { /// A key that may do everything.
         Admin = "admin", /// A key of a game server that names nobody.
         Server = "server", /// Somebody of its staff, or a server's key that names one.
         Staff = "staff", /// A player, for itself.
@@ -54,31 +54,38 @@ named! {
 
 /// One row: in `from`, each of `by` may do `event`, and then the contest is in `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Transition {
     /// Where the contest stands.
     pub from: State,
     /// What is wanted.
     pub event: Event,
     /// By any of these.
-    pub by: &'static [By],
+    pub by: &'static [ActorKind],
     /// Where it stands then.
     pub to: State,
     /// What happens besides.
     pub effects: &'static [Effect],
 }
 
-const KEYS: &[By] = &[ActorKind::Admin, ActorKind::Server];
-const STAFF: &[By] = &[ActorKind::Admin, ActorKind::Staff];
-const STAFF_OR_CLOCK: &[By] = &[ActorKind::Admin, ActorKind::Staff, ActorKind::Clock];
-const APPLICANTS: &[By] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Player];
-const APPLICANTS_OR_STAFF: &[By] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Staff, ActorKind::Player];
+const KEYS: &[ActorKind] = &[ActorKind::Admin, ActorKind::Server];
+const STAFF: &[ActorKind] = &[ActorKind::Admin, ActorKind::Staff];
+const STAFF_OR_CLOCK: &[ActorKind] = &[ActorKind::Admin, ActorKind::Staff, ActorKind::Clock];
+const APPLICANTS: &[ActorKind] = &[ActorKind::Admin, ActorKind::Server, ActorKind::Player];
+const APPLICANTS_OR_STAFF: &[ActorKind] =
+    &[ActorKind::Admin, ActorKind::Server, ActorKind::Staff, ActorKind::Player];
 
-const fn row(from: State, event: Event, by: &'static [By], to: State, effects: &'static [Effect]) -> Row {
-    Row { from, event, by, to, effects }
+const fn row(
+    from: State,
+    event: Event,
+    by: &'static [ActorKind],
+    to: State,
+    effects: &'static [Effect],
+) -> Transition {
+    Transition { from, event, by, to, effects }
 }
 
 /// The machine. What has no row is refused.
-pub const TABLE: &[Row] = &[
+pub const TABLE: &[Transition] = &[
     row(State::Draft, Event::Patch, KEYS, State::Draft, &[]),
     row(State::Draft, Event::Open, STAFF_OR_CLOCK, State::Open, &[]),
     row(State::Draft, Event::Cancel, STAFF, State::Cancelled, &[]),
@@ -101,7 +108,7 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// The row of that, or why there is none.
-pub fn judge(state: State, event: Event, by: By) -> Result<&'static Row, Rejection> {
+pub fn judge(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
         return Err(Rejection::Forbidden);
@@ -114,8 +121,8 @@ pub fn markdown() -> String {
     fn names<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> String {
         all.iter().map(|one| name(*one)).collect::<Vec<_>>().join(", ")
     }
-    let line = |row: &Row| {
-        let (by, effects) = (names(row.by, By::as_str), names(row.effects, Effect::as_str));
+    let line = |row: &Transition| {
+        let (by, effects) = (names(row.by, ActorKind::as_str), names(row.effects, Effect::as_str));
         format!("| `{}` | {} | {by} | `{}` | {effects} |\n", row.from, row.event, row.to)
     };
     let head = "| in | may be done | by | then it is | and |\n|---|---|---|---|---|\n";
@@ -129,7 +136,7 @@ mod tests {
     #[test]
     fn a_row_is_there_once_and_names_nobody_twice() {
         for (at, row) in TABLE.iter().enumerate() {
-            let like = |other: &&Row| (other.from, other.event) == (row.from, row.event);
+            let like = |other: &&Transition| (other.from, other.event) == (row.from, row.event);
             assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
             assert!(row.by.is_sorted_by(|a, b| a < b), "{row:?}");
         }

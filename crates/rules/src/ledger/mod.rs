@@ -10,7 +10,6 @@
 //! Not here: how passwords and PINs are compared (this crate has no digests), and where rows are kept.
 
 pub mod account;
-pub mod book;
 pub mod entry;
 pub mod hold;
 pub mod id;
@@ -18,9 +17,10 @@ pub mod limits;
 pub mod lines;
 pub mod member;
 pub mod money;
-pub mod order;
 pub mod pin;
+pub mod transfer_request;
 pub mod wallet;
+pub mod working_set;
 
 pub use account::Account;
 pub use entry::{Entry, EntryKey, Kind, Transfer};
@@ -28,5 +28,5 @@ pub use hold::Hold;
 pub use id::{HoldId, MemberId, TransferId, Uuid};
 pub use member::Member;
 pub use money::{Amount, Currencies, Currency};
-pub use order::{TransferKind, TransferRequest};
+pub use transfer_request::{TransferKind, TransferRequest};
 pub use wallet::{Wallet, WalletKey};

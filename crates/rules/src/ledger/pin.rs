@@ -70,7 +70,12 @@ pub struct Attempts {
 }
 
 /// Judges an attempt; the attempts after it are to be stored in either case.
-pub fn attempt(before: Attempts, right: bool, now: Micros, rule: PinRule) -> (Attempts, Result<(), Rejection>) {
+pub fn attempt(
+    before: Attempts,
+    right: bool,
+    now: Micros,
+    rule: PinRule,
+) -> (Attempts, Result<(), Rejection>) {
     if let Some(until) = before.locked_until.filter(|until| *until > now) {
         return (before, Err(locked(until, now)));
     }

@@ -5,12 +5,12 @@
 use super::answer::{self, Answer};
 use super::guard;
 use super::routes::Route;
-use crate::gate::Readiness;
+use crate::readiness::Readiness;
 use crate::security::Event;
 use hyper::HeaderMap;
 use std::net::IpAddr;
 use tally_rules::role::Permission;
-use tally_service::{Caller, Who};
+use tally_service::{Caller, CallerKind};
 use tally_wire::Problem;
 
 /// More about a request for its event, from the operation. It is an extension of the answer, and never sent.

@@ -5,9 +5,9 @@
 //! reads on for a while, so that a client that is still writing finds the answer (see `progress.rs`).
 
 use super::answer::Answer;
-use crate::gate::Readiness;
 use crate::limits::{BODY_BYTES_FREE, DRAIN_TIMEOUT, DRAINED_BYTES_MAX};
 use crate::progress::Linger;
+use crate::readiness::Readiness;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};

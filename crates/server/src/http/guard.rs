@@ -7,7 +7,7 @@
 use super::call::bad_parameter;
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
-use crate::gate::{LOCAL_PREFIX, NotReady, Readiness};
+use crate::readiness::{LOCAL_PREFIX, NotReady, Readiness};
 use crate::way::Way;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
@@ -15,7 +15,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Permission;
-use tally_service::{Caller, Failure, Who};
+use tally_service::{Caller, CallerKind, Failure};
 use tally_wire::{Problem, host};
 
 /// What every API key begins with. Anything else is taken for a member's token.

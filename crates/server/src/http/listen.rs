@@ -3,9 +3,9 @@
 use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept::{Accepted, Acceptor};
-use crate::gate::Readiness;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
 use crate::progress::Linger;
+use crate::readiness::Readiness;
 use crate::tls::{Patience, Stream, Tls};
 use crate::way::Way;
 use hyper::server::conn::http1;

@@ -15,7 +15,7 @@ use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
 use tally_service::wallets::command::NewPayment;
 use tally_service::wallets::pay::{self, Payment};
-use tally_service::{Failure, Who};
+use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
 use tally_wire::numbers::ScoreOut;

@@ -8,7 +8,7 @@ use super::problem;
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::Rejection;
-use tally_service::Who;
+use tally_service::CallerKind;
 use tally_service::contests::ban as hiding;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;

@@ -5,7 +5,7 @@
 
 use super::answer::{self, Answer};
 use crate::faults;
-use crate::gate::NotReady;
+use crate::readiness::NotReady;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use super::answer::{self, Answer};
 use super::call::Call;
 use super::{console, openapi, problem};
-use crate::gate::{Finding, Readiness};
+use crate::readiness::{Finding, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use tally_rules::Micros;
 use tally_rules::role::Role;
 use tally_service::Slow;
 use tally_service::contests::counts::{Counts, Payments};
-use tally_service::{Stats, Tally, Who};
+use tally_service::{CallerKind, Stats, Tally};
 use tally_wire::Problem;
 
 /// What Prometheus expects of this text.

@@ -10,7 +10,7 @@ use super::listen::Door;
 use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
 use super::target::{self, Reading};
-use crate::gate::Serving;
+use crate::readiness::Serving;
 use crate::security::Event;
 use crate::way::Way;
 use std::net::SocketAddr;
@@ -202,10 +202,10 @@ impl Session {
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
         let tally = self.serving.as_ref().and_then(|serving| serving.tally.as_ref());
         self.door.gate.check(tally).map_err(|not_ready| match not_ready {
-            crate::gate::NotReady::Loading(_) => error::LOADING.into(),
-            crate::gate::NotReady::Lost(_) => error::LOST.into(),
-            crate::gate::NotReady::Unsure => error::UNSURE.into(),
-            crate::gate::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
+            crate::readiness::NotReady::Loading(_) => error::LOADING.into(),
+            crate::readiness::NotReady::Lost(_) => error::LOST.into(),
+            crate::readiness::NotReady::Unsure => error::UNSURE.into(),
+            crate::readiness::NotReady::Draining => "TRYAGAIN the server is shutting down".into(),
         })
     }
 

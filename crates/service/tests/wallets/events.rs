@@ -1,6 +1,6 @@
 //! Events read on from where somebody stands: of money and of contests, by a clock of the test's.
 //!
-//! Not here: streams of them (`tally/tests/events`), and what a store promises of them (`store/tests`).
+//! Not here: streams of them (`tally/tests/api/events`), and what a store promises of them (`store/tests`).
 
 use crate::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;

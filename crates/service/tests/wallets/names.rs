@@ -1,5 +1,5 @@
 //! What members are found by, over their whole life: phone numbers that earlier versions stored, and what a closed member
-//! leaves. Not here: which texts are accepted, and kills (`tally/tests/money/names.rs`).
+//! leaves. Not here: which texts are accepted, and kills (`tally/tests/api/money/names.rs`).
 
 use crate::verify::verify;
 use crate::world::*;

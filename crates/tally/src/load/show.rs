@@ -8,9 +8,9 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
-use tally_bench::{Axis, Chart, Options, Report, Series, Size, Table};
 use tally_load::Latencies;
 use tally_load::open::{Judged, Outcome, Progress, Schedule, Second};
+use tally_load::report::{Axis, Chart, Report, Run, Series, Table};
 
 /// Percentiles of the tables.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
@@ -40,11 +40,9 @@ pub(super) fn report(
     judged: &[Judged],
     books: &Compared,
 ) -> Report {
-    let mut options = Options::new(Size::Full);
-    options.seed = args.seed;
-    options.command = command();
+    let run = Run { command: command(), seed: args.seed, small: false };
     let title = format!("{}, {} a second", name(args), args.rate);
-    let mut report = Report::new("load", &title, &options);
+    let mut report = Report::new("load", &title, run);
     report.tables.push(counts(outcome, schedule));
     if !judged.is_empty() {
         report.tables.push(thresholds(judged));

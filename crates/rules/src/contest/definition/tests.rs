@@ -48,7 +48,9 @@ fn every_wrong_field_is_named() {
         ends_at: Some(Some(Micros(4))),
         ..ContestSpec::default()
     };
-    let Err(Rejection::InvalidContest(wrong)) = spec.create(&currencies(), Bounds::default()) else { panic!() };
+    let Err(Rejection::InvalidContest(wrong)) = spec.create(&currencies(), Bounds::default()) else {
+        panic!()
+    };
     let pointers: Vec<&str> = wrong.iter().map(|one| one.pointer.as_str()).collect();
     let wanted = [
         "/title",
@@ -68,7 +70,8 @@ fn every_wrong_field_is_named() {
 fn times_follow_each_other_and_any_may_be_missing() {
     let at = |opens: Option<i64>, starts: Option<i64>, ends: Option<i64>| {
         let [opens_at, starts_at, ends_at] = [opens, starts, ends].map(|at| Some(at.map(Micros)));
-        let spec = ContestSpec { title: Some("x".into()), opens_at, starts_at, ends_at, ..ContestSpec::default() };
+        let spec =
+            ContestSpec { title: Some("x".into()), opens_at, starts_at, ends_at, ..ContestSpec::default() };
         match spec.create(&currencies(), Bounds::default()) {
             Ok(_) => Vec::new(),
             Err(Rejection::InvalidContest(wrong)) => wrong.into_iter().map(|one| one.pointer).collect(),
@@ -135,7 +138,10 @@ fn a_contest_keeps_the_places_of_an_earlier_bound() {
     let present = large.create(&currencies(), Bounds::default()).unwrap();
     let lower = Bounds { members_max: 8, ..Bounds::default() };
     let change = |spec: ContestSpec| spec.change(&present, State::Draft, &currencies(), lower).map(drop);
-    assert_eq!(change(ContestSpec { title: Some("Cup 2".into()), capacity: Some(9), ..ContestSpec::default() }), Ok(()));
+    assert_eq!(
+        change(ContestSpec { title: Some("Cup 2".into()), capacity: Some(9), ..ContestSpec::default() }),
+        Ok(())
+    );
     let too_large = Err(Rejection::ContestTooLarge(8));
     assert_eq!(change(ContestSpec { capacity: Some(10), ..ContestSpec::default() }), too_large);
 }

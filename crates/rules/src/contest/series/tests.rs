@@ -68,7 +68,7 @@ proptest! {
         let table = Timetable { open, start, end };
         let mut now = 1_000;
         let mut record = SeriesRecord::new(series(ahead), &table, Micros(now));
-        let mut made: Vec<Making> = Vec::new();
+        let mut made: Vec<Occurrence> = Vec::new();
         for step in steps {
             // Now and then the server is away, and then does what it missed.
             now += step;
@@ -188,7 +188,8 @@ fn wrong_fields_of_a_template_are_named_where_they_are() {
         currency: crate::ledger::Currency::parse("EUR").unwrap(),
         amount: Amount::new(1).unwrap(),
     };
-    let template = definition::ContestSpec { entry_fee: Some(Some(fee)), ..definition::ContestSpec::default() };
+    let template =
+        definition::ContestSpec { entry_fee: Some(Some(fee)), ..definition::ContestSpec::default() };
     let wrong = SeriesSpec { template, ..SeriesSpec::default() };
     assert_eq!(pointer(wrong.change(&made, &currencies, bounds)), "/template/entry_fee/currency");
 }

@@ -23,7 +23,7 @@ use tally_rules::role::Role;
 use tally_service::contests::act::Actor;
 use tally_service::contests::read;
 use tally_service::damaged::Listing;
-use tally_service::{Tally, Who};
+use tally_service::{CallerKind, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};

@@ -6,16 +6,16 @@
 
 use super::body::Queue;
 use super::source::{Heard, Sent, Source};
-use crate::gate::NotReady;
 use crate::http::call::Presence;
 use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
+use crate::readiness::NotReady;
 use crate::streams::Seat;
 use bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_service::events::live::TooSlow;
-use tally_service::{Caller, Tally, Who};
+use tally_service::{Caller, CallerKind, Tally};
 use tally_wire::api::events;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};

@@ -45,12 +45,12 @@ fn read_more(fields: &mut Fields) -> SeriesSpec {
     SeriesSpec { time_zone, ahead, ..SeriesSpec::default() }
 }
 
-fn read_template(value: Value, is_new: bool) -> Result<definition::SeriesSpec, Vec<FieldError>> {
+fn read_template(value: Value, is_new: bool) -> Result<definition::ContestSpec, Vec<FieldError>> {
     let read = || {
         let mut fields = Fields::new("", value)?;
         let mut inner = Inner::new();
         let title = if is_new { fields.required("title", text) } else { fields.optional("title", text) };
-        let spec = definition::SeriesSpec { title, ..read_rest(&mut fields, &mut inner) };
+        let spec = definition::ContestSpec { title, ..read_rest(&mut fields, &mut inner) };
         finish(fields, inner)?;
         Ok(spec)
     };

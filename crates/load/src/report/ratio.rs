@@ -1,0 +1,109 @@
+//! A figure with a target, and whether it is met.
+
+use super::number;
+use serde::{Deserialize, Serialize};
+
+/// A floor that must hold and an aim that should.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What must be reached.
+    pub floor: f64,
+    /// What should be.
+    pub aim: f64,
+}
+
+/// A figure that is held against something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// What is compared with what.
+    pub name: String,
+    /// The figure.
+    pub value: f64,
+    /// Its unit; `×` for a quotient.
+    pub unit: String,
+    /// Whether more is better.
+    pub more_is_better: bool,
+    /// What must be reached, where there is a target.
+    pub floor: Option<f64>,
+    /// What should be.
+    pub aim: Option<f64>,
+    /// Whether it is.
+    pub verdict: Verdict,
+}
+
+/// How a figure stands to its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// There is no target.
+    NoTarget,
+    /// The floor is missed.
+    Missed,
+    /// The floor holds, the aim does not.
+    Floor,
+    /// The aim is reached.
+    Aim,
+}
+
+impl Ratio {
+    /// A quotient, more is better, that has no target.
+    #[must_use]
+    pub fn times(name: &str, value: f64) -> Self {
+        let verdict = Verdict::NoTarget;
+        Self {
+            name: name.to_owned(),
+            value,
+            unit: "×".to_owned(),
+            more_is_better: true,
+            floor: None,
+            aim: None,
+            verdict,
+        }
+    }
+
+    /// A quotient that must be at least so much.
+    #[must_use]
+    pub fn at_least(name: &str, value: f64, target: Target) -> Self {
+        Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.judged()
+    }
+
+    /// A figure of this unit that must be at most so much.
+    #[must_use]
+    pub fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
+        let (floor, aim) = (Some(target.floor), Some(target.aim));
+        Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }.judged()
+    }
+
+    /// The figure with its unit.
+    pub(super) fn figure(&self, value: f64) -> String {
+        format!("{} {}", number(value), self.unit)
+    }
+
+    fn judged(mut self) -> Self {
+        let reaches =
+            |target: Option<f64>| {
+                target.is_some_and(|target| {
+                    if self.more_is_better { self.value >= target } else { self.value <= target }
+                })
+            };
+        self.verdict = match (reaches(self.aim), reaches(self.floor)) {
+            (true, _) => Verdict::Aim,
+            (false, true) => Verdict::Floor,
+            (false, false) => Verdict::Missed,
+        };
+        self
+    }
+}
+
+impl Verdict {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NoTarget => "no target",
+            Self::Missed => "misses the floor",
+            Self::Floor => "floor",
+            Self::Aim => "aim",
+        }
+    }
+}

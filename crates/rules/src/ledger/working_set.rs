@@ -1,0 +1,359 @@
+//! Orders applied in turn to the wallets and holds of one transaction, and what is to be written of it.
+//!
+//! Everything an order may touch is loaded first. Each order sees what those before it left, answers with its own
+//! entry, or is refused and changes nothing. However many orders touch a wallet, it is written once, as it is at the
+//! end; every entry still shows the balance after itself. Orders that belong together are taken back together:
+//! [`LedgerWorkingSet::savepoint`] and [`LedgerWorkingSet::roll_back`].
+//!
+//! A member is there where its wallet in the home currency is: it gets that one when it is made. Another wallet appears
+//! with its first credit. What is closed takes nothing and gives nothing, but for what the operator takes out of it: a
+//! withdrawal, or a hold that was made before. Not here: idempotency, ids, and limits of queues.
+
+use super::account::Totals;
+use super::entry::{Entry, EntryKey, Kind, Transfer};
+use super::hold::{End, Ending, Hold, Verdict};
+use super::id::{HoldId, MemberId, TransferId};
+use super::limits::Limits;
+use super::money::{Amount, Currencies, Currency};
+use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
+use super::wallet::{Wallet, WalletKey};
+use crate::instant::Micros;
+use crate::rejection::Rejection;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A wallet as a movement leaves it, and whose it is; nobody's where the other side is an account.
+type Side = Option<(MemberId, Wallet)>;
+
+/// What was loaded, and what it is now.
+#[derive(Clone, Copy, Debug)]
+struct Slot<T> {
+    loaded: Option<T>,
+    now: Option<T>,
+}
+
+impl<T: Copy> Slot<T> {
+    fn new(loaded: Option<T>) -> Self {
+        Self { loaded, now: loaded }
+    }
+}
+
+/// The wallets and holds of one transaction.
+#[derive(Debug)]
+pub struct LedgerWorkingSet<'a> {
+    currencies: &'a Currencies,
+    limits: &'a BTreeMap<Currency, Limits>,
+    wallets: BTreeMap<WalletKey, Slot<Wallet>>,
+    holds: BTreeMap<HoldId, Slot<Hold>>,
+    transfers: Vec<(TransferId, Transfer)>,
+    entries: Vec<(EntryKey, Entry)>,
+    /// Wallets as they were before each change since the last mark.
+    before: Vec<(WalletKey, Option<Wallet>)>,
+}
+
+/// A moment to come back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    transfers: usize,
+    entries: usize,
+}
+
+impl<'a> LedgerWorkingSet<'a> {
+    /// A book with nothing loaded. A currency without limits has none.
+    pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
+        Self {
+            currencies,
+            limits,
+            wallets: BTreeMap::new(),
+            holds: BTreeMap::new(),
+            transfers: Vec::new(),
+            entries: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    /// Notes what is stored of a wallet.
+    pub fn load_wallet(&mut self, key: WalletKey, wallet: Option<Wallet>) {
+        self.wallets.insert(key, Slot::new(wallet));
+    }
+
+    /// Notes what is stored of a hold.
+    pub fn load_hold(&mut self, id: HoldId, hold: Option<Hold>) {
+        self.holds.insert(id, Slot::new(hold));
+    }
+
+    /// A wallet as it is now.
+    ///
+    /// # Panics
+    /// If it was not loaded: a wallet that is not there and one that nobody asked for must not look alike.
+    pub fn wallet(&self, key: &WalletKey) -> Option<Wallet> {
+        self.wallets.get(key).expect("a wallet is loaded before it is read").now
+    }
+
+    /// A hold as it is now.
+    ///
+    /// # Panics
+    /// If it was not loaded.
+    pub fn hold(&self, id: &HoldId) -> Option<Hold> {
+        self.holds.get(id).expect("a hold is loaded before it is read").now
+    }
+
+    fn set(&mut self, key: WalletKey, wallet: Wallet) {
+        let slot = self.wallets.get_mut(&key).expect("a wallet is loaded before it is written");
+        self.before.push((key, slot.now));
+        slot.now = Some(wallet);
+    }
+
+    /// The wallet that says whether a member is there and whether it is closed.
+    fn home(&self, member: MemberId) -> Option<Wallet> {
+        self.wallet(&WalletKey { member, currency: self.currencies.home() })
+    }
+
+    /// Gives a new member its wallet.
+    ///
+    /// # Panics
+    /// If it has one.
+    pub fn open(&mut self, member: MemberId) {
+        let key = WalletKey { member, currency: self.currencies.home() };
+        assert!(self.wallet(&key).is_none(), "a member is made once");
+        self.set(key, Wallet::default());
+    }
+
+    /// Closes a member, all of whose wallets are loaded. Doing it again changes nothing.
+    pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Rejection> {
+        let home = self.home(member).ok_or(Rejection::MemberNotFound)?;
+        if home.closed {
+            return Ok(());
+        }
+        let mut all = self.currencies.all().map(|currency| WalletKey { member, currency });
+        let has_money = all.any(|key| self.wallet(&key).is_some_and(|wallet| !wallet.is_empty()));
+        if has_money && !force {
+            return Err(Rejection::WalletNotEmpty);
+        }
+        let key = WalletKey { member, currency: self.currencies.home() };
+        self.set(key, Wallet { closed: true, ..home });
+        Ok(())
+    }
+
+    /// Whether a member could transfer that much, without a look at the other side.
+    pub fn can_transfer(
+        &self,
+        from: MemberId,
+        (currency, amount): (Currency, Amount),
+        now: Micros,
+    ) -> Result<(), Rejection> {
+        let wallet = self.wallet(&WalletKey { member: from, currency }).ok_or(Rejection::WalletNotFound)?;
+        self.spend(wallet, (currency, amount), now)?.debit(amount)
+    }
+
+    /// The wallet that a transfer leaves, with what it has spent within its limits.
+    fn spend(
+        &self,
+        wallet: Wallet,
+        (currency, amount): (Currency, Amount),
+        now: Micros,
+    ) -> Result<Wallet, Rejection> {
+        let limits = self.limits.get(&currency).copied().unwrap_or_default();
+        Ok(Wallet { spent: limits.judge(wallet.spent, amount, now)?, ..wallet })
+    }
+
+    /// Does one order.
+    pub fn post(
+        &mut self,
+        id: TransferId,
+        order: &TransferRequest,
+        now: Micros,
+    ) -> Result<Posted, Rejection> {
+        let (from, to) = order.what.sides();
+        if self.currencies.digits(order.currency).is_none() {
+            return Err(Rejection::CurrencyMismatch);
+        }
+        if from.is_some() && from == to {
+            return Err(Rejection::SameWallet);
+        }
+        let payer = from.map(|from| self.home(from).ok_or(Rejection::MemberNotFound)).transpose()?;
+        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        let key = |member| WalletKey { member, currency: order.currency };
+        let mut source =
+            from.map(|from| self.wallet(&key(from)).ok_or(Rejection::WalletNotFound)).transpose()?;
+        if [payer, payee].iter().flatten().any(|home| home.closed) && !order.what.reaches_closed() {
+            return Err(Rejection::MemberClosed);
+        }
+        if let (Some(wallet), TransferKind::Transfer { .. }) = (&mut source, order.what) {
+            *wallet = self.spend(*wallet, (order.currency, order.amount), now)?;
+        }
+        // The limit of the balance that grows comes before the want of money, so it is asked first.
+        let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
+        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
+        source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
+        let sides = (from.zip(source), to.zip(target));
+        Ok(self.write(id, (order.what.kind(), order.currency, order.amount), sides, order.reference.as_ref()))
+    }
+
+    /// Writes a movement whose wallets are changed already: its transfer, its entries, its wallets.
+    fn write(
+        &mut self,
+        id: TransferId,
+        (kind, currency, amount): (Kind, Currency, Amount),
+        (source, target): (Side, Side),
+        reference: Option<&Arc<str>>,
+    ) -> Posted {
+        let place = |(member, wallet): (MemberId, Wallet)| (member, wallet.sequence);
+        let (debit, credit) = (source.map(place), target.map(place));
+        self.transfers.push((id, Transfer { kind, currency, amount: amount.units(), debit, credit }));
+        let arriving = if source.is_some() { Kind::TransferIn } else { kind };
+        let sides = [(source, kind, target), (target, arriving, source)];
+        let mut posted = None;
+        for (own, kind, other) in sides {
+            let Some((member, wallet)) = own else { continue };
+            let key = WalletKey { member, currency };
+            let entry = Entry {
+                transfer: id,
+                kind,
+                amount: amount.units(),
+                after: wallet.balance,
+                counterparty: other.map(|(member, _)| member),
+                reference: reference.cloned(),
+            };
+            let key_of_entry = EntryKey { wallet: key, sequence: wallet.sequence };
+            posted.get_or_insert_with(|| Posted { key: key_of_entry, entry: entry.clone() });
+            self.entries.push((key_of_entry, entry));
+            self.set(key, wallet);
+        }
+        posted.expect("a movement touches a wallet")
+    }
+
+    /// Makes a hold.
+    pub fn place(
+        &mut self,
+        id: HoldId,
+        wallet: WalletKey,
+        amount: Amount,
+        expires_at: Option<Micros>,
+        now: Micros,
+    ) -> Result<Hold, Rejection> {
+        Hold::check_expiry(expires_at, now)?;
+        if self.currencies.digits(wallet.currency).is_none() {
+            return Err(Rejection::CurrencyMismatch);
+        }
+        let home = self.home(wallet.member).ok_or(Rejection::MemberNotFound)?;
+        let mut held = self.wallet(&wallet).ok_or(Rejection::WalletNotFound)?;
+        if home.closed {
+            return Err(Rejection::MemberClosed);
+        }
+        held.hold(amount)?;
+        self.set(wallet, held);
+        let hold = Hold { wallet, amount: amount.units(), expires_at, end: None };
+        self.holds.insert(id, Slot { loaded: None, now: Some(hold) });
+        Ok(hold)
+    }
+
+    /// Ends a hold; `transfer` is the id of the movement if there will be one.
+    pub fn end(
+        &mut self,
+        id: HoldId,
+        ending: Ending,
+        transfer: TransferId,
+        now: Micros,
+    ) -> Result<Hold, Rejection> {
+        self.end_for(id, ending, (transfer, None), now)
+    }
+
+    /// The same with the contest whose fee it captures.
+    pub fn end_for(
+        &mut self,
+        id: HoldId,
+        ending: Ending,
+        (transfer, reference): (TransferId, Option<&Arc<str>>),
+        now: Micros,
+    ) -> Result<Hold, Rejection> {
+        let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
+        let end = match (hold.judge(ending, now)?, ending) {
+            (Verdict::AsItStands, _) => return Ok(hold),
+            (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
+                self.capture(&hold, (amount, to), transfer, reference)?;
+                End::Captured { amount: amount.units(), to, transfer }
+            }
+            (Verdict::Void | Verdict::Capture(_), _) => {
+                self.release(&hold);
+                End::Voided
+            }
+        };
+        Ok(self.ended(id, hold, end, now))
+    }
+
+    /// Ends a hold whose time has run out; says nothing of others.
+    pub fn expire(&mut self, id: HoldId, now: Micros) -> Option<Hold> {
+        let hold = self.hold(&id).filter(|hold| hold.is_due(now))?;
+        self.release(&hold);
+        Some(self.ended(id, hold, End::Expired, now))
+    }
+
+    fn ended(&mut self, id: HoldId, hold: Hold, end: End, now: Micros) -> Hold {
+        let hold = Hold { end: Some((end, now)), ..hold };
+        self.holds.get_mut(&id).expect("it was read").now = Some(hold);
+        hold
+    }
+
+    fn release(&mut self, hold: &Hold) {
+        let mut wallet = self.wallet(&hold.wallet).expect("what is held is in a wallet");
+        wallet.release(hold.amount);
+        self.set(hold.wallet, wallet);
+    }
+
+    fn capture(
+        &mut self,
+        hold: &Hold,
+        (amount, to): (Amount, Option<MemberId>),
+        transfer: TransferId,
+        reference: Option<&Arc<str>>,
+    ) -> Result<(), Rejection> {
+        let WalletKey { member, currency } = hold.wallet;
+        if to == Some(member) {
+            return Err(Rejection::SameWallet);
+        }
+        let payee = to.map(|to| self.home(to).ok_or(Rejection::RecipientNotFound)).transpose()?;
+        if payee.is_some_and(|home| home.closed) {
+            return Err(Rejection::MemberClosed);
+        }
+        let mut target = to.map(|member| self.wallet(&WalletKey { member, currency }).unwrap_or_default());
+        target.as_mut().map_or(Ok(()), |wallet| wallet.credit(amount))?;
+        let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
+        source.release(hold.amount);
+        source.debit(amount)?;
+        // A capture that names what it is for is an entry fee.
+        let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
+        self.write(transfer, (kind, currency, amount), (Some((member, source)), to.zip(target)), reference);
+        Ok(())
+    }
+
+    /// Notes where a chain of orders begins.
+    pub fn savepoint(&mut self) -> Savepoint {
+        self.before.clear();
+        Savepoint { transfers: self.transfers.len(), entries: self.entries.len() }
+    }
+
+    /// Takes back every order since the mark, which is the last one.
+    pub fn roll_back(&mut self, mark: Savepoint) {
+        while let Some((key, wallet)) = self.before.pop() {
+            self.wallets.get_mut(&key).expect("it was changed").now = wallet;
+        }
+        self.transfers.truncate(mark.transfers);
+        self.entries.truncate(mark.entries);
+    }
+
+    /// What is to be written.
+    pub fn into_writes(self) -> LedgerWrites {
+        let Self { wallets, holds, mut transfers, mut entries, .. } = self;
+        let mut totals = Totals::default();
+        transfers.iter().for_each(|(_, transfer)| totals.add(transfer));
+        transfers.sort_unstable_by_key(|(id, _)| *id);
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        LedgerWrites { wallets: changed(wallets), transfers, entries, holds: changed(holds), totals }
+    }
+}
+
+fn changed<K, T: PartialEq>(slots: BTreeMap<K, Slot<T>>) -> Vec<(K, T)> {
+    let differs = |(key, slot): (K, Slot<T>)| (slot.now != slot.loaded).then_some(key).zip(slot.now);
+    slots.into_iter().filter_map(differs).collect()
+}

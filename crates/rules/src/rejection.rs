@@ -1,0 +1,369 @@
+//! Why a well-formed command was refused. A rejection is an answer, not a fault: nothing went wrong.
+//!
+//! The order of the variants is their precedence: where two hold at once, the earlier one is the answer. Each door
+//! turns them into its own words in one `match` without a wildcard, so that a new rejection does not compile until
+//! every door has decided.
+
+use crate::contest::start::InvalidApplication;
+use crate::contest::state::State;
+
+const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that instant any more";
+const LEADERBOARD_DAMAGED: &str =
+    "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
+
+/// A field that is wrong, where a rule and not the door found it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WrongField {
+    /// Where it is in the body, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong, as a sentence that begins with the field.
+    pub why: String,
+}
+
+impl WrongField {
+    /// A field at this pointer, and what is wrong with it.
+    pub fn new(pointer: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), why: why.into() }
+    }
+
+    /// The same in a body that has all of it in one of its fields.
+    #[must_use]
+    pub fn within(self, pointer: &str) -> Self {
+        Self { pointer: format!("{pointer}{}", self.pointer), ..self }
+    }
+}
+
+/// A bound that an amount of money meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Limit {
+    /// Of one movement.
+    Amount,
+    /// Of one transfer, as configured.
+    PerTransfer,
+    /// Of the transfers of one day, as configured.
+    PerDay,
+    /// Of a balance.
+    Balance,
+}
+
+impl Limit {
+    fn detail(self) -> &'static str {
+        match self {
+            Self::Amount => "an amount is at most 1000000000000000",
+            Self::PerTransfer => "more than one transfer may be (setting `wallet.transfer_max`)",
+            Self::PerDay => "more than may be transferred on one day (setting `wallet.day_max`)",
+            Self::Balance => "a balance is at most 9000000000000000000",
+        }
+    }
+}
+
+/// A rejection, in order of precedence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rejection {
+    /// The PIN is not looked at for so many seconds.
+    PinLocked {
+        /// Whole seconds.
+        retry_after_s: u32,
+    },
+    /// The PIN is wrong.
+    InvalidPin,
+    /// The idempotency key was used for another request.
+    IdempotencyKeyReused,
+    /// The request of this idempotency key is still running.
+    IdempotencyInProgress,
+    /// No board of that name; the nearest one there is, if any is near.
+    LeaderboardNotFound(Option<String>),
+    /// The stored definition of the leaderboard, or what belongs to it, cannot be read.
+    LeaderboardDamaged,
+    /// The board exists with other values of these fields.
+    DefinitionConflict(Vec<&'static str>),
+    /// The definition contradicts itself.
+    InvalidDefinition(WrongField),
+    /// The name is kept for something else.
+    ReservedName,
+    /// Too many boards.
+    TooManyBoards,
+    /// Too many keys.
+    TooManyKeys,
+    /// The board has no period of that name or at that instant.
+    PeriodNotFound,
+    /// No period takes a score of that instant any more.
+    PeriodClosed,
+    /// A score that the board cannot hold, with the reason.
+    InvalidScore(&'static str),
+    /// A subscore on a board without one, or none on a board with one.
+    InvalidSubscore(&'static str),
+    /// An instant too far ahead of the server's clock.
+    AtInFuture,
+    /// The sum leaves the range of the board's scores.
+    ScoreOverflow,
+    /// More players than one request may remove.
+    TooManyAtOnce,
+    /// The player has no rank there.
+    PlayerNotRanked,
+    /// The player has no profile, and no record anywhere that was looked at.
+    PlayerNotFound,
+    /// No key of that id.
+    KeyNotFound,
+    /// The key is the last one of role admin, and the request did not insist.
+    LastAdminKey,
+    /// The same file was imported into the same board before.
+    ImportRepeated,
+    /// The chunk does not follow the last one that was imported: the number of lines already done.
+    ImportOutOfOrder(u64),
+    /// No contest of that name.
+    ContestNotFound,
+    /// There is a contest of that name.
+    ContestExists,
+    /// No series of contests of that name.
+    SeriesNotFound,
+    /// There is a series of that name.
+    SeriesExists,
+    /// Whoever asks may not do that.
+    Forbidden,
+    /// The contest is not where that may be done, but here.
+    ContestState(State),
+    /// Fields of a contest that are fixed by now.
+    ContestFrozen {
+        /// Where the contest stands.
+        state: State,
+        /// The fields.
+        fields: Vec<&'static str>,
+    },
+    /// A contest that contradicts itself: its wrong fields.
+    InvalidContest(Vec<WrongField>),
+    /// More members, or applications, than so many.
+    ContestTooLarge(u32),
+    /// Where the applications were they are not any more.
+    ApplicationsLost,
+    /// The player has applied.
+    AlreadyApplied,
+    /// The player was rejected.
+    AlreadyRejected,
+    /// The player runs the contest.
+    StaffCannotApply,
+    /// As many are accepted as may be.
+    ContestFull,
+    /// The player has not applied.
+    NotApplied,
+    /// The player has no wallet to pay from, or to be paid into.
+    PlayerWithoutWallet,
+    /// A start that these stand in the way of.
+    InvalidApplications(Vec<InvalidApplication>),
+    /// The player does not take part.
+    NotAMember,
+    /// The board belongs to a contest.
+    BoardInUse,
+    /// An amount of zero, or less.
+    InvalidAmount,
+    /// No movement of money of that id.
+    TransactionNotFound,
+    /// No hold of that id.
+    HoldNotFound,
+    /// The hold's time has run out.
+    HoldExpired,
+    /// The hold has ended in another way.
+    HoldResolved,
+    /// More than is held.
+    ExceedsHold,
+    /// A hold that ends before it begins.
+    HoldExpiryInPast,
+    /// The currency is not one of those configured.
+    CurrencyMismatch,
+    /// From a wallet to itself.
+    SameWallet,
+    /// No such member.
+    MemberNotFound,
+    /// No such member to give to.
+    RecipientNotFound,
+    /// The member has no wallet in that currency.
+    WalletNotFound,
+    /// The member was closed.
+    MemberClosed,
+    /// More than a bound allows.
+    LimitExceeded(Limit),
+    /// More than is available.
+    InsufficientFunds,
+    /// Another order of the same chain was refused.
+    LinkedFailed,
+    /// Another member has the login.
+    LoginTaken,
+    /// Another member has the phone number.
+    PhoneTaken,
+    /// Another member has the player.
+    PlayerTaken,
+    /// The player has an entry in that contest, which is open or runs, or is staff of it, or of that series.
+    PlayerInContest(Box<str>),
+    /// There is money in a wallet of the member.
+    WalletNotEmpty,
+}
+
+fn in_contest(contest: &str) -> String {
+    format!(
+        "the player has an entry in the contest `{contest}`, or is staff of the contest or series of that name: change that, or change \
+         the player when the contest has ended"
+    )
+}
+
+const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one only commands on the server's machine can \
+    make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
+
+impl Rejection {
+    /// The stable word that programs compare.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IdempotencyKeyReused => "idempotency_key_reused",
+            Self::IdempotencyInProgress => "idempotency_in_progress",
+            Self::LeaderboardNotFound(_) => "leaderboard_not_found",
+            Self::LeaderboardDamaged => "leaderboard_damaged",
+            Self::DefinitionConflict(_) => "definition_conflict",
+            Self::InvalidDefinition(_) => "invalid_definition",
+            Self::ReservedName => "reserved_name",
+            Self::TooManyBoards => "too_many_boards",
+            Self::TooManyKeys => "too_many_keys",
+            Self::PeriodNotFound => "period_not_found",
+            Self::PeriodClosed => "period_closed",
+            Self::InvalidScore(_) | Self::InvalidSubscore(_) => "invalid_field",
+            Self::AtInFuture => "at_in_future",
+            Self::ScoreOverflow => "score_overflow",
+            Self::TooManyAtOnce => "too_many_at_once",
+            Self::PlayerNotRanked => "player_not_ranked",
+            Self::PlayerNotFound => "player_not_found",
+            Self::KeyNotFound => "key_not_found",
+            Self::LastAdminKey => "last_admin_key",
+            Self::ImportRepeated => "import_repeated",
+            Self::ImportOutOfOrder(_) => "import_out_of_order",
+            Self::ContestNotFound => "contest_not_found",
+            Self::ContestExists => "contest_exists",
+            Self::SeriesNotFound => "series_not_found",
+            Self::SeriesExists => "series_exists",
+            Self::Forbidden => "forbidden",
+            Self::ContestState(_) | Self::ContestFrozen { .. } => "contest_state",
+            Self::InvalidContest(_) => "invalid_field",
+            Self::ContestTooLarge(_) => "contest_too_large",
+            Self::ApplicationsLost => "applications_lost",
+            Self::AlreadyApplied => "already_applied",
+            Self::AlreadyRejected => "already_rejected",
+            Self::StaffCannotApply => "staff_cannot_apply",
+            Self::ContestFull => "contest_full",
+            Self::NotApplied => "not_applied",
+            Self::PlayerWithoutWallet => "wallet_not_found",
+            Self::InvalidApplications(_) => "invalid_applications",
+            Self::NotAMember => "not_a_member",
+            Self::BoardInUse => "board_in_use",
+            Self::PinLocked { .. } => "pin_locked",
+            Self::InvalidPin => "invalid_pin",
+            Self::InvalidAmount => "invalid_amount",
+            Self::TransactionNotFound => "transaction_not_found",
+            Self::HoldNotFound => "hold_not_found",
+            Self::HoldExpired => "hold_expired",
+            Self::HoldResolved => "hold_resolved",
+            Self::ExceedsHold => "exceeds_hold",
+            Self::HoldExpiryInPast => "hold_expiry_in_past",
+            Self::CurrencyMismatch => "currency_mismatch",
+            Self::SameWallet => "same_wallet",
+            Self::MemberNotFound => "member_not_found",
+            Self::RecipientNotFound => "recipient_not_found",
+            Self::WalletNotFound => "wallet_not_found",
+            Self::MemberClosed => "member_closed",
+            Self::LimitExceeded(_) => "limit_exceeded",
+            Self::InsufficientFunds => "insufficient_funds",
+            Self::LinkedFailed => "linked_failed",
+            Self::LoginTaken => "login_taken",
+            Self::PhoneTaken => "phone_taken",
+            Self::PlayerTaken => "player_taken",
+            Self::PlayerInContest(_) => "player_in_contest",
+            Self::WalletNotEmpty => "wallet_not_empty",
+        }
+    }
+
+    /// A sentence for people, with the way out where there is one.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::IdempotencyKeyReused => {
+                "this Idempotency-Key was used for another request; use a new key for a new request".into()
+            }
+            Self::IdempotencyInProgress => "the request of this Idempotency-Key is still running; ask later".into(),
+            Self::LeaderboardNotFound(None) => "no such leaderboard".into(),
+            Self::LeaderboardDamaged => LEADERBOARD_DAMAGED.into(),
+            Self::LeaderboardNotFound(Some(near)) => format!("no such leaderboard; did you mean `{near}`?"),
+            Self::DefinitionConflict(fields) => format!(
+                "the leaderboard exists with other values of: {}; only `periods` can be changed",
+                fields.join(", ")
+            ),
+            Self::InvalidDefinition(wrong) => wrong.why.clone(),
+            Self::ReservedName => "names that begin with `contest:` are kept for contests".into(),
+            Self::TooManyBoards => "the limit of leaderboards (setting `limits.boards`) is reached".into(),
+            Self::TooManyKeys => "the limit of keys (setting `limits.keys`) is reached".into(),
+            Self::PeriodNotFound => "the leaderboard has no such period".into(),
+            Self::PeriodClosed => PERIOD_CLOSED.into(),
+            Self::InvalidScore(why) | Self::InvalidSubscore(why) => (*why).into(),
+            Self::AtInFuture => "`at` is more than 5 s ahead of the server's clock".into(),
+            Self::ScoreOverflow => "the sum would leave the range of the leaderboard's scores".into(),
+            Self::TooManyAtOnce => "more players than one request may remove".into(),
+            Self::PlayerNotRanked => "the player has no rank on this leaderboard".into(),
+            Self::PlayerNotFound => "no such player".into(),
+            Self::KeyNotFound => "no such key".into(),
+            Self::LastAdminKey => LAST_ADMIN_KEY.into(),
+            Self::ImportRepeated => "this file was imported into this leaderboard before".into(),
+            Self::ImportOutOfOrder(done) => format!("lines up to {done} are already imported"),
+            Self::ContestNotFound => "no such contest".into(),
+            Self::ContestExists => "there is a contest of this id".into(),
+            Self::SeriesNotFound => "no such series of contests".into(),
+            Self::SeriesExists => "there is a series of contests of this id".into(),
+            Self::Forbidden => "whoever presented this credential may not do that".into(),
+            Self::ContestState(state) => format!("the contest is {state}"),
+            Self::ContestFrozen { state, fields } => frozen(*state, fields),
+            Self::InvalidContest(wrong) => all_wrong(wrong),
+            Self::ContestTooLarge(most) => format!("a contest of this kind has at most {most}"),
+            Self::ApplicationsLost => {
+                "the Redis that had this contest's applications has lost them; `open` begins to take them anew".into()
+            }
+            Self::AlreadyApplied => "the player has applied".into(),
+            Self::AlreadyRejected => "the player was rejected".into(),
+            Self::StaffCannotApply => "who runs a contest does not take part in it".into(),
+            Self::ContestFull => "as many are accepted as the contest has places".into(),
+            Self::NotApplied => "there is no application of this player".into(),
+            Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
+            Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
+            Self::NotAMember => "only members of this contest score on its leaderboard".into(),
+            Self::BoardInUse => "the leaderboard belongs to a contest".into(),
+            Self::PinLocked { retry_after_s } => format!("too many wrong PINs; try again in {retry_after_s} s"),
+            Self::InvalidPin => "the PIN is wrong".into(),
+            Self::InvalidAmount => "an amount is a whole number of the smallest unit, 1 or more".into(),
+            Self::TransactionNotFound => "no such transaction".into(),
+            Self::HoldNotFound => "no such hold".into(),
+            Self::HoldExpired => "the hold has expired; what it held is free again".into(),
+            Self::HoldResolved => "the hold has ended in another way".into(),
+            Self::ExceedsHold => "more than the hold holds".into(),
+            Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
+            Self::CurrencyMismatch => {
+                "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
+            }
+            Self::SameWallet => "money cannot go from a wallet to itself".into(),
+            Self::MemberNotFound => "no such member".into(),
+            Self::RecipientNotFound => "no such member to give to".into(),
+            Self::WalletNotFound => "the member has no wallet in this currency".into(),
+            Self::MemberClosed => "the member was closed".into(),
+            Self::LimitExceeded(limit) => limit.detail().into(),
+            Self::InsufficientFunds => "not enough money is available in the wallet".into(),
+            Self::LinkedFailed => "another transfer of the same chain was refused, so none was made".into(),
+            Self::LoginTaken => "another member has this login".into(),
+            Self::PhoneTaken => "another member has this phone number".into(),
+            Self::PlayerTaken => "another member has this player".into(),
+            Self::PlayerInContest(contest) => in_contest(contest),
+            Self::WalletNotEmpty => {
+                "there is money in the member's wallets; take it out, or close with `force`".into()
+            }
+        }
+    }
+}
+
+fn frozen(state: State, fields: &[&'static str]) -> String {
+    format!("the contest is {state}, so these cannot change any more: {}", fields.join(", "))
+}
+
+fn all_wrong(fields: &[WrongField]) -> String {
+    let all = fields.iter().map(|one| format!("{} {}", one.pointer, one.why));
+    all.collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,156 @@
+//! Settings of money: currencies and limits, in force, refused, and changed over a store that is filled.
+
+use super::world::{TALLY, World};
+use serde_json::{Value, json};
+use tally_testkit::command::run_set;
+use tally_testkit::{DatabaseKind, ScratchDatabase, TestTally};
+
+const DOLLARS: (&str, &str) = ("TALLY_CURRENCIES_USD", "2");
+
+fn currencies(world: &mut World, member: &str) -> Vec<Value> {
+    let wallets = world.get(&format!("/v1/wallets/{member}"))["wallets"].clone();
+    wallets.as_array().expect("wallets").iter().map(|wallet| wallet["currency"].clone()).collect()
+}
+
+#[test]
+fn another_currency_appears_with_its_first_credit() {
+    let mut world = World::start(&[DOLLARS]);
+    let (ann, bob) = (world.member("ann", 10), world.member("bob", 0));
+    assert_eq!(currencies(&mut world, &ann), ["KRW"]);
+    let path = format!("/v1/wallets/{ann}/transactions?currency=USD");
+    world.client.get(&path).refused(404, "wallet_not_found");
+    world.client.get(&path.replace("USD", "EUR")).refused(422, "currency_mismatch");
+    world.client.get(&path.replace("USD", "usd")).refused(400, "invalid_parameter");
+    let given = json!({"from": ann, "to": bob, "currency": "USD", "amount": 5});
+    world.post("/v1/transfers", &given).refused(404, "wallet_not_found");
+    world.post("/v1/deposits", &json!({"to": ann, "currency": "USD", "amount": 50})).expect(201);
+    world.post("/v1/transfers", &given).expect(201);
+    assert_eq!(
+        (currencies(&mut world, &ann), currencies(&mut world, &bob)),
+        (vec![json!("KRW"), json!("USD")], vec![json!("KRW"), json!("USD")])
+    );
+    assert_eq!(world.get(&path)["items"].as_array().map(Vec::len), Some(2));
+    assert_eq!(world.history(&ann, 9).len(), 1, "the default currency's, where none is named");
+    let accounts = world.get("/v1/ledger/accounts")["accounts"].as_array().expect("accounts").len();
+    assert_eq!(accounts, 8, "four in each");
+    assert_eq!(
+        world.client.get("/v1/status").json()["settings"]["currencies.USD"],
+        json!({"value": "2", "source": "environment"})
+    );
+}
+
+#[test]
+fn limits_hold_for_one_transfer_and_for_a_day() {
+    let mut world = World::start(&[("TALLY_WALLET_TRANSFER_MAX", "60"), ("TALLY_WALLET_DAY_MAX", "100")]);
+    let (ann, bob) = (world.member("ann", 1_000), world.member("bob", 0));
+    let give = |units: u64| json!({"from": ann, "to": bob, "amount": units});
+    world.post("/v1/transfers", &give(61)).refused(422, "limit_exceeded");
+    // A day may end in between: then the last of these is the first of another.
+    let day =
+        |world: &mut World| world.history(&ann, 1)[0]["at"].as_str().expect("an instant")[..10].to_owned();
+    world.post("/v1/transfers", &give(60)).expect(201);
+    let first = day(&mut world);
+    world.post("/v1/transfers", &give(40)).expect(201);
+    let third = world.post("/v1/transfers", &give(1));
+    if day(&mut world) == first {
+        third.refused(422, "limit_exceeded");
+    }
+    // The operator's own movements have no limit.
+    world.post("/v1/withdrawals", &json!({"from": ann, "amount": 500})).expect(201);
+}
+
+#[test]
+fn a_limit_of_one_currency_is_none_of_another() {
+    let settings = [
+        DOLLARS,
+        ("TALLY_CURRENCIES_EUR", "2"),
+        ("TALLY_WALLET_TRANSFER_MAX", "60"),
+        ("TALLY_WALLET_DAY_MAX", "100"),
+        ("TALLY_WALLET_DAY_MAX_USD", "1000"),
+        ("TALLY_WALLET_TRANSFER_MAX_USD", "off"),
+    ];
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
+    for store in [&[][..], &[("TALLY_STORE_URL", &*database)]] {
+        let mut world = World::start(&[&settings[..], store].concat());
+        let (ann, bob) = (world.member("ann", 2_000), world.member("bob", 0));
+        let give =
+            |code: &str, units: u64| json!({"from": ann, "to": bob, "currency": code, "amount": units});
+        for code in ["USD", "EUR"] {
+            let deposit = json!({"to": ann, "currency": code, "amount": 2_000});
+            world.post("/v1/deposits", &deposit).expect(201);
+        }
+        // Those without limits of their own have the limits of all.
+        for code in ["KRW", "EUR"] {
+            world.post("/v1/transfers", &give(code, 61)).refused(422, "limit_exceeded");
+            world.post("/v1/transfers", &give(code, 60)).expect(201);
+        }
+        world.post("/v1/transfers", &give("USD", 1_001)).refused(422, "limit_exceeded");
+        world.post("/v1/transfers", &give("USD", 1_000)).expect(201);
+        let shown = world.client.get("/v1/status").json()["settings"]["wallet.day_max_USD"].clone();
+        assert_eq!(shown, json!({"value": "1000", "source": "environment"}));
+    }
+}
+
+#[test]
+fn a_filled_store_keeps_its_currencies() {
+    let mut server = TestTally::stopped(TALLY);
+    let path = server.data().join("tally.toml");
+    let config = path.to_str().expect("a path of text").to_owned();
+    let write = |text: &str| std::fs::write(&path, text).expect("it is written");
+    write("[currencies]\nUSD = 2\n");
+    for arg in ["--config", &config] {
+        server.add_arg(arg);
+    }
+    server.restart();
+    let mut world = World::of(server);
+    let ann = world.member("ann", 10);
+    world.post("/v1/deposits", &json!({"to": ann, "currency": "USD", "amount": 50})).expect(201);
+    world.server.terminate();
+    for (text, said) in [
+        ("[wallet]\ncurrency = \"EUR\"\n[currencies]\nUSD = 2\nKRW = 0\n", "wallet.currency"),
+        ("[currencies]\nEUR = 2\n", "USD"),
+    ] {
+        write(text);
+        let args = ["serve", "--config", &config, "--http", "127.0.0.1:0", "--resp", "off"];
+        let done = world.server.run(&args);
+        assert_eq!(done.code, Some(1), "{text}: {}", done.stderr);
+        assert!(done.stderr.contains(said), "{text}: {}", done.stderr);
+    }
+    // Another beside them is nothing to refuse.
+    write("[wallet]\ncurrency = \"KRW\"\n[currencies]\nUSD = 2\nEUR = 2\n");
+    world.server.restart();
+    world.client = world.server.client();
+    assert_eq!(currencies(&mut world, &ann), ["KRW", "USD"]);
+    // Amounts are in the smallest unit, wherever people put the point.
+    let before = world.get(&format!("/v1/wallets/{ann}"));
+    world.server.terminate();
+    write("[wallet]\ncurrency = \"KRW\"\n[currencies]\nKRW = 8\nUSD = 0\nEUR = 3\n");
+    world.server.restart();
+    world.client = world.server.client();
+    assert_eq!(world.get(&format!("/v1/wallets/{ann}")), before);
+    world.post("/v1/withdrawals", &json!({"from": ann, "currency": "USD", "amount": 50})).expect(201);
+}
+
+#[test]
+fn a_wrong_value_names_its_setting() {
+    let server = TestTally::stopped(TALLY);
+    for (variable, value, name) in [
+        ("TALLY_WALLET_CURRENCY", "krw", "wallet.currency"),
+        ("TALLY_WALLET_CURRENCY", "", "wallet.currency"),
+        ("TALLY_WALLET_TRANSFER_MAX", "0", "wallet.transfer_max"),
+        ("TALLY_WALLET_DAY_MAX", "1.5", "wallet.day_max"),
+        ("TALLY_WALLET_DAY_MAX", "never", "wallet.day_max"),
+        ("TALLY_WALLET_DAY_MAX_KRW", "0", "wallet.day_max_KRW"),
+        ("TALLY_WALLET_DAY_MAX_USD", "5", "wallet.day_max_USD"),
+        ("TALLY_WALLET_TRANSFER_MAX_krw", "x", "wallet.transfer_max_KRW"),
+        ("TALLY_CURRENCIES_USD", "9", "currencies.USD"),
+        ("TALLY_CURRENCIES_USD", "two", "currencies.USD"),
+        ("TALLY_CURRENCIES_LONGNAME1", "2", "currencies.LONGNAME1"),
+    ] {
+        let args = ["serve", "--http", "127.0.0.1:0", "--resp", "off"];
+        let done = run_set(TALLY, server.data(), &args, &[(variable, value)]);
+        done.expect(2);
+        let told = done.stderr;
+        assert!(told.contains(name), "{variable}={value}: {told}");
+    }
+}

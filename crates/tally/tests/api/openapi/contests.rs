@@ -1,0 +1,228 @@
+//! Contests' part of the tour: one that is played to its prizes, one that is called off, and what each state refuses.
+
+use super::operations::Tour;
+use serde_json::{Value, json};
+use tally_testkit::Request;
+
+fn post(path: &str, body: &Value) -> Request {
+    Request::new("POST", path).json(body)
+}
+
+fn act(id: &str, act: &str) -> Request {
+    Request::new("POST", format!("/v1/contests/{id}/{act}"))
+}
+
+fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
+    let made = json!({"login_id": name, "name": name, "player": name});
+    let made = tour.local.post("/v1/members", &made).expect(201);
+    if units > 0 {
+        tour.local.post("/v1/deposits", &json!({"to": made["id"], "amount": units})).expect(201);
+    }
+    made["id"].as_str().expect("an id").to_owned()
+}
+
+/// What can be done with the series of the examples, in an order in which it can be.
+const SERIES: [(&str, u16); 4] = [
+    ("createContestSeries", 201),
+    ("updateContestSeries", 200),
+    ("getContestSeries", 200),
+    ("listContestSeries", 200),
+];
+
+/// The contest of the examples, up to where it runs: what is spoilt of the examples finds it so.
+pub(crate) fn played(tour: &mut Tour<'_>) {
+    for (id, status) in SERIES {
+        tour.example(id, status);
+    }
+    tour.example("createContest", 201);
+    tour.example("updateContest", 200);
+    tour.example("openContest", 200);
+    tour.example("streamContest", 200);
+    tour.example("applyToContest", 201);
+    tour.example("listApplications", 200);
+    tour.example("withdrawApplication", 204);
+    tour.example("applyToContest", 201);
+    let players = tour.document.operation("acceptApplications").example(0);
+    let two = post("/v1/contests/friday-cup/applications/accept", &json!({"players": ["pele", "nobody"]}));
+    tour.good("acceptApplications", 200, players);
+    tour.good("acceptApplications", 200, two);
+    for player in ["zico", "rai"] {
+        let path = "/v1/contests/friday-cup/applications";
+        tour.good("applyToContest", 201, post(path, &json!({"player": player})));
+    }
+    let page = Request::new("GET", "/v1/contests/friday-cup/applications?limit=1");
+    let next = tour.good("listApplications", 200, page)["next_cursor"].as_str().expect("two").to_owned();
+    let path = format!("/v1/contests/friday-cup/applications?cursor={next}");
+    tour.good("listApplications", 200, Request::new("GET", path));
+    let reject = post("/v1/contests/friday-cup/applications/reject", &json!({"players": ["rai", "nobody"]}));
+    tour.good("rejectApplications", 200, reject);
+    let rai = post("/v1/contests/friday-cup/applications", &json!({"player": "rai"}));
+    tour.refused("applyToContest", 409, "already_rejected", &rai);
+    let rai = Request::new("DELETE", "/v1/contests/friday-cup/applications/rai");
+    tour.refused("withdrawApplication", 409, "already_rejected", &rai);
+    let nobody = Request::new("DELETE", "/v1/contests/friday-cup/applications/nobody");
+    tour.refused("withdrawApplication", 404, "not_applied", &nobody);
+    let pele = tour.document.operation("applyToContest").example(0);
+    tour.refused("applyToContest", 409, "already_applied", &pele);
+    let didi = post("/v1/contests/friday-cup/applications", &json!({"player": "didi"}));
+    tour.refused("applyToContest", 422, "staff_cannot_apply", &didi);
+    tour.example("startContest", 200);
+    for id in ["getContest", "listContests", "listContestMembers"] {
+        tour.example(id, 200);
+    }
+    tour.example("banContestMember", 200);
+    tour.example("restoreContestMember", 200);
+    let acting = tour.document.operation("banContestMember").example(0).header("Tally-Acting-Player", "pele");
+    tour.refused("banContestMember", 403, "forbidden", &acting);
+    let gil = json!({"login_id": "gil", "name": "Gil", "player": "gil"});
+    let gil = tour.good("createMember", 201, post("/v1/members", &gil));
+    let path = format!("/v1/members/{}", gil["id"].as_str().expect("an id"));
+    let taken = Request::new("PATCH", path).json(&json!({"player": "pele"}));
+    tour.refused("updateMember", 409, "player_in_contest", &taken);
+}
+
+pub(crate) fn tour(tour: &mut Tour<'_>) {
+    let again = tour.document.operation("createContest").example(0);
+    tour.refused("createContest", 409, "contest_exists", &again);
+    let large = json!({"title": "Large", "capacity": 100_001});
+    tour.refused("createContest", 422, "contest_too_large", &post("/v1/contests", &large));
+    tour.local.post("/v1/contests", &json!({"id": "a-draft", "title": "D"})).expect(201);
+    let large = Request::new("PATCH", "/v1/contests/a-draft").json(&json!({"capacity": 100_001}));
+    tour.refused("updateContest", 422, "contest_too_large", &large);
+    series(tour);
+    with_money(tour);
+    in_the_wrong_state(tour);
+    let cancelled = tour.good("cancelContest", 200, act("a-draft", "cancel"));
+    assert_eq!(cancelled["state"], "cancelled");
+    tour.good("listContests", 200, Request::new("GET", "/v1/contests?state=cancelled"));
+    let page = tour.good("listContests", 200, Request::new("GET", "/v1/contests?limit=1"));
+    let next = page["next_cursor"].as_str().expect("there are more").to_owned();
+    tour.good("listContests", 200, Request::new("GET", format!("/v1/contests?cursor={next}")));
+}
+
+fn series(tour: &mut Tour<'_>) {
+    let again = tour.document.operation("createContestSeries").example(0);
+    tour.refused("createContestSeries", 409, "series_exists", &again);
+    let large = json!({"id": "large", "template": {"title": "L", "capacity": 100_001}, "open": "0 0 * * *",
+        "start": "0 1 * * *", "end": "0 2 * * *"});
+    tour.refused("createContestSeries", 422, "contest_too_large", &post("/v1/contest-series", &large));
+    let large = json!({"template": {"capacity": 100_001}});
+    let large = Request::new("PATCH", "/v1/contest-series/daily-cup").json(&large);
+    tour.refused("updateContestSeries", 422, "contest_too_large", &large);
+    let other = json!({"id": "weekly", "template": {"title": "W", "division_size": 5}, "open": "0 0 * * 1",
+        "start": "0 1 * * 1", "end": "0 2 * * 1", "ahead": 2});
+    tour.good("createContestSeries", 201, post("/v1/contest-series", &other));
+    let page = tour.good("listContestSeries", 200, Request::new("GET", "/v1/contest-series?limit=1"));
+    let next = page["next_cursor"].as_str().expect("there are two").to_owned();
+    let page = Request::new("GET", format!("/v1/contest-series?cursor={next}"));
+    let last = tour.good("listContestSeries", 200, page)["items"][0]["last"].as_str().map(str::to_owned);
+    let made = Request::new("GET", format!("/v1/contests/{}", last.expect("it has made two")));
+    assert_eq!(tour.good("getContest", 200, made)["series"], "weekly");
+    tour.example("deleteContestSeries", 204);
+}
+
+/// A fee, prizes and divisions.
+fn with_money(tour: &mut Tour<'_>) {
+    let rich = member(tour, "contest-rich", 1_000);
+    let leaver = member(tour, "contest-leaver", 1_000);
+    for (name, units) in [("contest-ann", 1_000), ("contest-poor", 0)] {
+        member(tour, name, units);
+    }
+    let cup = json!({"id": "paid", "title": "Paid", "entry_fee": {"currency": "KRW", "amount": "100"}, "staff": [],
+        "prizes": [{"from": 1, "to": 2, "currency": "KRW", "amount": 50}], "prize_ties": "each", "capacity": 10,
+        "division_size": 1, "ends_at": "2999-01-01T00:00:00Z", "leaderboard": {"periods": []}});
+    tour.good("createContest", 201, post("/v1/contests", &cup));
+    tour.good("openContest", 200, act("paid", "open"));
+    let apply = |player: &str| post("/v1/contests/paid/applications", &json!({"player": player}));
+    for (status, code, player) in
+        [(422, "insufficient_funds", "contest-poor"), (422, "wallet_not_found", "contest-nobody")]
+    {
+        tour.refused("applyToContest", status, code, &apply(player));
+    }
+    let mut holds = Vec::new();
+    for player in ["contest-rich", "contest-ann"] {
+        let applied = tour.good("applyToContest", 201, apply(player));
+        holds.push(applied["hold_id"].as_str().expect("a hold").to_owned());
+    }
+    tour.good("listApplications", 200, Request::new("GET", "/v1/contests/paid/applications?status=pending"));
+    tour.good("applyToContest", 201, apply("contest-leaver"));
+    let both = json!({"players": ["contest-rich", "contest-ann", "contest-leaver"]});
+    tour.good("acceptApplications", 200, post("/v1/contests/paid/applications/accept", &both));
+    tour.local.post(&format!("/v1/holds/{}/void", holds[1]), &json!({})).expect(200);
+    tour.refused("startContest", 422, "invalid_applications", &act("paid", "start"));
+    let skip = Request::new("PATCH", "/v1/contests/paid").json(&json!({"on_invalid": "skip"}));
+    tour.good("updateContest", 200, skip);
+    tour.good("startContest", 200, act("paid", "start"));
+    tour.local.post(&format!("/v1/members/{leaver}/close"), &json!({"force": true})).expect(200);
+    let heir = json!({"login_id": "contest-heir", "name": "Heir", "player": "contest-leaver"});
+    tour.refused("createMember", 409, "player_in_contest", &post("/v1/members", &heir));
+    tour.good("listContestMembers", 200, Request::new("GET", "/v1/contests/paid/members"));
+    let score = json!({"player": "contest-rich", "score": 1});
+    tour.local.post("/v1/leaderboards/contest:paid:1/scores", &score).expect(200);
+    let board = "/v1/leaderboards/contest:paid:1";
+    tour.refused("deleteLeaderboard", 409, "board_in_use", &Request::new("DELETE", board));
+    let row = Request::new("DELETE", format!("{board}/players/contest-rich"));
+    tour.refused("removePlayer", 409, "board_in_use", &row);
+    let scores = format!("{board}/scores");
+    let stranger = post(&scores, &json!({"player": "contest-poor", "score": 1}));
+    tour.refused("submitScore", 403, "not_a_member", &stranger);
+    tour.good("finishContest", 200, act("paid", "finish"));
+    tour.refused("submitScore", 409, "contest_state", &post(&scores, &score));
+    for (id, what) in [("banPlayer", "ban"), ("restorePlayer", "restore")] {
+        let request = Request::new("POST", format!("{board}/players/contest-rich/{what}"));
+        tour.refused(id, 409, "contest_state", &request);
+    }
+    tour.good("settleContest", 200, act("paid", "settle"));
+    tour.good("settleContest", 200, act("paid", "settle"));
+    let prizes = tour.good("listContestPrizes", 200, Request::new("GET", "/v1/contests/paid/prizes"));
+    assert_eq!((&prizes["items"][0]["member"], &prizes["items"][0]["paid"]), (&json!(rich), &json!(true)));
+    let cup = json!({"id": "off", "title": "Off", "entry_fee": {"currency": "KRW", "amount": "10"}});
+    tour.good("createContest", 201, post("/v1/contests", &cup));
+    tour.good("openContest", 200, act("off", "open"));
+    let path = "/v1/contests/off/applications";
+    tour.good("applyToContest", 201, post(path, &json!({"player": "contest-rich"})));
+    let players = json!({"players": ["contest-rich"]});
+    tour.good("acceptApplications", 200, post(&format!("{path}/accept"), &players));
+    tour.good("startContest", 200, act("off", "start"));
+    tour.good("cancelContest", 200, act("off", "cancel"));
+    let refunds = tour.good("listContestRefunds", 200, Request::new("GET", "/v1/contests/off/refunds"));
+    assert_eq!((&refunds["items"][0]["member"], &refunds["items"][0]["paid"]), (&json!(rich), &json!(true)));
+}
+
+fn in_the_wrong_state(tour: &mut Tour<'_>) {
+    let players = json!({"players": ["pele"]});
+    for (id, request) in [
+        ("updateContest", Request::new("PATCH", "/v1/contests/paid").json(&json!({"title": "Later"}))),
+        ("openContest", act("paid", "open")),
+        ("startContest", act("paid", "start")),
+        ("finishContest", act("paid", "finish")),
+        ("cancelContest", act("paid", "cancel")),
+        ("settleContest", act("a-draft", "settle")),
+        ("applyToContest", post("/v1/contests/paid/applications", &json!({"player": "pele"}))),
+        ("acceptApplications", post("/v1/contests/paid/applications/accept", &players)),
+        ("rejectApplications", post("/v1/contests/paid/applications/reject", &players)),
+        ("withdrawApplication", Request::new("DELETE", "/v1/contests/paid/applications/pele")),
+        ("listContestMembers", Request::new("GET", "/v1/contests/a-draft/members")),
+        ("listContestPrizes", Request::new("GET", "/v1/contests/a-draft/prizes")),
+        ("listContestRefunds", Request::new("GET", "/v1/contests/a-draft/refunds")),
+        ("banContestMember", act("paid", "members/contest-rich/ban")),
+        ("restoreContestMember", act("paid", "members/contest-rich/restore")),
+    ] {
+        tour.refused(id, 409, "contest_state", &request);
+    }
+}
+
+/// Where as many leaderboards and applications are there as may be.
+pub(crate) fn narrow(tour: &mut Tour<'_>) {
+    tour.example("createContest", 201);
+    let open = tour.document.operation("openContest").example(0);
+    tour.refused("openContest", 422, "too_many_boards", &open);
+    tour.example("deleteLeaderboard", 204);
+    tour.example("openContest", 200);
+    tour.example("applyToContest", 201);
+    tour.example("putLeaderboard", 201);
+    let another = post("/v1/contests/friday-cup/applications", &json!({"player": "zico"}));
+    tour.refused("applyToContest", 422, "contest_too_large", &another);
+    let start = tour.document.operation("startContest").example(0);
+    tour.refused("startContest", 422, "too_many_boards", &start);
+}

@@ -1,0 +1,13 @@
+//! The OpenAPI document against the real binary: what it promises is answered, and nothing else is.
+//!
+//! `schema` judges values, `document` answers; `operations`, `members`, `money` and `contests` make every operation give every answer that the document
+//! has for it, `random` sends requests made from the document, whole and spoilt. The list of routes is compared with
+//! the document in `crates/server`.
+
+mod contests;
+mod document;
+mod members;
+mod money;
+mod operations;
+mod random;
+mod schema;

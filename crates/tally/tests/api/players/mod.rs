@@ -1,0 +1,67 @@
+//! Players: among each other, hidden and shown again, their profiles, and erased everywhere.
+//!
+//! One file a subject; here is what they share. Not here: random orders of these operations (`model.rs`), fields one by
+//! one (`bad_input`), who may do what at every route (`http_permissions`).
+
+mod among;
+mod erasing;
+mod hiding;
+mod profiles;
+
+use crate::TALLY;
+use serde_json::{Value, json};
+use tally_testkit::{Answer, Client, Request, TestTally};
+
+fn create(client: &mut Client, board: &str, definition: &Value) {
+    client.put(&format!("/v1/leaderboards/{board}"), definition).expect(201);
+}
+
+/// A submit's answer.
+#[track_caller]
+fn submit(client: &mut Client, board: &str, player: &str, score: i64) -> Value {
+    let row = json!({"player": player, "score": score});
+    client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200)
+}
+
+/// A request to change whether a player is shown: `ban` or `restore`.
+fn turn(board: &str, player: &str, verb: &str) -> Request {
+    Request::new("POST", format!("/v1/leaderboards/{board}/players/{player}/{verb}"))
+}
+
+fn place(client: &mut Client, board: &str, player: &str) -> Answer {
+    client.get(&format!("/v1/leaderboards/{board}/players/{player}"))
+}
+
+/// Players of a board, best first, and its total.
+#[track_caller]
+fn standing(client: &mut Client, board: &str) -> (Vec<String>, Value) {
+    let page = client.get(&format!("/v1/leaderboards/{board}/scores?limit=1000")).expect(200);
+    let entries = page["entries"].as_array().expect("entries");
+    let players = entries.iter().map(|entry| entry["player"].as_str().expect("a name").to_owned());
+    (players.collect(), page["total"].clone())
+}
+
+#[track_caller]
+fn check_standing(client: &mut Client, board: &str, players: &[&str]) {
+    let expected = (players.iter().map(|player| (*player).to_owned()).collect(), json!(players.len()));
+    assert_eq!(standing(client, board), expected, "{board}");
+    let counts = client.get(&format!("/v1/leaderboards/{board}")).expect(200)["counts"].clone();
+    assert_eq!(counts, json!({"all_time": players.len()}), "{board}");
+}
+
+/// Ends it in peace or not, and starts it again.
+fn end_and_start(server: &mut TestTally, kill: bool) -> Client {
+    if kill {
+        server.kill9();
+    } else {
+        server.terminate();
+    }
+    server.restart();
+    server.client()
+}
+
+#[track_caller]
+fn check_replay(answer: &Answer, status: u16, first: &Answer) {
+    assert!(answer.is_replay(), "{answer:?}");
+    assert_eq!((answer.status, answer.text()), (status, first.text()));
+}

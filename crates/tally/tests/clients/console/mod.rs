@@ -1,0 +1,118 @@
+//! The console in a real browser: every page in both themes and on a phone, every action, names that look like markup.
+//!
+//! Pages are used by what can be read on them. Anything that a page logs as an error, throws, or asks of another address
+//! fails the test; pictures of the pages are kept in the target folder (`tmp/console`) to be looked at. Not here: what the
+//! operations behind it do.
+
+mod boards;
+mod contests;
+mod keys;
+mod markup;
+mod modules;
+mod money;
+mod serving;
+mod walk;
+
+use crate::TALLY;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tally_testkit::{Page, TestTally};
+
+const HELP: &str = include_str!("help.js");
+
+/// A server with a browser on its console.
+struct Console {
+    page: Page,
+    server: TestTally,
+}
+
+impl Console {
+    /// On an empty server.
+    fn empty() -> Self {
+        Self::on(TestTally::start(TALLY))
+    }
+
+    /// On the demo's data.
+    fn demo() -> Self {
+        Self::on(TestTally::start_with(TALLY, &["--demo"]))
+    }
+
+    fn on(server: TestTally) -> Self {
+        let origin = format!("http://{}", server.address());
+        let mut page = Page::open(&origin);
+        page.call("Page.addScriptToEvaluateOnNewDocument", &json!({"source": HELP}));
+        page.resize(1280, 900, false);
+        page.prefer("light");
+        page.go(&format!("{origin}/"));
+        let mut console = Self { page, server };
+        console.sees("Overview");
+        console
+    }
+
+    /// Goes to a page of the console.
+    #[track_caller]
+    fn show(&mut self, hash: &str) {
+        self.page.eval(&format!("location.hash = {}; true", json!(hash)));
+        self.page.wait(&format!(
+            "document.querySelector('main h1') !== null && location.hash === {}",
+            json!(hash)
+        ));
+    }
+
+    /// Waits for a text.
+    #[track_caller]
+    fn sees(&mut self, text: &str) {
+        self.page.wait(&format!("help.text().includes({})", json!(text)));
+    }
+
+    /// Waits for a row of a table that has all of these words.
+    #[track_caller]
+    fn sees_row(&mut self, words: &[&str]) {
+        self.page.wait(&format!("help.row(...{}) !== null", json!(words)));
+    }
+
+    /// Presses a button or follows a link, by its name.
+    #[track_caller]
+    fn click(&mut self, name: &str) {
+        self.page.wait(&format!("help.click({})", json!(name)));
+    }
+
+    /// Fills a field, by its label.
+    #[track_caller]
+    fn fill(&mut self, label: &str, value: impl Into<Value>) {
+        self.page.wait(&format!("help.fill({}, {})", json!(label), value.into()));
+    }
+
+    /// Answers the question whether something that cannot be undone is meant.
+    #[track_caller]
+    fn confirm(&mut self, name: &str, label: &str) {
+        self.page.wait("document.querySelector('dialog[open] input') !== null");
+        let too_early = self.page.eval(&format!("help.click({})", json!(label)));
+        assert_eq!(too_early, json!(false), "it may only be pressed when the name is typed");
+        self.page.insert(name);
+        self.click(label);
+        self.page.wait("document.querySelector('dialog[open]') === null");
+    }
+
+    /// Keeps a picture of the whole page at this width.
+    #[track_caller]
+    fn picture(&mut self, name: &str) {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("console");
+        std::fs::create_dir_all(&folder).expect("the folder of pictures can be made");
+        self.page.picture(&folder.join(format!("{name}.png")));
+    }
+
+    /// Nothing that a reader of screens, a keyboard or a small window would stumble over.
+    #[track_caller]
+    fn check(&mut self, what: &str) {
+        let faults = self.page.eval("help.faults()");
+        assert_eq!(faults, json!([]), "{what}");
+    }
+
+    /// Ends it in peace; the page did nothing that it should not.
+    #[track_caller]
+    fn end(mut self) {
+        assert_eq!(self.page.complaints(), Vec::<String>::new());
+        self.server.terminate();
+    }
+}

@@ -1,0 +1,69 @@
+//! A store without room: it says so, takes nothing by halves, and goes on when there is room again, without a restart.
+//!
+//! `disk` fills a real file system, which only root may make: elsewhere it says so and is not run. `bounded` has a database
+//! with a file that may not grow, and needs nothing. Not here: a full disk at each step of the embedded store, which that
+//! has tests of its own for.
+
+mod bounded;
+mod disk;
+
+use crate::TALLY;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tally_testkit::{Client, TestTally};
+
+const ROWS: usize = 500;
+/// Long names, so that room is used up in fewer batches.
+const NAME: usize = 110;
+/// More than fits.
+const BATCHES_MAX: usize = 1_000;
+
+fn batch(client: &mut Client, number: usize) -> (u16, Value) {
+    let row = |row: usize| {
+        let player = format!("{:0NAME$}", number * ROWS + row);
+        json!({"board": "b", "player": player, "score": number})
+    };
+    let rows: Vec<Value> = (0..ROWS).map(row).collect();
+    let answer = client.post("/v1/scores/batch", &json!({"scores": rows}));
+    (answer.status, answer.json())
+}
+
+fn total(client: &mut Client) -> u64 {
+    client.get("/v1/leaderboards/b/scores?limit=1").expect(200)["total"].as_u64().unwrap()
+}
+
+/// Fills it until it takes no more, and looks at what that says; how many batches were taken.
+fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    let mut taken = 0;
+    let refused = loop {
+        match batch(client, taken) {
+            (200, _) => taken += 1,
+            refused => break refused,
+        }
+        assert!(taken < BATCHES_MAX, "more than fits");
+    };
+    assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_away")), "{}", refused.1);
+    let says = |line: &String| line.contains("the store is away") && line.contains(why);
+    // What it says is read by another thread.
+    let mut looks = 0;
+    while !server.log().iter().any(says) {
+        looks += 1;
+        assert!(looks < 1_000, "{:?}", server.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Reading goes on, and what was refused is not there, not even in part.
+    assert_eq!(total(client), (taken * ROWS) as u64);
+    taken
+}
+
+/// There is room again.
+fn go_on(client: &mut Client, taken: usize) {
+    let mut tries = 0;
+    while batch(client, taken).0 != 200 {
+        tries += 1;
+        assert!(tries < 1_000, "there is room again");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(total(client), ((taken + 1) * ROWS) as u64);
+}

@@ -1,0 +1,16 @@
+//! What clients see while something fails: a server, a database, a Redis, a disk, a network or a clock.
+//!
+//! Not here: one server that is killed on every store (`api/kill.rs`, `api/resp_kill.rs`).
+
+mod clock;
+mod damaged;
+mod full;
+mod lease;
+mod lost_commits;
+mod matrix;
+mod ranking_redis;
+mod servers;
+mod shards;
+
+/// The program under test.
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");

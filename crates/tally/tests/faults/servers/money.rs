@@ -1,0 +1,180 @@
+//! Money that moves at all servers at once, also while some are killed: each movement once, and the books agree.
+
+use super::world::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tally_testkit::rng::soak;
+use tally_testkit::{Client, Request, Rng};
+
+/// Members with that much each, made at any server.
+fn members(client: &mut Client, count: usize, units: i64) -> Vec<String> {
+    let make = |number: usize| {
+        let body = json!({"login_id": format!("m{number}"), "name": "one"});
+        let made = client.post("/v1/members", &body).expect(201);
+        let id = made["id"].as_str().expect("an id").to_owned();
+        client.post("/v1/deposits", &json!({"to": id, "amount": units})).expect(201);
+        id
+    };
+    (0..count).map(make).collect()
+}
+
+/// Every server shows the same books, and the ledger replays.
+fn check_money(servers: &Servers, members: &[String], sum: i64) -> Vec<i64> {
+    let seen: Vec<(Value, Vec<i64>)> = servers
+        .clients()
+        .iter_mut()
+        .map(|client| {
+            let balance = |member: &String| -> i64 {
+                let shown = client.get(&format!("/v1/wallets/{member}")).expect(200);
+                shown["wallets"][0]["balance"].as_str().expect("text").parse().expect("a number")
+            };
+            let balances: Vec<i64> = members.iter().map(balance).collect();
+            (client.get("/v1/ledger/trial-balance").expect(200), balances)
+        })
+        .collect();
+    assert!(seen.iter().all(|one| one == &seen[0]), "{seen:?}");
+    let (trial, balances) = &seen[0];
+    assert_eq!((&trial["balanced"], balances.iter().sum::<i64>()), (&json!(true), sum));
+    servers.all[0].run(&["verify"]).expect(0);
+    balances.clone()
+}
+
+/// Opposite ways between two, a ring in both directions, and chains all round: money comes at every server or is not there,
+/// and nobody hears that somebody else was in the way.
+#[test]
+fn soak_opposite_transfers_at_several_servers_are_in_nobodys_way() {
+    const CALLERS: usize = 32;
+    let servers = Servers::start(3);
+    let all = members(&mut servers.clients()[0], 5, 60);
+    std::thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let (mut client, all) = (servers.all[caller % 3].client(), &all);
+            scope.spawn(move || {
+                let mut rng = Rng::of(&format!("money at servers {caller}"));
+                for _ in 0..soak(8) {
+                    let units = rng.between(1, 40);
+                    let at = if rng.percent(50) { 0 } else { caller % all.len() };
+                    let next = (at + 1) % all.len();
+                    let (from, to) = if (caller / 3).is_multiple_of(2) { (at, next) } else { (next, at) };
+                    let row = |from: usize, to: usize, linked: bool| {
+                        json!({"from": all[from], "to": all[to], "amount": units, "linked": linked})
+                    };
+                    if rng.percent(70) {
+                        let body = json!({"from": all[from], "to": all[to], "amount": units});
+                        let answer = client.post("/v1/transfers", &body);
+                        if answer.status != 201 {
+                            answer.refused(422, "insufficient_funds");
+                        }
+                        continue;
+                    }
+                    let ring: Vec<Value> = (0..all.len())
+                        .map(|one| row((from + one) % all.len(), (from + one + 1) % all.len(), one + 1 < all.len()))
+                        .collect();
+                    let answer = client.post("/v1/transfers/batch", &json!({"transfers": ring})).expect(200);
+                    for row in answer["results"].as_array().expect("results") {
+                        let code = row["error"]["code"].as_str().unwrap_or("insufficient_funds");
+                        assert!(["insufficient_funds", "linked_failed"].contains(&code), "{row}");
+                    }
+                }
+            });
+        }
+    });
+    check_money(&servers, &all, 300);
+}
+
+/// The same request at all servers at one moment: one does it, the others repeat it or hear that it is running.
+#[test]
+fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
+    const STORM: usize = 99;
+    let servers = Servers::start(3);
+    let all = members(&mut servers.clients()[0], 2, 1_000);
+    let body = json!({"from": all[0], "to": all[1], "amount": 10});
+    for round in 1..=5 {
+        let request = Request::new("POST", "/v1/transfers").json(&body).idempotent(&format!("k{round}"));
+        let barrier = std::sync::Barrier::new(STORM);
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..STORM)
+                .map(|number| {
+                    let (mut client, barrier, request) =
+                        (servers.all[number % 3].client(), &barrier, &request);
+                    scope.spawn(move || {
+                        // Connected already.
+                        client.get("/healthz").expect(200);
+                        barrier.wait();
+                        client.send(request)
+                    })
+                })
+                .collect();
+            asked.into_iter().map(|asked| asked.join().expect("it is answered")).collect()
+        });
+        let done: Vec<_> = answers.iter().filter(|one| one.status == 201 && !one.is_replay()).collect();
+        assert_eq!(done.len(), 1, "one is not a repetition");
+        for answer in &answers {
+            if answer.status == 409 {
+                answer.refused(409, "idempotency_in_progress");
+            } else {
+                assert_eq!(answer.expect(201), done[0].json());
+            }
+        }
+        assert_eq!(check_money(&servers, &all, 2_000), [1_000 - 10 * round, 1_000 + 10 * round]);
+    }
+}
+
+/// Moves money round between three until it is told to stop, each time under a key, tried again at the others where a server
+/// is gone; the lines that it was told.
+fn move_until(stop: &AtomicBool, all: &[String], (nth, mut clients): (usize, Vec<Client>)) -> Vec<Value> {
+    let (mut lines, mut at) = (Vec::new(), nth);
+    while !stop.load(Ordering::SeqCst) {
+        let number = lines.len();
+        let body = json!({"from": all[(nth + number) % 3], "to": all[(nth + number + 1) % 3], "amount": 1});
+        let request =
+            Request::new("POST", "/v1/transfers").json(&body).idempotent(&format!("{nth}-{number}"));
+        let started = Instant::now();
+        loop {
+            let count = clients.len();
+            match clients[at % count].try_send(&request) {
+                Ok(answer) if answer.status == 201 => break lines.push(answer.json()),
+                Ok(answer) => assert!([409, 503].contains(&answer.status), "{}", answer.text()),
+                Err(_) => at += 1,
+            }
+            assert!(started.elapsed() < GIVE_UP, "it is never done");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    lines
+}
+
+#[test]
+fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
+    let mut servers = Servers::start(3);
+    let all = members(&mut servers.clients()[0], 3, 100_000);
+    let stop = AtomicBool::new(false);
+    let told: Vec<Value> = std::thread::scope(|scope| {
+        let (stop, all) = (&stop, &all);
+        let clients: Vec<_> = (0..6).map(|nth| (nth, servers.clients())).collect();
+        let moving: Vec<_> =
+            clients.into_iter().map(|clients| scope.spawn(move || move_until(stop, all, clients))).collect();
+        for at in [1, 2] {
+            std::thread::sleep(Duration::from_millis(300));
+            servers.all[at].kill9();
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::SeqCst);
+        moving.into_iter().flat_map(|moving| moving.join().expect("a mover ends")).collect()
+    });
+    for at in [1, 2] {
+        servers.all[at].restart();
+    }
+    check_money(&servers, &all, 300_000);
+    let mut client = servers.all[1].client();
+    let walk = |member: &String| {
+        let target = format!("/v1/wallets/{member}/transactions?limit=1000");
+        tally_testkit::audit::walk(&mut client, &target, "items").0
+    };
+    let lines: Vec<Value> = all.iter().flat_map(walk).collect();
+    assert_eq!(lines.len(), 2 * told.len() + all.len(), "each is done once, and no other");
+    let shown: BTreeSet<String> = lines.iter().map(Value::to_string).collect();
+    assert!(told.iter().all(|line| shown.contains(&line.to_string())), "what was acknowledged is there");
+}

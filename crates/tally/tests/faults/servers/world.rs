@@ -1,0 +1,119 @@
+//! Servers side by side on one database, or several, and one Redis, and how they are asked.
+
+pub(crate) use crate::TALLY;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tally_testkit::redis::{RedisKind, ScratchRedis};
+use tally_testkit::{Client, DatabaseKind, Request, ScratchDatabase, TestTally};
+
+pub(crate) const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
+/// No answer in this time is a fault of the servers; no measurement.
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Servers side by side. They end before their Redis does.
+pub(crate) struct Servers {
+    pub(crate) all: Vec<TestTally>,
+    pub(crate) redis: ScratchRedis,
+}
+
+impl Servers {
+    pub(crate) fn start(count: usize) -> Self {
+        Self::over(1, count)
+    }
+
+    /// The same over so many databases.
+    pub(crate) fn over(databases: usize, count: usize) -> Self {
+        let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+        Self { all: start_over(databases, &format!("redis://{}", redis.address()), count), redis }
+    }
+
+    pub(crate) fn clients(&self) -> Vec<Client> {
+        clients(&self.all)
+    }
+}
+
+/// Servers side by side on one new database, whose orders are there.
+pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
+    start_over(1, ranking, count)
+}
+
+fn start_over(databases: usize, ranking: &str, count: usize) -> Vec<TestTally> {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls: Vec<String> = (0..databases).map(|_| server.create_database()).collect();
+    start_at(&urls.join(","), ranking, count)
+}
+
+/// The same on these databases.
+pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally> {
+    let one = |_| {
+        let mut server = TestTally::stopped(TALLY);
+        let settings =
+            [("STORE_URL", url), ("RANKING_URL", ranking), ("RANKING_TIMEOUT", "1s"), ("SECRET", SECRET)];
+        for (name, value) in settings {
+            server.set(&format!("TALLY_{name}"), value);
+        }
+        // On a busy machine a look may be late; who was frozen or has lost its Redis says so, and who is asked for a
+        // board that was deleted and made again a moment ago.
+        for text in [
+            "look what other servers",
+            "bring ranks to what is stored",
+            "`store.lease`",
+            "ranks cannot be told now",
+        ] {
+            server.allow(text);
+        }
+        server.restart();
+        server
+    };
+    (0..count).map(one).collect()
+}
+
+pub(crate) fn clients(servers: &[TestTally]) -> Vec<Client> {
+    servers.iter().map(TestTally::client).collect()
+}
+
+/// Sends until the answer is not "ask again": a server that has not looked for a second says so.
+pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Answer {
+    let started = Instant::now();
+    loop {
+        let answer = client.send(request);
+        if answer.status != 503 {
+            return answer;
+        }
+        assert!(started.elapsed() < GIVE_UP, "{}", answer.text());
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+pub(crate) fn get(client: &mut Client, target: &str) -> tally_testkit::Answer {
+    send(client, &Request::new("GET", target))
+}
+
+pub(crate) fn put(client: &mut Client, board: &str, body: &Value) -> tally_testkit::Answer {
+    send(client, &Request::new("PUT", format!("/v1/leaderboards/{board}")).json(body))
+}
+
+pub(crate) fn submit(client: &mut Client, board: &str, player: &str, score: i64) -> tally_testkit::Answer {
+    let body = json!({"player": player, "score": score});
+    send(client, &Request::new("POST", format!("/v1/leaderboards/{board}/scores")).json(&body))
+}
+
+pub(crate) fn page(client: &mut Client, board: &str) -> Value {
+    get(client, &format!("/v1/leaderboards/{board}/scores?limit=1000")).expect(200)
+}
+
+/// Names of a page, best first.
+pub(crate) fn names(page: &Value) -> Vec<String> {
+    let entries = page["entries"].as_array().expect("entries");
+    entries.iter().map(|entry| entry["player"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < GIVE_UP, "{what}");
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}

@@ -1,0 +1,336 @@
+//! The command line: help, usage, keys, exports, who may open a store, and the end by SIGTERM.
+//!
+//! Texts are asserted by the words a user needs, answers by value. Not here: imports (`import.rs`).
+
+use crate::TALLY;
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tally_testkit::command::{command, run};
+use tally_testkit::{Request, TestTally};
+
+/// The subcommands that a help text lists.
+fn listed(help: &str) -> Vec<String> {
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| line.starts_with("  "));
+    let names =
+        commands.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_subcommand_has_help_with_an_example() {
+    let mut waiting = vec![Vec::<String>::new()];
+    let mut seen = Vec::new();
+    while let Some(path) = waiting.pop() {
+        let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = run(TALLY, &args);
+        let text = help.expect(0);
+        assert_eq!(help.stderr, "", "{path:?}");
+        let below = listed(text);
+        // A command that only has commands below it may leave the examples to them.
+        assert!(text.contains("Example") || !below.is_empty(), "{path:?} has no example:\n{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} is too wide:\n{text}");
+        waiting.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
+        seen.push(path.join(" "));
+    }
+    for known in [
+        "",
+        "serve",
+        "import scores",
+        "export",
+        "keys create",
+        "keys list",
+        "keys revoke",
+        "migrate",
+        "doctor",
+        "backup",
+        "restore",
+        "repair",
+    ] {
+        assert!(seen.iter().any(|seen| seen == known), "no `{known}` in {seen:?}");
+    }
+    let version = run(TALLY, &["--version"]);
+    assert!(version.expect(0).starts_with("tally "));
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let data = TestTally::stopped(TALLY);
+    for args in [
+        &[][..],
+        &["nope"],
+        &["serve", "--nope"],
+        &["serve", "--http"],
+        &["serve", "extra"],
+        &["serve", "--store", "postgres://x"],
+        &["import"],
+        &["import", "scores"],
+        &["import", "scores", "b", "f.csv"],
+        &["import", "scores", "b", "f.csv", "--player", "p"],
+        &["import", "scores", "b", "f.csv", "--player", "p", "--score", "s", "--score-value", "1"],
+        &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "x"],
+        &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--where", "nothing"],
+        &["import", "scores", "b", "f.csv", "--player", "p", "--score-value", "1", "--create", "order"],
+        &["export"],
+        &["export", "b", "--format", "xml"],
+        &["keys"],
+        &["keys", "create"],
+        &["keys", "create", "--role", "root"],
+        &["keys", "revoke"],
+        &["export", "b", "--url", "ftp://x"],
+        &["--log", "xml", "serve"],
+    ] {
+        let done = if args.is_empty() { run(TALLY, args) } else { data.run(args) };
+        done.expect(2);
+        assert_eq!(done.stdout, "", "{args:?}");
+        assert!(!done.stderr.is_empty(), "{args:?}");
+        assert!(!done.stderr.contains("panicked"), "{args:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_setting_suggests_the_nearest() {
+    let data = TestTally::stopped(TALLY);
+    let file = data.data().join("tally.toml");
+    std::fs::write(&file, "[http]\nlisten = \"127.0.0.1:0\"\nbody_bytes_mox = 5\n").expect("it is written");
+    let done = data.run(&["serve", "--config", file.to_str().expect("a path")]);
+    done.expect(2);
+    for word in ["body_bytes_mox", "body_bytes_max"] {
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn ready_is_one_line_and_the_address_is_real() {
+    let mut server = TestTally::stopped(TALLY);
+    let line = server.restart();
+    let words: Vec<&str> = line.split(' ').collect();
+    let store = format!("store=sqlite:{}", server.data().join("tally.db").display());
+    let http = format!("http={}", server.address());
+    let resp = format!("resp={}", server.resp());
+    assert_eq!(words[..5], ["ready", &http, &resp, &store, "ranking=memory"]);
+    assert!(words[5].strip_prefix("in=").is_some_and(|seconds| seconds.parse::<f64>().is_ok()), "{line}");
+    assert_eq!(words.len(), 6);
+    server.terminate();
+    assert!(!server.data().join("server.json").exists(), "what is not running is not announced");
+}
+
+#[test]
+fn a_binary_says_what_it_was_built_from() {
+    let short = tally_testkit::command::run(TALLY, &["--version"]);
+    assert_eq!(short.expect(0).lines().count(), 1, "{short:?}");
+    for args in [["--version", "--verbose"], ["--verbose", "-V"]] {
+        let told = tally_testkit::command::run(TALLY, &args);
+        let text = told.expect(0);
+        for line in ["tally ", "commit: ", "compiler: rustc 1.", "target: ", "  rusqlite 0.", "  ring 0."] {
+            assert!(text.lines().any(|one| one.starts_with(line)), "{line:?} is missing in {text}");
+        }
+        let digests = text.lines().filter(|line| line.contains(" sha256:")).count();
+        assert!(digests > 200, "{digests} packages");
+    }
+    tally_testkit::command::run(TALLY, &["--verbose"]).expect(2);
+}
+
+#[test]
+fn keys_without_and_with_a_server() {
+    let mut server = TestTally::stopped(TALLY);
+    let made = server.run(&["keys", "create", "--role", "admin", "--name", "first"]);
+    let admin = made.expect(0).trim().to_owned();
+    let id = admin.split('_').nth(1).expect("an id").to_owned();
+    assert_eq!(made.stdout.lines().count(), 1, "stdout is the key alone: {}", made.stdout);
+    let listed = server.run(&["keys", "list"]).expect(0).to_owned();
+    assert!(listed.contains(&id), "{listed}");
+    assert!(listed.contains("first"), "{listed}");
+    assert!(!listed.contains(admin.rsplit('_').next().expect("a secret")), "{listed}");
+
+    server.restart();
+    server.client().get("/v1/keys").refused(401, "unauthorized");
+    server.client().with_key(&admin).get("/v1/keys").expect(200);
+    let reader = server.run(&["keys", "create", "--role", "reader"]).expect(0).trim().to_owned();
+    server.client().with_key(&reader).get("/v1/leaderboards").expect(200);
+    let revoked = server.run(&["keys", "revoke", &id, "--force"]);
+    revoked.expect(0);
+    server.client().with_key(&admin).get("/v1/keys").refused(401, "unauthorized");
+    let again = server.run(&["keys", "revoke", &id]);
+    again.expect(1);
+    assert!(again.stderr.contains("no such key"), "{}", again.stderr);
+    assert_eq!(server.run(&["keys", "list"]).expect(0).lines().count(), 2, "a head and the reader's");
+}
+
+#[test]
+fn an_export_is_the_board_in_both_formats() {
+    let mut server = TestTally::start(TALLY);
+    let mut client = server.client();
+    client
+        .put("/v1/leaderboards/a%2Fb", &json!({"subscore": "descending", "ranking": "competition"}))
+        .expect(201);
+    let at = "2026-01-01T00:00:00.000000Z";
+    for (player, score) in [("plain", 2), ("with, comma", 9), ("\"quoted\"\nü", 2)] {
+        let row = json!({"player": player, "score": score, "subscore": 1, "at": at});
+        client.post("/v1/leaderboards/a%2Fb/scores", &row).expect(200);
+    }
+    let csv = format!(
+        "rank,player,score,subscore,at\n1,\"with, comma\",9,1,{at}\n2,\"\"\"quoted\"\"\nü\",2,1,{at}\n2,plain,2,1,{at}\n"
+    );
+    for running in [true, false] {
+        if !running {
+            server.terminate();
+        }
+        assert_eq!(server.run(&["export", "a/b"]).expect(0), csv);
+        let lines = server.run(&["export", "a/b", "--format", "json"]).expect(0).to_owned();
+        let first: Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
+        assert_eq!(first, json!({"rank": 1, "player": "with, comma", "score": 9, "subscore": 1, "at": at}));
+        assert_eq!(lines.lines().count(), 3);
+        let missing = server.run(&["export", "none"]);
+        missing.expect(1);
+        assert_eq!(missing.stdout, "");
+    }
+    server.restart();
+}
+
+#[test]
+fn a_long_export_is_whole_and_may_be_left() {
+    let server = TestTally::start(TALLY);
+    let mut client = server.client();
+    client.put("/v1/leaderboards/b", &json!({})).expect(201);
+    for chunk in 0..5 {
+        let row = |at: i64| json!({"board": "b", "player": format!("player {chunk} {at}"), "score": at});
+        let rows: Vec<Value> = (0..1_000).map(row).collect();
+        client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
+    }
+    let text = server.run(&["export", "b"]).expect(0).to_owned();
+    assert_eq!(text.lines().count(), 5_001);
+    let mut left = command(TALLY, &["export", "b"]);
+    let mut left = left
+        .arg("--data")
+        .arg(server.data())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    drop(left.stdout.take());
+    assert_eq!(left.wait().expect("it ends").code(), Some(0), "a broken pipe is success");
+}
+
+#[test]
+fn a_second_server_is_refused_and_the_first_goes_on() {
+    let server = TestTally::start(TALLY);
+    let announced = std::fs::read(server.data().join("server.json")).expect("it is announced");
+    let second = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    second.expect(1);
+    assert_eq!(second.stdout, "");
+    let address = server.address().to_string();
+    for words in ["another process has the store open", &address] {
+        assert!(second.stderr.contains(words), "no {words:?} in {}", second.stderr);
+    }
+    assert_eq!(std::fs::read(server.data().join("server.json")).expect("it is announced"), announced);
+    server.client().put("/v1/leaderboards/b", &json!({})).expect(201);
+}
+
+#[test]
+fn a_store_of_the_future_is_refused_untouched() {
+    let mut server = TestTally::start(TALLY);
+    server.client().put("/v1/leaderboards/b", &json!({})).expect(201);
+    server.terminate();
+    let path = server.data().join("tally.db");
+    let present = std::fs::read(&path).expect("it is there");
+    let mut future = present.clone();
+    // SQLite's `user_version`, where this store keeps its version: offset 60 of the file, big-endian.
+    future[60..64].copy_from_slice(&999_u32.to_be_bytes());
+    std::fs::write(&path, &future).expect("it is written");
+    for args in [
+        &["serve", "--http", "127.0.0.1:0", "--resp", "off"][..],
+        &["keys", "list"],
+        &["export", "b"],
+        &["migrate"],
+    ] {
+        let done = server.run(args);
+        done.expect(1);
+        assert!(done.stderr.contains("999"), "{args:?}: {}", done.stderr);
+        assert!(std::fs::read(&path).expect("it is there") == future, "{args:?} changed the file");
+    }
+    std::fs::write(&path, &present).expect("it is written");
+    server.run(&["migrate"]).expect(0);
+    server.restart();
+    server.client().get("/v1/leaderboards/b").expect(200);
+}
+
+#[test]
+fn another_secret_is_refused() {
+    let mut server = TestTally::start(TALLY);
+    server.terminate();
+    let path = server.data().join("secret");
+    let secret = std::fs::read(&path).expect("it is there");
+    std::fs::write(&path, "ab".repeat(32)).expect("it is written");
+    let done = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    done.expect(1);
+    assert!(done.stderr.contains("secret"), "{}", done.stderr);
+    std::fs::remove_file(&path).expect("it was there");
+    let done = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
+    done.expect(1);
+    assert!(done.stderr.contains("secret"), "{}", done.stderr);
+    assert!(!path.exists(), "no other secret is made for a store that has one");
+    std::fs::write(&path, secret).expect("it is written");
+    server.restart();
+}
+
+/// What one client of the drain knows: increments that were acknowledged, and those it cannot know of.
+fn add_until_the_end(mut client: tally_testkit::Client, acknowledged: &AtomicU64, unsure: &AtomicU64) {
+    let add = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
+    loop {
+        match client.try_send(&add) {
+            Ok(answer) if answer.status == 200 => acknowledged.fetch_add(1, Ordering::Relaxed),
+            Ok(answer) => {
+                answer.refused(503, "draining");
+                assert!(answer.header("retry-after").is_some(), "{answer:?}");
+                return;
+            }
+            Err(_) => {
+                unsure.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+    }
+}
+
+#[test]
+fn sigterm_under_load_keeps_everything_acknowledged() {
+    let mut server = TestTally::start(TALLY);
+    server.client().put("/v1/leaderboards/b", &json!({"update": "sum"})).expect(201);
+    for _ in 0..3 {
+        let score = |server: &TestTally| {
+            let answer = server.client().get("/v1/leaderboards/b/players/p");
+            if answer.status == 404 { 0 } else { answer.expect(200)["score"].as_u64().expect("a sum") }
+        };
+        let before = score(&server);
+        let (acknowledged, unsure) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                let client = server.client();
+                scope.spawn(|| add_until_the_end(client, &acknowledged, &unsure));
+            }
+            while acknowledged.load(Ordering::Relaxed) < 50 {
+                std::thread::yield_now();
+            }
+            server.terminate();
+        });
+        server.restart();
+        let (least, unsure) = (before + acknowledged.into_inner(), unsure.into_inner());
+        let now = score(&server);
+        assert!((least..=least + unsure).contains(&now), "{now} is not from {least} to {least} + {unsure}");
+    }
+}
+
+#[test]
+fn sigterm_ends_a_server_with_idle_connections() {
+    let mut server = TestTally::start(TALLY);
+    let mut idle: Vec<_> = (0..5).map(|_| server.client()).collect();
+    for client in &mut idle {
+        client.get("/v1/leaderboards").expect(200);
+    }
+    server.terminate();
+    for client in &mut idle {
+        assert!(client.try_send(&Request::new("GET", "/healthz")).is_err(), "its connection is closed");
+    }
+}

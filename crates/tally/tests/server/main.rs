@@ -1,0 +1,18 @@
+//! What one server does beside its API: its commands, its files, its limits, and contests and members with their clocks.
+//!
+//! Not here: what a client sees on every store (`api`), and what fails (`faults`).
+
+mod backup;
+mod boundaries;
+mod cli;
+mod contests;
+mod demo;
+mod doctor;
+mod edges;
+mod file_modes;
+mod load;
+mod members;
+mod security_events;
+
+/// The program under test.
+const TALLY: &str = env!("CARGO_BIN_EXE_tally");
