@@ -41,9 +41,7 @@ impl World {
         let through =
             |proxy: &Proxy| server.create_database().replace(&address, &proxy.address().to_string());
         let urls: Vec<String> = proxies.iter().map(through).collect();
-        // One connection to each, so that nobody has another one left to ask on.
-        let options = Options { pool_max: 1, ..Options::default() };
-        let store: Arc<dyn Store> = Arc::new(Shards::open(&urls, &options).unwrap());
+        let store: Arc<dyn Store> = Arc::new(Shards::open(&urls, &Options::default()).unwrap());
         let clock = Arc::new(AtomicI64::new(10 * DAY));
         let now = Arc::clone(&clock);
         let told = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
@@ -92,7 +90,8 @@ impl World {
         self.runtime.block_on(ban(&self.tally, &id(), player.clone(), hidden, None))
     }
 
-    /// The next commit on the second database is lost, and it does not answer before it is passed on again.
+    /// The next commit on the second database is lost. What became of it is asked on a new connection, which there is none of until
+    /// the proxy passes again.
     fn lose(&self, cut: Cut) {
         self.proxies[1].cut_at(b"COMMIT", cut);
         self.proxies[1].refuse();
