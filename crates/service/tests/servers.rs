@@ -332,15 +332,13 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     }
     let period = "daily:1970-01-11";
     assert_eq!(world.page(1, period).unwrap().len(), 2);
-    // That the period is over passes. Then the archive waits before the first database, and holds the second one.
-    let no = world.tallies[0].boards.get(&id()).unwrap().no.0;
-    let held = format!("FROM revisions FORCE INDEX (PRIMARY) WHERE board IN ({no}) FOR UPDATE");
-    proxy.cut_after(held.as_bytes(), 1, Cut::Held);
+    // That the period is over takes two transactions of the first database. The next one writes the archive: it holds the second
+    // database, and waits before the first.
+    proxy.cut_after(b"FROM revisions FORCE INDEX (PRIMARY)", 2, Cut::Held);
     world.clocks[0].fetch_add(DAY, Ordering::SeqCst);
     wait_until("the archive is written", || !proxy.is_armed());
     wait_until("the ban is done", || {
-        let hides = ban(&world.tallies[1], &id(), banned.clone(), true, None);
-        world.runtime.block_on(hides).is_ok()
+        world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).is_ok()
     });
     assert!(world.tallies[1].boards.get(&id()).unwrap().periods().packed().is_empty());
     proxy.pass();
@@ -354,4 +352,52 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
         let wanted = BTreeMap::from([(other.as_str().to_owned(), 1)]);
         assert_eq!(world.page(at, period), Ok(wanted), "at {at}");
     }
+}
+
+/// What another server changes meanwhile on the databases that are there holds, and what is on the one that is away waits.
+#[test]
+fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_away() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = [server.create_database(), server.create_database()];
+    let proxy = Proxy::start(server.address());
+    let through = urls[1].replace(&server.address().to_string(), &proxy.address().to_string());
+    let world = World::of(&[vec![urls[0].clone(), through], urls.to_vec()], 10 * DAY);
+    world.put(0, &daily(9));
+    let store = &world.tallies[0].store;
+    let of_shard = |shard| {
+        let all = (0..).map(|number| PlayerId::new(&format!("p{number}")).unwrap());
+        all.filter(move |player| store.shard_of(player) == shard)
+    };
+    let [here, banned] = [0, 1].map(|nth| of_shard(0).nth(nth).unwrap());
+    let there = of_shard(1).next().unwrap();
+    let add = |at: usize, player: &PlayerId| {
+        let (score, subscore, at_, identity) = (Given::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at: at_, identity };
+        world.runtime.block_on(submit(&world.tallies[at], new)).map(|(_, done)| done.record.score)
+    };
+    [&here, &banned, &there].iter().for_each(|player| assert_eq!(add(0, player).unwrap(), 1));
+    let board = world.tallies[0].boards.get(&id()).unwrap();
+    proxy.refuse();
+    proxy.cut();
+    world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).unwrap();
+    assert_eq!(add(0, &here).unwrap(), 2);
+    assert!(board.hides(&banned));
+    world.advance(DAY);
+    assert_eq!(add(1, &there).unwrap(), 1, "a period begins at the other server, on the other database");
+    assert_eq!(add(1, &banned).unwrap(), 1);
+    assert_eq!(add(0, &here).unwrap(), 1);
+    assert!(add(0, &there).is_err());
+    proxy.pass();
+    wait_until("its players go on", || add(0, &there).is_ok());
+    let period = "daily:1970-01-12";
+    let query = PageQuery { limit: 9, ..PageQuery::default() };
+    // Its ranks are loaded when both databases are there.
+    wait_until("both are in the period", || {
+        let view = View::find(&board, Some(period), world.tallies[0].now(), |_| None).unwrap();
+        let page = view.read(&*world.tallies[0].store, |order| order.page(&query));
+        let scores = |page: &tally_ranking::Page| -> BTreeMap<_, _> {
+            page.entries.iter().map(|place| (place.player.clone(), place.record.score)).collect()
+        };
+        page.is_ok_and(|page| scores(&page) == BTreeMap::from([(here.clone(), 1), (there.clone(), 2)]))
+    });
 }

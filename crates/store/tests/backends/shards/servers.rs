@@ -190,6 +190,40 @@ fn a_period_is_over_when_every_database_knows() {
     assert_eq!(second.parts(BOARD).unwrap(), [row(true)]);
 }
 
+#[test]
+fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
+    let world = World::new();
+    let (first, second) = (beside(&world.through, "first"), beside(&world.urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let (known, _) = state(&first, None);
+    world.cut_off(1);
+    let [who, other] = [0, 1].map(|shard| player(&first, shard, 0));
+    alter(&second, &ban(who.clone(), true)).unwrap();
+    alter(&second, &ban(other.clone(), true)).unwrap();
+    let (partly, bans) = state(&first, Some(&known));
+    assert_eq!(bans, Bans::Since { revisions: known.clone(), changes: vec![(who, true)] });
+    assert_eq!(partly.unheard(), ShardSet::of(1));
+    let (now, _) = state(&second, None);
+    let stands = |read: &Revisions| [0, 1].map(|shard| read.stands(shard, now.of(shard)));
+    assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
+    assert!(known.are_less_than(&partly) && !partly.stands(1, known.of(1)));
+    // One that is not known is read whole.
+    is_away(&first.board(Name::No(BOARD), None));
+    world.proxies[1].pass();
+    let (whole, bans) = loop {
+        let (read, bans) = state(&first, Some(&partly));
+        if read.unheard().is_empty() {
+            break (read, bans);
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(
+        (stands(&whole), bans),
+        ([true, true], Bans::Since { revisions: partly.clone(), changes: vec![(other, true)] })
+    );
+    assert!(partly.are_less_than(&whole));
+}
+
 /// As if the server that forgot a period had died before it told the others.
 #[test]
 fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
