@@ -1,10 +1,15 @@
 //! `cargo xtask ci`: everything the build server runs, in the order that finds a mistake soonest.
 //!
 //! One target folder and as few configurations as possible: clippy and the documentation share the metadata of the
-//! dependencies, the tests build them once, the README builds the one release binary. Each step ends the run when it fails.
+//! dependencies, the tests build them once, the README builds the one release binary. A step that fails ends the run.
+//!
+//! Tests wait for clocks, disks and other processes. What only compiles runs beside them, with the lowest priority: it has the
+//! processors when tests leave them, and takes none from a test.
 //!
 //! Not here: caching, artefacts, and anything about one build server: `.ci/run` is all that one needs to know.
 
+use std::panic::resume_unwind;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
@@ -17,9 +22,9 @@ use crate::{bench, check, deny, packages, programs, readme, testing};
 const MIRI_CASES: &str = "4";
 
 pub(crate) fn main() -> Result<()> {
-    let mut steps = Steps::default();
+    let steps = Steps::default();
     let mut totals = None;
-    let result = all(&mut steps, &mut totals);
+    let result = all(&steps, &mut totals);
     print!("{}", steps.report());
     if let Err(error) = &result {
         eprintln!("xtask: {error:#}");
@@ -34,27 +39,43 @@ pub(crate) fn main() -> Result<()> {
     Ok(())
 }
 
-fn all(steps: &mut Steps, totals: &mut Option<Totals>) -> Result<()> {
+fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("packages", packages::ensure)?;
     steps.step("format", || process::run(&mut process::cargo(&["fmt", "--all", "--check"])?))?;
     steps.step("check", check::main)?;
     steps.step("dependencies", deny::main)?;
+    let tests = steps.step("test: build", testing::build)?;
+    let copy = readme::copy(steps)?;
+    std::thread::scope(|scope| {
+        let compiled = scope.spawn(|| beside_tests(steps, &copy));
+        let tested = steps.step("test", || {
+            let (sum, verdict) = testing::run(tests, &[]);
+            *totals = Some(sum);
+            verdict
+        });
+        let compiled = compiled.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // Both failures are said, because both were waited for.
+        match (tested, compiled) {
+            (Err(tested), Err(compiled)) => Err(tested.context(format!("{compiled:#}"))),
+            (tested, compiled) => tested.and(compiled),
+        }
+    })?;
+    readme::run(steps, &copy)?;
+    steps.step("a million players", million)
+}
+
+/// What has the processors while tests wait.
+fn beside_tests(steps: &Steps, copy: &Path) -> Result<()> {
     steps.step("clippy", || {
         let mut command = process::cargo(&["clippy", "--workspace", "--all-targets"])?;
-        process::run(command.args(process::locked()).args(["--", "-D", "warnings"]))
+        process::run_beside(command.args(process::locked()).args(["--", "-D", "warnings"]))
     })?;
     steps.step("documentation", || {
         let mut command = process::cargo(&["doc", "--workspace", "--no-deps"])?;
-        process::run(command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings"))
+        process::run_beside(command.args(process::locked()).env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     steps.step("miri", miri)?;
-    steps.step("test", || {
-        let (sum, verdict) = testing::run(&[])?;
-        *totals = Some(sum);
-        verdict
-    })?;
-    readme::run(steps)?;
-    steps.step("a million players", million)
+    steps.step("readme: build", || process::run_beside(&readme::build(copy)?))
 }
 
 /// The scenario that the README quotes of a hundred million players, with a million, by the server that its command has built: its
@@ -83,7 +104,7 @@ fn miri() -> Result<()> {
         .stdin(Stdio::null())
         .env("PROPTEST_CASES", MIRI_CASES)
         .env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    process::run(&mut command)
+    process::run_beside(&command)
 }
 
 /// `cargo` by name, not the one that started us: only the one on PATH understands `+nightly`.

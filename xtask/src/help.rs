@@ -63,8 +63,11 @@ Runs every test of the workspace and ends with one line: `N passed, N failed`.
 Usage: cargo xtask test [-- <filter or other arguments of the test harness>]
 
 Tests start the servers they need by themselves. Programs they need are installed when this
-runs as root on Debian; anywhere else the line that installs them is printed. Twice as many tests
-of a binary run at once as there are processors; RUST_TEST_THREADS says otherwise.
+runs as root on Debian; anywhere else the line that installs them is printed.
+
+As many test binaries run at once as there are processors. Each writes to a file in `tests` of
+the target folder, which is printed when the binary ends. Each runs twice as many tests at once as
+there are processors; RUST_TEST_THREADS says otherwise.
 
 Examples:
   cargo xtask test                      everything

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -52,6 +53,31 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a command that may only have what time of the processors others leave, and prints what it wrote when it has ended.
+pub(crate) fn run_beside(command: &Command) -> Result<()> {
+    let line = line_of(command);
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    let output = nice.output().with_context(|| format!("start `{line}`"))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    // In one piece: the tests print as well.
+    print!("\n-- {line}\n{text}");
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    Ok(())
+}
+
 /// Runs a command and gives its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let line = line_of(command);
@@ -80,27 +106,33 @@ fn quoted(word: &str) -> String {
     if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// The steps of a run and what each one cost.
-#[derive(Default)]
+/// The steps of a run and what each one cost. Steps may run side by side.
 pub(crate) struct Steps {
-    done: Vec<(&'static str, Duration)>,
+    began: Instant,
+    done: Mutex<Vec<(&'static str, Duration)>>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { began: Instant::now(), done: Mutex::default() }
+    }
 }
 
 impl Steps {
     /// Announces and runs one step. Its time counts even when it fails: often that is the question.
-    pub(crate) fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn step<T>(&self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("== {name}");
         let start = Instant::now();
         let result = work();
-        self.done.push((name, start.elapsed()));
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).push((name, start.elapsed()));
         result.with_context(|| format!("step `{name}`"))
     }
 
-    /// The table of times, with the sum.
+    /// The table of times, with the whole.
     pub(crate) fn report(&self) -> String {
         let mut text = String::from("== times\n");
-        let total: Duration = self.done.iter().map(|(_, took)| *took).sum();
-        for (name, took) in self.done.iter().chain([&("total", total)]) {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, took) in done.iter().chain([&("total", self.began.elapsed())]) {
             text.push_str(&format!("{name:<24} {:>8.1} s\n", took.as_secs_f64()));
         }
         text
@@ -120,8 +152,20 @@ mod tests {
     }
 
     #[test]
+    fn a_command_beside_others_has_its_folder_and_variables_and_fails_as_itself() {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "test \"$(nice)/$PWD/$COLOUR\" = 19///red"])
+            .current_dir("/")
+            .env("COLOUR", "red");
+        run_beside(&command).unwrap();
+        let error = run_beside(Command::new("cargo").arg("no such task")).unwrap_err().to_string();
+        assert!(error.starts_with("`cargo 'no such task'` ended with"), "{error}");
+    }
+
+    #[test]
     fn a_failed_step_is_named_and_timed() {
-        let mut steps = Steps::default();
+        let steps = Steps::default();
         let error = steps.step("paint", || -> Result<()> { bail!("no colour") }).unwrap_err();
         assert_eq!(format!("{error:#}"), "step `paint`: no colour");
         let report = steps.report();

@@ -1,7 +1,7 @@
 //! Measures transfers on SQLite, through the ledger's lane beside a transaction of four statements for each, on the same
 //! rows.
 //!
-//! Run it with `--release`; arguments are the number of wallets and the seconds for each row of the table. The naive way
+//! Run it with `--release`; arguments are the number of wallets and the seconds for each row of the table. The baseline
 //! reads both wallets, updates both, and adds the transfer and its entries, on one connection, as SQLite has one writer.
 //! The lane does that and keeps the request's key and the totals of accounts as well, both on the disk before the answer.
 //! Not here: MariaDB (`cargo xtask bench transfer`), and HTTP.
@@ -15,11 +15,11 @@ use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::ledger::{
     Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::transfers::post;
 use tally_service::secret::Secret;
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::post;
 use tally_service::{Keys, Progress, Settings, Tally, clock};
-use tally_store::{Changes, LedgerChanges, Plan, Store, sqlite};
+use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet, sqlite};
 use tally_testkit::Rng;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -40,11 +40,11 @@ fn main() -> Result<(), Failed> {
     let time = Duration::from_secs(seconds);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let folder = tempfile::tempdir()?;
-    let naive = folder.path().join("naive.db");
-    let store = sqlite::SqliteStore::open(&naive, &sqlite::Options::default())?;
+    let baseline = folder.path().join("baseline.db");
+    let store = sqlite::SqliteStore::open(&baseline, &sqlite::Options::default())?;
     fill(&store, wallets)?;
     drop(store);
-    show("one transaction each, one connection", &in_file(&naive, wallets, time)?, seconds)?;
+    show("one transaction each, one connection", &in_file(&baseline, wallets, time)?, seconds)?;
     let store = sqlite::SqliteStore::open(&folder.path().join("lane.db"), &sqlite::Options::default())?;
     lanes(Arc::new(store), &runtime, wallets, time)
 }
@@ -71,10 +71,11 @@ fn fill(store: &dyn Store, wallets: u64) -> Result<(), Failed> {
             let wallet = Wallet { balance: 1 << 50, ..Wallet::default() };
             (WalletKey { member: member(*number), currency }, wallet)
         };
-        let ledger = LedgerChanges { wallets: some.iter().map(row).collect(), ..LedgerChanges::default() };
-        store.run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })?;
+        let ledger = LedgerWriteSet { wallets: some.iter().map(row).collect(), ..LedgerWriteSet::default() };
+        store
+            .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })?;
     }
-    Ok(store.settle()?)
+    Ok(store.checkpoint()?)
 }
 
 /// Two different ones.
@@ -135,7 +136,7 @@ async fn caller(
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         post(
             &tally,
-            NewMove { order: TransferRequest { what, currency, amount, reference: None }, identity },
+            NewTransfer { order: TransferRequest { what, currency, amount, reference: None }, identity },
         )
         .await?;
         latencies.record(began.elapsed());

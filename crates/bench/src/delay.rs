@@ -3,7 +3,7 @@
 //! A relay that keeps every byte for half a round trip, in either direction; bytes that come meanwhile are on their way as
 //! well, as on a wire, so many requests at once cost no more than one. It has its port before it knows the server, because
 //! a node of a cluster must say where it is found. Threads, two for a direction: a scenario has a handful of connections.
-//! Not here: loss, bandwidth, and anybody who is not measuring.
+//! Not here: loss, bandwidth, and use outside of measurements.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -37,7 +37,7 @@ impl Delay {
         Ok(Self { address, server, ended, taking: Some(taking) })
     }
 
-    /// Says where the server is; who connects before finds nobody.
+    /// Says where the server is; before that a connection fails.
     pub(crate) fn lead_to(&self, server: SocketAddr) {
         self.server.set(server).expect("there is one server");
     }

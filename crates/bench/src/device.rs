@@ -1,6 +1,6 @@
 //! What the device under a folder has done, by the kernel's own account: a slow sync with few bytes was the device's doing.
 //!
-//! From `/sys/dev/block/…/stat` (Documentation/block/stat.rst of Linux). Everybody's writes are in it, not only the server's.
+//! From `/sys/dev/block/…/stat` (Documentation/block/stat.rst of Linux). The writes of all programs are in it, not only the server's.
 
 use std::fs::read_to_string;
 use std::os::linux::fs::MetadataExt;

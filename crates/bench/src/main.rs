@@ -146,8 +146,8 @@ fn without_password(word: &str) -> String {
     let hidden = || {
         let (before, address) = word.split_once("mysql://")?;
         // A password may contain anything, so its end is the last sign of that kind.
-        let (who, place) = address.rsplit_once('@')?;
-        let (user, _) = who.split_once(':')?;
+        let (login, place) = address.rsplit_once('@')?;
+        let (user, _) = login.split_once(':')?;
         Some(format!("{before}mysql://{user}:…@{place}"))
     };
     hidden().unwrap_or_else(|| word.to_owned())

@@ -45,9 +45,9 @@ pub struct Options {
     pub scratch: Option<PathBuf>,
     /// The command as it was typed, for the report.
     pub command: String,
-    /// Hears what is being done, for somebody who waits.
+    /// Gets what is being done.
     pub progress: fn(&str),
-    /// Hears how far something long has come: what, how much of it is done, and how much there is.
+    /// Gets the progress of a long step: what, how much of it is done, and how much there is.
     pub bar: fn(&str, u64, u64),
 }
 
@@ -110,12 +110,12 @@ impl Options {
         Duration::from_secs_f64(self.seconds.clamp(0.01, 3_600.0))
     }
 
-    /// Tells whoever waits how far something long has come.
+    /// Reports the progress of a long step.
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
         (self.bar)(what, done, all);
     }
 
-    /// Tells whoever waits.
+    /// Reports what is being done.
     pub(crate) fn say(&self, what: &str) {
         (self.progress)(what);
     }

@@ -1,6 +1,6 @@
 //! Our way in the scenarios that leave out the wire: the service in this process, its lanes in front of a store.
 //!
-//! Callers are futures that await the same use case as the doors do, so an answer has the previous score and both ranks.
+//! Callers are futures that await the same use case as the listeners do, so an answer has the previous score and both ranks.
 //! Not here: which store, and what is submitted.
 
 use crate::submit::{BEGIN_MICROS, Contents, Operation};
@@ -13,28 +13,29 @@ use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
 use tally_service::{Failure, Keys, Progress, Settings, Tally, clock};
 use tally_store::plan::{ALL_TIME, BoardChange};
-use tally_store::{BoardNo, BoardRow, Changes, Plan, ScoreKey, Store, StoreError};
+use tally_store::{BoardNo, BoardRow, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
 /// Rows in one transaction while filling, and in one step of a walk.
 const ROWS: u64 = 10_000;
 
 /// Makes a board that keeps the latest score, with a score for every player.
 pub(crate) fn fill(store: &dyn Store, board: &BoardId, players: u64) -> Result<BoardNo, StoreError> {
-    let plan = Plan { board_names: vec![board.clone()], ..Plan::default() };
+    let plan = ReadSet { board_names: vec![board.clone()], ..ReadSet::default() };
     let mut no = BoardNo::default();
     store.run(&plan, &mut |loaded| {
         no = loaded.next_board;
         let definition = Definition { update: Update::Latest, ..Definition::default() };
         let row = BoardRow { no, id: board.clone(), definition, created_at: Micros(BEGIN_MICROS) };
-        Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+        WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() }
     })?;
     let record = Record { score: 0, subscore: 0, at: Micros(BEGIN_MICROS) };
     let mut next = 0;
     while next < players {
         let end = players.min(next + ROWS);
-        let key = |number| ScoreKey { board: no, part: ALL_TIME, player: player_id(number) };
+        let key = |number| ScoreKey { board: no, window: ALL_TIME, player: player_id(number) };
         let scores: Vec<_> = (next..end).map(|number| (key(number), Some(record))).collect();
-        store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() })?;
+        store
+            .run(&ReadSet::default(), &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() })?;
         next = end;
     }
     Ok(no)
@@ -74,7 +75,7 @@ pub(crate) fn list(store: &dyn Store, board: BoardNo) -> Result<Contents, StoreE
     loop {
         let mut newest = None;
         let limit = ROWS as usize;
-        let walked = store.walk_scores(board, ALL_TIME, last.as_ref(), limit, &mut |player, record| {
+        let walked = store.scan_scores(board, ALL_TIME, last.as_ref(), limit, &mut |player, record| {
             contents.add(player.as_str(), record.score, record.subscore, record.at.0);
             newest = Some(player);
         })?;

@@ -1,4 +1,4 @@
-//! A server of somebody else that a scenario starts: on a free port of this machine, in a folder that is gone afterwards.
+//! A server of another project that a scenario starts: on a free port of this machine, in a folder that is gone afterwards.
 //!
 //! Its own log says when it is ready, not an answer: another process may have the port. It is killed with the value, so a
 //! run that fails leaves nothing behind. Not here: what it is told, and what it serves.
@@ -16,7 +16,7 @@ const TICKS: f64 = 100.0;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// A free port can be taken by somebody else before the server has it.
+/// A free port can be taken by another program before the server has it.
 const PORTS_TRIED: usize = 5;
 
 /// A process that ends with the value.
@@ -55,7 +55,7 @@ pub(crate) fn release(program: &Path, args: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 pub(crate) fn free_port() -> Result<u16, Error> {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     Ok(free.during("find a free port")?.port())

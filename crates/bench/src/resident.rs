@@ -1,7 +1,7 @@
 //! Memory of a process as the system counts it.
 //!
 //! What a structure says of itself leaves out what the allocator rounds up and keeps; the resident set does not. It is
-//! coarse and includes everybody else in the process, so it is printed beside the structure's own count, not instead.
+//! coarse and includes the rest of the process, so it is printed beside the structure's own count, not instead.
 
 /// Pages are read as this large; machines where they are not are rare enough to be noticed.
 const PAGE_BYTES: u64 = 4096;

@@ -9,7 +9,7 @@ use crate::{
 };
 use tally_load::report::Report;
 
-/// One thing that is measured, with its naive twin.
+/// One thing that is measured, with its baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// What it is called on a command line and in files.
@@ -55,7 +55,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "events",
-        about: "submits beside a thousand open streams of events; beside nobody, and beside callers who ask again",
+        about: "submits beside a thousand open streams of events; beside none, and beside callers that ask again",
         needs: events::needs,
         measure: events::measure,
     },
@@ -151,7 +151,7 @@ pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     let mut missing = Vec::with_capacity(chosen.len());
     for scenario in &chosen {
         missing.push(match (scenario.needs)(options) {
-            // Who asks for all asks for what can run here.
+            // `all` means all that can run here.
             Err(Error::Missing(why)) if names.is_empty() => Some(why),
             needs => needs.map(|()| None)?,
         });

@@ -82,7 +82,7 @@ impl Server {
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some(listens) = ready(&line) {
-                    // Nobody listens after the first.
+                    // The receiver is gone after the first.
                     let _ = tell.send(listens);
                 }
             }

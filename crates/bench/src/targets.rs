@@ -28,8 +28,8 @@ pub(crate) const LANES_TIMES_SINGLE: Target = Target { floor: 4.0, aim: 6.0 };
 /// The same against upserts of 500 rows.
 pub(crate) const LANES_TIMES_BULK: Target = Target { floor: 0.7, aim: 1.0 };
 
-/// Transfers on MariaDB, times the rate of R5's naive flow: at least.
-pub(crate) const TRANSFERS_TIMES_NAIVE: Target = Target { floor: 6.0, aim: 12.0 };
+/// Transfers on MariaDB, times the rate of R5's baseline flow: at least.
+pub(crate) const TRANSFERS_TIMES_BASELINE: Target = Target { floor: 6.0, aim: 12.0 };
 /// Transfers to one wallet, times the rate of uniform ones: at least.
 pub(crate) const HOT_TIMES_UNIFORM: Target = Target { floor: 0.7, aim: 1.0 };
 
@@ -58,7 +58,7 @@ pub(crate) const LOAD_P999_MS: Target = Target { floor: 50.0, aim: 20.0 };
 /// What R3's Redis held its sorted set in.
 pub(crate) const R3_MEMORY_GIB: f64 = 64.0;
 
-/// What a submit waits beside a thousand streams, times what it waits beside nobody: at most.
+/// What a submit waits beside a thousand streams, times what it waits without them: at most.
 pub(crate) const SUBMIT_BESIDE_STREAMS: Target = Target { floor: 1.1, aim: 1.05 };
 
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.

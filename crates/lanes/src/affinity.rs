@@ -1,11 +1,11 @@
-//! Which of several lanes the next request of a key goes to: to as few lanes as are enough, and of one key never to two.
+//! Assigns requests to lanes: as few lanes as are enough, and never two for one key.
 //!
-//! A commit costs nearly the same whether it has ten rows or a hundred, so lanes beside each other make batches small and
-//! commits dear while little is asked, and share the work while much is. So the first lane takes what comes until it has
-//! enough, then the second beside it. A key's requests are in order only in one lane: as long as any of them has not been
-//! answered, those that follow go where it is; a key that nobody asks for has no lane. Keys share buckets by their hash,
-//! which ties some together that need not be. A lane that has answered nobody for a while, because the store is silent to it,
-//! gets no keys that another one can take. Not here: what a key is.
+//! A commit of ten rows costs nearly as much as one of a hundred. Under low load several lanes would make small, expensive
+//! batches; under high load they share the work. So the first lane takes all requests until it has enough, then the
+//! second joins. Requests of one key keep their order only within one lane: while one of them is unanswered, the next go
+//! to the same lane. A key without open requests has no lane. Keys share buckets by their hash, so some keys are tied
+//! together without need. A lane that has answered nothing for a while gets no key that another lane can take.
+//! Not here: what a key is.
 
 use crate::sync::{AtomicU64, Ordering};
 use foldhash::quality::RandomState;
@@ -13,23 +13,23 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Buckets of keys: so many that hardly two of some thousand requests share one.
+/// Buckets of keys: enough that two of some thousand requests rarely share one.
 #[cfg(not(test))]
 const BUCKETS: usize = 1 << 14;
 #[cfg(test)]
 const BUCKETS: usize = 2;
 
-/// Bits of a bucket that count its requests; those above name their lane.
+/// The low bits of a bucket count its requests; the bits above are the lane.
 const COUNT_BITS: u32 = 48;
 
-/// Requests of a lane from which the next one is used beside it: half of them are in the batch that is being committed, and
-/// so many rows are some times the work that a commit is without any.
+/// From this number of requests in a lane, the next lane is used too. Half of them are in the batch that commits now, and
+/// that many rows cost several times as much as an empty commit.
 pub(crate) const ENOUGH: u64 = 128;
 
-/// A lane that has requests and has been done with none for so long is silent.
+/// A lane with requests is silent if it has finished none for this long.
 pub(crate) const SILENT: Duration = Duration::from_millis(100);
 
-/// The seats of some lanes; clones are of the same.
+/// The assignment of keys to lanes; clones share it.
 #[derive(Clone, Debug)]
 pub struct LaneAffinity {
     shared: Arc<Shared>,
@@ -38,35 +38,35 @@ pub struct LaneAffinity {
 #[derive(Debug)]
 struct Shared {
     buckets: Box<[AtomicU64]>,
-    lanes: Box<[One]>,
+    lanes: Box<[LaneLoad]>,
     since: Instant,
     hasher: RandomState,
 }
 
-/// A lane; what threads write for one is not on a line of memory of another.
+/// The counters of a lane, on a cache line of their own.
 #[derive(Debug)]
 #[repr(align(64))]
-struct One {
-    /// How many requests it has.
-    seated: AtomicU64,
-    /// When it was last done with one, or had the first, in milliseconds.
-    stirred: AtomicU64,
+struct LaneLoad {
+    /// The number of open requests.
+    open: AtomicU64,
+    /// When it last finished a request or got its first one, in milliseconds.
+    last_done: AtomicU64,
 }
 
-/// A request's place in a lane. It is to be dropped once the request is done: what it did can be read, or it did nothing.
+/// Keeps the key of a request in its lane. Drop it when the effect of the request can be read, or when there is none.
 #[derive(Debug)]
 pub struct AffinityGuard {
-    seats: LaneAffinity,
+    affinity: LaneAffinity,
     bucket: usize,
     lane: usize,
 }
 
 impl LaneAffinity {
-    /// For this many lanes, 1 at least and 65,536 at most.
+    /// For 1 to 65,536 lanes.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let buckets = (0..BUCKETS).map(|_| AtomicU64::new(0)).collect();
-        let one = |_| One { seated: AtomicU64::new(0), stirred: AtomicU64::new(0) };
+        let one = |_| LaneLoad { open: AtomicU64::new(0), last_done: AtomicU64::new(0) };
         let lanes = (0..lanes.clamp(1, 1 << 16)).map(one).collect();
         Self {
             shared: Arc::new(Shared {
@@ -84,7 +84,7 @@ impl LaneAffinity {
         self.shared.hasher.hash_one(key)
     }
 
-    /// A seat for a key of this hash: in the lane where others of it are, else in the one that suits best.
+    /// Assigns a key of this hash to the lane that has its open requests, or else to the best one.
     #[must_use]
     pub fn assign(&self, hash: u64) -> AffinityGuard {
         let bucket = bucket(hash);
@@ -92,7 +92,7 @@ impl LaneAffinity {
         self.seat(bucket, lane.expect("there is always one"))
     }
 
-    /// A seat in this lane, if no others of the key are elsewhere.
+    /// Assigns the key to this lane, unless another lane has open requests of it.
     #[must_use]
     pub fn assign_to(&self, hash: u64, lane: usize) -> Option<AffinityGuard> {
         let bucket = bucket(hash);
@@ -100,7 +100,7 @@ impl LaneAffinity {
         Some(self.seat(bucket, lane))
     }
 
-    /// Puts one more request into a bucket, in the lane that is chosen by the one of those that are there.
+    /// Counts one more request of a bucket; `choose` gets the lane of its open requests and gives the lane to use.
     fn enter(&self, bucket: usize, choose: impl Fn(Option<usize>) -> Option<usize>) -> Option<usize> {
         let state = &self.shared.buckets[bucket];
         let mut seen = state.load(Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl LaneAffinity {
             let (lane, count) = ((seen >> COUNT_BITS) as usize, seen & ((1 << COUNT_BITS) - 1));
             let lane = choose((count > 0).then_some(lane))?;
             let next = ((lane as u64) << COUNT_BITS) | (count + 1);
-            // Whoever comes first sees what those before have left.
+            // The first request of a key sees the effects of the requests before it.
             match state.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Some(lane),
                 Err(now) => seen = now,
@@ -118,26 +118,26 @@ impl LaneAffinity {
 
     fn seat(&self, bucket: usize, lane: usize) -> AffinityGuard {
         let one = &self.shared.lanes[lane];
-        if one.seated.fetch_add(1, Ordering::Relaxed) == 0 {
-            one.stirred.store(self.shared.now_ms(), Ordering::Relaxed);
+        if one.open.fetch_add(1, Ordering::Relaxed) == 0 {
+            one.last_done.store(self.shared.now_ms(), Ordering::Relaxed);
         }
-        AffinityGuard { seats: self.clone(), bucket, lane }
+        AffinityGuard { affinity: self.clone(), bucket, lane }
     }
 
-    /// The emptiest of as many as are used beside each other now.
+    /// The lane with the fewest requests, of those in use.
     fn best(&self) -> usize {
         let Shared { lanes, .. } = &*self.shared;
-        let seated = |lane: usize| lanes[lane].seated.load(Ordering::Relaxed);
-        let all: u64 = (0..lanes.len()).map(seated).sum();
+        let open = |lane: usize| lanes[lane].open.load(Ordering::Relaxed);
+        let all: u64 = (0..lanes.len()).map(open).sum();
         let used = usize::try_from(all / ENOUGH).unwrap_or(usize::MAX).saturating_add(1);
         let now = self.shared.now_ms();
         let silent = |lane: usize| {
-            let stirred = lanes[lane].stirred.load(Ordering::Relaxed);
-            seated(lane) > 0 && u128::from(now.saturating_sub(stirred)) >= SILENT.as_millis()
+            let last_done = lanes[lane].last_done.load(Ordering::Relaxed);
+            open(lane) > 0 && u128::from(now.saturating_sub(last_done)) >= SILENT.as_millis()
         };
         let emptiest =
-            (0..lanes.len()).filter(|lane| !silent(*lane)).take(used).min_by_key(|lane| seated(*lane));
-        emptiest.or_else(|| (0..lanes.len()).min_by_key(|lane| seated(*lane))).expect("there is one at least")
+            (0..lanes.len()).filter(|lane| !silent(*lane)).take(used).min_by_key(|lane| open(*lane));
+        emptiest.or_else(|| (0..lanes.len()).min_by_key(|lane| open(*lane))).expect("there is one at least")
     }
 }
 
@@ -146,39 +146,39 @@ impl Shared {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// One request less in a lane.
+    /// Counts one request less in a lane.
     fn leave(&self, lane: usize) {
-        let (One { stirred, seated }, now) = (&self.lanes[lane], self.now_ms());
-        // Hundreds leave within a millisecond.
-        if stirred.load(Ordering::Relaxed) != now {
-            stirred.store(now, Ordering::Relaxed);
+        let (LaneLoad { last_done, open }, now) = (&self.lanes[lane], self.now_ms());
+        // Hundreds of requests end within a millisecond; one store is enough for them.
+        if last_done.load(Ordering::Relaxed) != now {
+            last_done.store(now, Ordering::Relaxed);
         }
-        seated.fetch_sub(1, Ordering::Relaxed);
+        open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// High bits of a hash are as good as low ones, and other tables use those.
+/// Other tables use the low bits of the hash.
 fn bucket(hash: u64) -> usize {
     (hash >> 32) as usize % BUCKETS
 }
 
 impl AffinityGuard {
-    /// Which lane it is in.
+    /// The lane of the request.
     #[must_use]
     pub fn lane(&self) -> usize {
         self.lane
     }
 
-    /// Keeps the key in this lane for ever: nobody knows when its request is done.
+    /// Keeps the key in this lane for ever, because the end of its request is not known.
     pub fn keep(self) {
-        self.seats.shared.leave(self.lane);
+        self.affinity.shared.leave(self.lane);
         std::mem::forget(self);
     }
 }
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
-        self.seats.shared.leave(self.lane);
-        self.seats.shared.buckets[self.bucket].fetch_sub(1, Ordering::Release);
+        self.affinity.shared.leave(self.lane);
+        self.affinity.shared.buckets[self.bucket].fetch_sub(1, Ordering::Release);
     }
 }

@@ -1,20 +1,20 @@
-//! A gate in front of the work of several lanes: batches pass side by side, or one passes alone.
+//! A barrier in front of several lanes: batches pass side by side, or one batch passes alone.
 //!
-//! Lanes that share what they change need it for the few batches that concern more than the lane's own keys. Who goes in
-//! says which places it concerns, as bits of a word; those of different places never wait for each other. At one place
-//! whoever comes first goes first: a batch that wants to be alone waits for those inside, and those behind it wait for it,
-//! so that nobody is passed by for ever. Only while it waits for one that is slow and came before it do those go by who need
-//! not wait for that one. Not here: what a batch concerns.
+//! Lanes that share data need it for the few batches that change more than the lane's own keys. A batch names the places
+//! that it concerns, as bits of a word. Batches of different places never wait for each other. At one place the order is
+//! first come, first served: an exclusive batch waits for those inside, and later batches wait for it, so none starves.
+//! The exception: while it waits for a slow, earlier batch, those pass that need not wait for that batch.
+//! Not here: what a batch concerns.
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One that is inside for longer is slow.
+/// A batch that is inside for longer is slow.
 const SLOW: Duration = Duration::from_millis(200);
 
-/// The gate; each lane has a clone of the same.
+/// The barrier; the clones of all lanes share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
     shared: Arc<Shared>,
@@ -28,14 +28,14 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number that the next one to come gets.
+    /// The number of the next arrival.
     next: u64,
-    /// Who waits to go in, first come first.
+    /// Waiting batches, in the order of arrival.
     line: VecDeque<(u64, Claim)>,
     inside: Vec<Inside>,
 }
 
-/// Where somebody goes in, and how.
+/// The places of a batch, and whether it needs them exclusively.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     places: u64,
@@ -47,20 +47,20 @@ struct Inside {
     number: u64,
     spec: Claim,
     since: Instant,
-    /// Nobody can say when it comes out.
+    /// Its commit is in doubt, so its end is not known.
     stuck: bool,
 }
 
-/// Why nobody could go in.
+/// Why a batch could not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// Somebody inside does not come out, at these of its places.
+    /// A batch with an unknown end is inside, at these of the places.
     Stuck(u64),
-    /// It took longer than the caller's patience.
+    /// The wait took longer than the caller allows.
     Late,
 }
 
-/// The right to be inside, until it is dropped.
+/// Keeps the batch inside until it is dropped.
 #[derive(Debug)]
 pub struct BarrierGuard {
     gate: Barrier,
@@ -74,13 +74,13 @@ impl Claim {
 }
 
 impl State {
-    /// Whether the one of that number has to wait.
+    /// Whether the batch of this number has to wait.
     fn waits(&self, number: u64, spec: Claim) -> bool {
         if self.inside.iter().any(|one| one.spec.meets(spec)) {
             return true;
         }
         let slow = |one: &Inside| one.stuck || one.since.elapsed() > SLOW;
-        // One that came later and went by hinders nobody: else those who go by could take turns at it for ever.
+        // A later batch that has passed does not count: otherwise such batches could starve the waiting one.
         let hindered = |before: u64, spec: Claim| {
             self.inside.iter().any(|one| one.number < before && one.spec.meets(spec) && slow(one))
         };
@@ -95,10 +95,10 @@ impl State {
 }
 
 impl Barrier {
-    /// Goes in at some places, beside others or alone, as soon as that can be. Nobody asks who is inside already.
+    /// Enters at some places, side by side with others or `alone`. A thread that is inside must not call it.
     ///
     /// # Errors
-    /// Somebody inside is stuck, or does not come out for as long as the patience lasts.
+    /// A batch inside is stuck, or does not leave within `patience`.
     pub fn pass(&self, places: u64, alone: bool, patience: Duration) -> Result<BarrierGuard, Blocked> {
         let came = Instant::now();
         let spec = Claim { places, alone };
@@ -128,13 +128,13 @@ impl Barrier {
         let others = !state.line.is_empty();
         drop(state);
         if others {
-            // Whoever is next may be able to go in as well.
+            // The next batch may be able to enter as well.
             self.shared.changed.notify_all();
         }
         blocked.map_or_else(|| Ok(BarrierGuard { gate: self.clone(), number }), Err)
     }
 
-    /// How many wait to go in.
+    /// The number of waiting batches.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.state().line.len()
@@ -146,7 +146,7 @@ impl Barrier {
 }
 
 impl BarrierGuard {
-    /// Says that nobody knows when this one comes out: whoever would have to wait for it is told so at once.
+    /// Marks the end of this batch as unknown: batches that would wait for it fail at once.
     pub fn mark_stuck(&self) {
         let mut state = self.gate.state();
         let mine = state.inside.iter_mut().filter(|one| one.number == self.number);

@@ -1,24 +1,24 @@
-//! What a lane is given: the work it does with a batch, and the way each caller hears.
+//! The interface of a lane: the handler of its batches, and the reply of each caller.
 //!
-//! The failures are sorted by what the lane has to do next, not by what went wrong: the lane cannot read a
-//! fault, it only passes it on. A rejection by a rule is no failure at all; it is an `Answer`.
+//! Failures are classified by what the lane does next, because the lane cannot read a fault and only passes it on.
+//! A rejection by a rule is not a failure: it is an `Answer`.
 
 use crate::sync;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a lane does with a batch. Runs on the lane's own thread and may block there.
+/// Plans, commits and publishes the batches of a lane. Runs on the lane's own thread and may block there.
 pub trait BatchHandler: Send + 'static {
     /// One caller's request. Requests of one batch are in the order in which the lane accepted them.
     type Request: Send + 'static;
-    /// What one caller hears when its request was handled; a rejection by a rule is an answer too.
+    /// The reply to a handled request; a rejection by a rule is an answer too.
     type Answer: Send + 'static;
-    /// Why a request was not handled; goes to everyone it concerns.
+    /// Why a request was not handled; every request concerned gets it.
     type Fault: Clone + Send + 'static;
     /// What [`publish`](Self::publish) needs of a commit: outcomes in the order of the requests, changes.
     type Committed;
 
-    /// How much `request` takes of the bounds. Called once, on the caller's thread.
+    /// The weight of `request` within the bounds. Called once, on the caller's thread.
     fn weight(request: &Self::Request) -> Weight;
 
     /// Which requests may share a batch with `request`. All are alike unless this says otherwise.
@@ -26,7 +26,7 @@ pub trait BatchHandler: Send + 'static {
         Kind::Group(0)
     }
 
-    /// Makes the whole batch durable, or leaves no trace and says why.
+    /// Makes the whole batch durable, or leaves no trace and returns the reason.
     ///
     /// The outcome must depend on the requests and on what is stored only: after [`Failure::Retry`] the
     /// same batch comes again, after [`Failure::Row`] its halves come, in order. Nothing is counted or
@@ -36,21 +36,21 @@ pub trait BatchHandler: Send + 'static {
     /// See [`Failure`]: the variant says what the lane does next.
     fn commit(&mut self, batch: &[Self::Request]) -> Result<Self::Committed, Failure<Self::Fault>>;
 
-    /// Shows readers what was committed and says every request's answer, in the order of `batch`.
+    /// Publishes what was committed and returns the answer of every request, in the order of `batch`.
     ///
-    /// Cannot fail: the truth is already durable. It is called exactly once for every commit that
-    /// succeeded, in the order of the commits, also when nobody is left to hear the answers.
+    /// Cannot fail: the store already has the batch. It is called exactly once for every commit that
+    /// succeeded, in the order of the commits, even when no caller waits any more.
     fn publish(&mut self, batch: Vec<Self::Request>, committed: Self::Committed) -> Vec<Self::Answer>;
 
-    /// Finds out what became of a batch whose commit ended in [`Failure::Unknown`].
+    /// Resolves a batch whose commit ended in [`Failure::Unknown`].
     ///
     /// # Errors
     /// The store cannot be asked now. The lane then answers the batch with the fault of
-    /// [`Failure::Unknown`] and everyone behind it with this one, and goes on asking, with
+    /// [`Failure::Unknown`] and the waiting requests with this one, and asks again, with
     /// [`pause`](Self::pause) in between, before it commits anything else.
     ///
     /// # Panics
-    /// Unless overridden: a work that returns [`Failure::Unknown`] must be able to resolve it.
+    /// Unless overridden: a handler that returns [`Failure::Unknown`] must be able to resolve it.
     fn resolve(
         &mut self,
         _batch: &[Self::Request],
@@ -58,40 +58,38 @@ pub trait BatchHandler: Send + 'static {
         panic!("a work whose commits can be unknown implements `resolve`")
     }
 
-    /// When the last [`commit`](Self::commit) had read what it needs and began to write, where the work can tell.
+    /// When the last [`commit`](Self::commit) had read what it needs and began to write, where the handler knows it.
     fn read_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Tells so many callers their answers: they hear when `telling` is dropped, which may be on another thread and after
-    /// the lane has gone on, but must not be forgotten. Whoever wakes a caller on another processor, one by one, may be made to
-    /// make room for it each time.
+    /// Sends the answers of this many callers by dropping `telling`, which may happen on another thread, after the lane has
+    /// gone on. A thread that wakes callers one by one may lose its processor to each of them.
     fn tell(&mut self, _callers: usize, telling: Box<dyn Send>) {
         drop(telling);
     }
 
-    /// Lets some time pass before attempt number `attempts` + 1, `attempts` ≥ 1. Sleeps for [`backoff`].
+    /// Waits before attempt number `attempts` + 1, `attempts` ≥ 1. Sleeps for [`backoff`].
     fn pause(&mut self, attempts: u32) {
         sync::sleep(backoff(attempts));
     }
 }
 
-/// How a caller hears. Consumed exactly once, on the lane's thread or where [`BatchHandler::tell`] has it done.
+/// The reply of one request. Consumed exactly once, on the lane's thread or by [`BatchHandler::tell`].
 ///
-/// It must neither block nor panic: everyone behind it waits, and a panic ends the lane. A caller that has
-/// gone away is not an error; there is nobody to tell.
+/// It must neither block nor panic: the other replies wait, and a panic ends the lane. A caller that has gone is not an
+/// error.
 pub trait Reply<A>: Send + 'static {
-    /// Hears, before the answer, how its request went through the lane. Not called where its batch was never handed to
-    /// the store.
-    fn passed(&mut self, _passage: &LaneTimings) {}
+    /// Gets the timings of the request before the answer. Not called for a batch that the store never got.
+    fn passed(&mut self, _timings: &LaneTimings) {}
 
-    /// Hands over the answer.
+    /// Delivers the answer.
     fn send(self, answer: A);
 }
 
-/// How a request went through its lane: when, and with how many others.
+/// When a request went through its lane, and with how many others.
 ///
-/// The same for all requests that were committed together; when each was accepted is known to whoever put it in.
+/// It is the same for all requests of a commit. The caller knows when it submitted its own.
 #[derive(Clone, Debug)]
 pub struct LaneTimings {
     /// The name of the lane.
@@ -102,17 +100,17 @@ pub struct LaneTimings {
     pub requests: usize,
     /// Rows that they weighed.
     pub rows: usize,
-    /// How often they were handed to the store again.
+    /// Retries of the commit.
     pub retries: u32,
     /// When the batch was taken from the queue.
     pub taken: Instant,
-    /// When it, or the piece of it that has the request, was handed to the store.
+    /// When the batch, or the piece of it with this request, was handed to the store.
     pub begun: Instant,
     /// When the store had read what the last attempt needs, where that is known.
     pub read: Option<Instant>,
-    /// When the store was done with it, well or not.
+    /// When the commit ended, successful or not.
     pub ended: Instant,
-    /// When it had been published; nothing where it failed.
+    /// When it was published; `None` if it failed.
     pub published: Option<Instant>,
 }
 
@@ -156,19 +154,19 @@ pub enum Failure<F> {
     /// Deadlock or lock wait: nothing was done and the same batch may succeed. It is retried up to
     /// `retries_max` times; then the batch gets the last fault.
     Retry(F),
-    /// Some request is guilty, nothing was done. The batch is halved until the guilty one stands alone and
-    /// gets the fault; the others go through, in their order.
+    /// Nothing was done because of a poison request. The lane bisects the batch: the poison request gets the fault, the
+    /// others commit in their order.
     Row(F),
     /// None of these requests can be done now, nothing was done; what else the batch had may go through.
     Piece(F),
-    /// The store cannot do it now, nothing was done. Everyone in the batch who has no answer yet gets this.
+    /// The store cannot do it now, nothing was done. Every request of the batch without an answer gets this.
     Away(F),
     /// The connection was lost while committing. The lane asks [`BatchHandler::resolve`]; if that cannot tell, the
     /// batch gets this fault, which should say that the outcome is not known.
     Unknown(F),
 }
 
-/// What became of a batch whose commit ended in [`Failure::Unknown`].
+/// The outcome of a batch whose commit ended in [`Failure::Unknown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution<C, F> {
     /// It is durable, and this is what `commit` would have returned.

@@ -18,14 +18,14 @@ use std::time::Instant;
 ///
 /// One lane has one type of reply; boxed closures do where call sites differ.
 pub struct Lane<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> {
-    door: Arc<Door<W, R>>,
+    shared: Arc<Shared<W, R>>,
 }
 
 /// A request and the reply that hears its answer.
 pub type Submission<W, R> = (<W as BatchHandler>::Request, R);
 
 /// What all handles share; the lane's thread holds only what is inside.
-struct Door<W: BatchHandler, R> {
+struct Shared<W: BatchHandler, R> {
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
     /// The loop of a lane without a thread.
@@ -48,7 +48,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
         let handle = Builder::new().name(name.to_owned()).spawn(move || runner.run())?;
         let by_hand = None;
-        Ok((Self { door: Arc::new(Door { queue, counters, by_hand }) }, LaneThread { handle }))
+        Ok((Self { shared: Arc::new(Shared { queue, counters, by_hand }) }, LaneThread { handle }))
     }
 
     /// A lane without a thread: [`step`](Self::step) does its work, on the thread of the caller and without pauses.
@@ -57,16 +57,16 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         let counters = Arc::new(Counters::default());
         let runner = Runner::new(name, (Arc::clone(&queue), Arc::clone(&counters)), bounds, work);
         let by_hand = Some(Mutex::new(runner.without_pauses()));
-        Self { door: Arc::new(Door { queue, counters, by_hand }) }
+        Self { shared: Arc::new(Shared { queue, counters, by_hand }) }
     }
 
-    /// One turn of a lane without a thread: the next batch, or one question what became of the last. Says whether there was
+    /// One turn of a lane without a thread: the next batch, or one attempt to resolve the last. Returns whether there was
     /// anything to do; a lane with a thread has nothing.
     ///
     /// # Panics
-    /// The work has panicked, now or in an earlier turn.
+    /// The handler has panicked, now or in an earlier turn.
     pub fn step(&self) -> bool {
-        let runner = self.door.by_hand.as_ref();
+        let runner = self.shared.by_hand.as_ref();
         runner.is_some_and(|runner| runner.lock().expect("the lane has not panicked").step())
     }
 
@@ -75,7 +75,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     /// # Errors
     /// The lane does not take it; both are given back, unused.
     pub fn submit(&self, request: W::Request, reply: R) -> Result<(), Refused<Submission<W, R>>> {
-        self.door.queue.push(weigh::<W, R>(request, reply)).map_err(|refused| refused.map(give_back))
+        self.shared.queue.push(weigh::<W, R>(request, reply)).map_err(|refused| refused.map(give_back))
     }
 
     /// Puts several requests into the queue as neighbours in this order, or none of them.
@@ -87,39 +87,39 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
             return Ok(());
         }
         let weighed = many.into_iter().map(|(request, reply)| weigh::<W, R>(request, reply)).collect();
-        let refused = self.door.queue.push_all(weighed);
+        let refused = self.shared.queue.push_all(weighed);
         refused.map_err(|refused| refused.map(|many| many.into_iter().map(give_back).collect()))
     }
 
     /// Takes no more work. What was accepted is completed and answered, then the thread ends.
     pub fn drain(&self) {
-        self.door.queue.drain();
+        self.shared.queue.drain();
     }
 
-    /// The counters of now.
+    /// The current counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        self.door.counters.read_into(&mut stats);
-        self.door.queue.read_into(&mut stats);
+        self.shared.counters.read_into(&mut stats);
+        self.shared.queue.read_into(&mut stats);
         stats
     }
 }
 
 impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Clone for Lane<W, R> {
     fn clone(&self) -> Self {
-        Self { door: Arc::clone(&self.door) }
+        Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<W: BatchHandler, R> Drop for Door<W, R> {
+impl<W: BatchHandler, R> Drop for Shared<W, R> {
     fn drop(&mut self) {
         self.queue.drain();
     }
 }
 
 impl<W> LaneThread<W> {
-    /// Waits for a drained lane to end, and gives the work back so that what it holds can be closed.
+    /// Waits for a drained lane to end, and returns the handler, so that the caller can close what it holds.
     ///
     /// # Errors
     /// The thread panicked; this is what it panicked with.

@@ -1,30 +1,29 @@
-//! Batching lanes: one batch in flight, the next one gathers, every request gets its own answer.
+//! Group commit: one batch is in flight, the next one forms, and every request gets its own answer.
 //!
 //! A lane turns many small requests into few large, ordered operations. Callers put requests into a
 //! queue; one thread takes what waits as one batch, makes it durable, shows it to readers and then
-//! answers each caller. While that goes on the next batch gathers by itself, so a batch is as large as
-//! the load makes it: one request when idle, hundreds under pressure, and nobody ever waits for a batch
-//! to fill.
+//! answers each caller. Meanwhile the next batch forms by itself. The load decides its size: one request when idle,
+//! hundreds under pressure. No request waits for a batch to fill.
 //!
 //! What a batch *means* is the business of a [`BatchHandler`]; the crate knows no table, no rule and no runtime.
-//! How a caller hears is a [`Reply`]. [`WorkingSet`] helps a `BatchHandler` to apply many requests to one key in
+//! A [`Reply`] carries the answer to a caller. [`WorkingSet`] helps a `BatchHandler` to apply many requests to one key in
 //! memory and to write that key once.
 //!
 //! What holds:
 //! - Every accepted request is answered exactly once, after its batch was made durable and published.
 //! - Requests are committed in the order in which they were accepted, and answered in that order unless the
-//!   work has callers told elsewhere ([`BatchHandler::tell`]). Splitting a batch keeps that order; a request that
+//!   handler sends the replies elsewhere ([`BatchHandler::tell`]). Splitting a batch keeps that order; a request that
 //!   fails changes nothing for those before and after it.
 //! - While the outcome of a commit is unknown nothing else is committed.
 //! - A lane that drains answers all it has accepted and takes nothing more.
 //! - If the lane's thread panics, the queue closes and all replies are dropped unsent. A caller then sees
-//!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: truth is
-//!   durable, what is derived from it is rebuilt, and stopping loses less than going on half-applied.
+//!   its reply vanish, never an invented answer. The binary is expected to abort on such a panic: the store
+//!   is durable and derived data is rebuilt, so stopping loses less than going on half-applied.
 //!
 //! A lane has a thread, or its owner does each turn ([`Lane::by_hand`]): the same turns.
 //!
-//! Lanes side by side know nothing of each other. Whoever puts requests into them asks [`LaneAffinity`] which one to take: as few as
-//! are enough, and for one key never two. Where their works share something, a [`Barrier`] lets a batch be alone.
+//! Lanes side by side know nothing of each other. The caller asks [`LaneAffinity`] for the lane of a request: as few lanes as are
+//! enough, and never two for one key. Where handlers share data, a [`Barrier`] lets one batch pass alone.
 //!
 //! Not a goal: order between lanes, priorities, deadlines of callers, waiting for a batch to fill.
 

@@ -13,7 +13,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Why a lane did not take something; gives it back.
+/// Why a lane did not accept a request; gives the request back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Refused<T> {
     /// Too much waits already; later there may be room.
@@ -86,7 +86,7 @@ struct State<Q, R> {
     queued_requests: u64,
     queued_bytes: u64,
     draining: bool,
-    /// The lane sleeps and nobody has woken it yet.
+    /// The lane sleeps, and no caller has woken it yet.
     asleep: bool,
     refused_full: u64,
     refused_draining: u64,

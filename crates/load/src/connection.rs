@@ -51,7 +51,7 @@ impl Connection {
                 break whole;
             }
         };
-        // Nobody asked for more than one answer: what follows it belongs to nothing.
+        // One request has one response: what follows it belongs to none.
         if body.end != self.received.len() {
             return Err(bad("more bytes than one answer"));
         }
@@ -59,7 +59,7 @@ impl Connection {
     }
 }
 
-/// Whether a connection that waits for nothing can be used: nobody has closed it, and nothing has come that nobody asked for.
+/// Whether a connection that waits for nothing can be used: it is open, and no unrequested bytes have come.
 pub(crate) fn is_open(stream: &TcpStream) -> bool {
     let nothing = stream.try_read(&mut [0; 1]);
     nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)

@@ -45,7 +45,7 @@ impl Draws {
     /// If there are none.
     #[must_use]
     pub fn new(skew: Skew, count: u64) -> Self {
-        assert!(count > 0, "there is somebody to draw");
+        assert!(count > 0, "there is a player to draw");
         Self { count, zipf: (skew == Skew::Zipf).then(|| Zipf::new(count)) }
     }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_a_player_and_one_is_drawn_most() {
+    fn every_draw_is_a_player_and_one_is_drawn_most() {
         for count in [1, 2, 1_000, 10_000_000] {
             for skew in [Skew::Uniform, Skew::Zipf] {
                 let (draws, mut random) = (Draws::new(skew, count), Random::new(1));
@@ -135,7 +135,7 @@ mod tests {
         let (draws, mut random) = (Draws::new(Skew::Zipf, 1_000), Random::new(1));
         let mut seen = vec![0; 1_000];
         (0..100_000).for_each(|_| seen[draws.draw(&mut random) as usize] += 1);
-        assert!(seen.iter().filter(|seen| **seen > 0).count() > 950, "scattering loses nobody");
+        assert!(seen.iter().filter(|seen| **seen > 0).count() > 950, "scattering loses no player");
         assert!(seen.iter().max().unwrap() > &10_000);
     }
 }

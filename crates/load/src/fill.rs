@@ -1,7 +1,7 @@
 //! Filling a board over the wire: every player gets a score, a thousand in a request.
 //!
 //! One connection is enough: a large batch costs the server far more than it costs this side. Not here: importing files,
-//! which is what somebody with millions of scores would do.
+//! as a client with millions of scores would.
 
 use crate::acknowledged::Acknowledged;
 use crate::connection::{Answer, Connection};

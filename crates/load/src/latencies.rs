@@ -6,7 +6,7 @@
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// Longer ones count as this; nobody waits for them.
+/// Longer ones count as this.
 const MAX: Duration = Duration::from_secs(100);
 
 /// What was measured.

@@ -20,7 +20,7 @@ use tokio::task::LocalSet;
 pub struct Plan {
     /// What.
     pub kind: Kind,
-    /// Of whom.
+    /// Of which players.
     pub skew: Skew,
     /// By how many connections.
     pub connections: usize,

@@ -19,7 +19,7 @@ pub struct Proof {
     pub right: u64,
     /// Those whose score was another, one sentence each.
     pub wrong: Vec<String>,
-    /// Those drawn of whom it is not known what they should have.
+    /// Drawn players whose expected score is not known.
     pub unknown: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked: the kinds of request, and who asks for which player.
+//! What is asked: the kinds of request, and which connection asks for which player.
 //!
 //! Each connection submits for players of its own, those whose number leaves its remainder, so that the last score that
 //! was acknowledged is known without asking in which order connections were served. Reads are of any player.
@@ -84,7 +84,7 @@ pub(crate) struct Requests {
     connection: u64,
     connections: u64,
     /// Of all players, and of this connection's own.
-    anybody: Draws,
+    any_player: Draws,
     own: Draws,
     random: Random,
     request: Vec<u8>,
@@ -110,7 +110,7 @@ impl Requests {
             board: target.board.clone(),
             connection,
             connections,
-            anybody: Draws::new(skew, target.players),
+            any_player: Draws::new(skew, target.players),
             own: Draws::new(skew, (target.players - connection).div_ceil(connections)),
             random: Random::new(seed ^ (connection << 32)),
             request: Vec::new(),
@@ -134,12 +134,12 @@ impl Requests {
                 self.common.get(&mut self.request, path);
             }
             Kind::Rank => {
-                let number = self.anybody.draw(&mut self.random);
+                let number = self.any_player.draw(&mut self.random);
                 let path = format_args!("/v1/leaderboards/{board}/players/player{number:010}");
                 self.common.get(&mut self.request, path);
             }
             Kind::Around => {
-                let number = self.anybody.draw(&mut self.random);
+                let number = self.any_player.draw(&mut self.random);
                 let path = format_args!(
                     "/v1/leaderboards/{board}/players/player{number:010}/around?above=5&below=5"
                 );

@@ -1,8 +1,8 @@
 //! The allocator of the binary, and when memory goes back to the system.
 //!
 //! mimalloc keeps what is freed for a second, and then returns it on whichever thread frees a page next. After a load of a hundred
-//! million players that is half a gigabyte, and the thread is one that serves connections: it stood still for 100 ms. So whoever frees
-//! much at once calls [`give_back`] when it has, on its own thread.
+//! million players that is half a gigabyte, and the thread is one that serves connections: it stood still for 100 ms. So a thread that frees
+//! much at once calls [`give_back`] afterwards, on its own thread.
 //!
 //! Not here: what is freed when. The `unsafe` is one call of the allocator.
 

@@ -40,7 +40,7 @@ pub enum LockedRanking<'a> {
 
 impl RankingBackend {
     /// The order of a part: an empty one in memory, one that has yet to be loaded in Redis.
-    pub fn of_part(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
+    pub fn of_window(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
         match self {
             Self::Memory => WindowRanking::Memory(MemoryRanking::new(definition)),
             Self::Redis(redis) => {

@@ -112,7 +112,7 @@ const YEAR_ZERO_S: i64 = 62_167_219_200;
 const SECOND_BITS: u32 = 40;
 
 /// The number of a rule's part that starts then. It says both, so it is the same wherever it is made.
-pub fn part_number(rule: u32, start: Micros) -> u64 {
+pub fn window_number(rule: u32, start: Micros) -> u64 {
     let seconds = start.0.div_euclid(crate::instant::SECOND) + YEAR_ZERO_S;
     let seconds = u64::try_from(seconds).unwrap_or(0).min((1 << SECOND_BITS) - 1);
     // 0 is all time, so rules count from 1 here.

@@ -311,7 +311,7 @@ impl Rejection {
             Self::ContestExists => "there is a contest of this id".into(),
             Self::SeriesNotFound => "no such series of contests".into(),
             Self::SeriesExists => "there is a series of contests of this id".into(),
-            Self::Forbidden => "whoever presented this credential may not do that".into(),
+            Self::Forbidden => "permission denied: these credentials do not allow this operation".into(),
             Self::ContestState(state) => format!("the contest is {state}"),
             Self::ContestFrozen { state, fields } => frozen(*state, fields),
             Self::InvalidContest(wrong) => all_wrong(wrong),
@@ -321,8 +321,8 @@ impl Rejection {
             }
             Self::AlreadyApplied => "the player has applied".into(),
             Self::AlreadyRejected => "the player was rejected".into(),
-            Self::StaffCannotApply => "who runs a contest does not take part in it".into(),
-            Self::ContestFull => "as many are accepted as the contest has places".into(),
+            Self::StaffCannotApply => "the player is staff of this contest, and staff does not take part".into(),
+            Self::ContestFull => "the contest is full: all its places are taken".into(),
             Self::NotApplied => "there is no application of this player".into(),
             Self::PlayerWithoutWallet => "the player has no wallet for the fee or the prizes".into(),
             Self::InvalidApplications(failed) => format!("{} accepted applications are bad", failed.len()),
@@ -335,14 +335,14 @@ impl Rejection {
             Self::HoldNotFound => "no such hold".into(),
             Self::HoldExpired => "the hold has expired; what it held is free again".into(),
             Self::HoldResolved => "the hold has ended in another way".into(),
-            Self::ExceedsHold => "more than the hold holds".into(),
+            Self::ExceedsHold => "the amount exceeds the held amount".into(),
             Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
             Self::CurrencyMismatch => {
                 "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
             }
             Self::SameWallet => "money cannot go from a wallet to itself".into(),
             Self::MemberNotFound => "no such member".into(),
-            Self::RecipientNotFound => "no such member to give to".into(),
+            Self::RecipientNotFound => "the receiving member does not exist".into(),
             Self::WalletNotFound => "the member has no wallet in this currency".into(),
             Self::MemberClosed => "the member was closed".into(),
             Self::LimitExceeded(limit) => limit.detail().into(),

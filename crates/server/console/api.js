@@ -30,7 +30,7 @@ export function useKey(value) {
 
 let acting = null;
 
-/** Names the player of the staff for whom contests are asked and changed, until `signal`; nobody: whoever has the key. */
+/** Names the player of the staff for whom contests are asked and changed, until `signal`; without one, the API key acts. */
 export function actAs(player, signal) {
   acting = player || null;
   signal.addEventListener("abort", () => (acting = null));

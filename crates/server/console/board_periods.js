@@ -38,7 +38,7 @@ export function periods(board, signal, open) {
   };
   const all = list(view, load, () =>
     board.periods.length > 0
-      ? empty("No period with players yet", "The open one is listed as soon as somebody scores in it.")
+      ? empty("No period with players yet", "The open period is listed after its first score.")
       : empty("No periods", "Weeks, months or seasons are given when a leaderboard is made, and may be added over HTTP."));
   const said = h("div", {});
   const refresh = every(PAUSE, signal, async () => {

@@ -109,7 +109,7 @@ function factsOf(contest) {
     waiting,
     ["Entry fee", fee ? money(fee.amount, fee.currency) : "none"],
     ["Prizes", prizes.length > 0 ? prizes.map((one) => h("span", {}, `${range(one)}: ${money(one.amount, one.currency)}`)) : "none"],
-    ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "nobody"],
+    ["Staff", contest.staff.length > 0 ? contest.staff.join(", ") : "none"],
     contest.opens_at && ["Opens", when(contest.opens_at)],
     contest.starts_at && ["Starts", when(contest.starts_at)],
     contest.ends_at && ["Ends", when(contest.ends_at)],
@@ -118,12 +118,12 @@ function factsOf(contest) {
   return h("section", { class: "card" }, h("div", { class: "body" }, facts(pairs)));
 }
 
-/** A server's key acts on a contest as one of its staff; an admin's needs nobody. */
+/** A server's key acts on a contest as one of its staff; an admin's needs no player. */
 function acting({ staff, state }, signal, chosen) {
   if (staff.length === 0 || ["settled", "cancelled"].includes(state)) return null;
   actAs(null, signal);
-  const options = [["", "Whoever has the key"], ...staff.map((player) => [player, player])];
-  const choose = field({ name: "acting", label: "Act as", options, hint: "A key of role server acts as one of the staff; one of role admin needs nobody." });
+  const options = [["", "The API key"], ...staff.map((player) => [player, player])];
+  const choose = field({ name: "acting", label: "Act as", options, hint: "A key of role server acts as one of the staff; one of role admin needs no player." });
   choose.querySelector("select").addEventListener("change", ({ target }) => {
     actAs(target.value, signal);
     chosen();
@@ -134,7 +134,7 @@ function acting({ staff, state }, signal, chosen) {
 /** What belongs to the state. */
 function parts(contest, path, signal) {
   if (contest.state === "draft") {
-    return card("Applications", empty("Nobody can apply yet", "Open the contest, and players or your game server may apply for it."));
+    return card("Applications", empty("Applications are not open yet", "Open the contest, and players or your game server may apply for it."));
   }
   const boards = contest.divisions ?? (contest.board ? [{ n: null, board: contest.board }] : []);
   const start = contest.start_report && contest.start_report.failed_total > 0 && failedTable(contest.start_report.failed, contest.start_report.failed_total);
@@ -143,7 +143,7 @@ function parts(contest, path, signal) {
     contest.state === "cancelled" && contest.counts.members > 0 && payments("Fees paid back", `${path}/refunds`, signal, "There was no fee to pay back."),
     contest.counts.members > 0 && boards.length > 0 && h("div", { class: "two" }, ranks(boards, signal), players(path, contest, signal)),
     start,
-    contest.counts.members === 0 && card("Players", empty("Nobody took part", "It was over before anybody was enrolled.")),
+    contest.counts.members === 0 && card("Players", empty("No players took part", "The contest ended before any player was enrolled.")),
   ].filter(Boolean);
 }
 
@@ -181,7 +181,7 @@ function players(path, { state }, signal) {
     { label: "Player", cell: ({ player, banned }) => [h("span", { class: "name" }, player), banned && [" ", chip("banned", "bad")]] },
     ...(state === "running" ? [{ label: "Actions", kind: "actions", cell: acts }] : []),
   ], { key: ({ player }) => player });
-  const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "Nobody was enrolled."));
+  const all = list(view, (cursor) => get(`${path}/members`, { limit: 20, cursor }, signal), () => empty("No players", "No player was enrolled."));
   all.reload().catch((error) => inline(all.element, error));
   return card("Players", all.element);
 }

@@ -10,12 +10,12 @@ import { list, table } from "./table.js";
 const LIMIT = 200;
 
 const NOTHING = {
-  pending: ["Nobody is waiting", "Players apply with their sign-in, or your game server applies for them. You can add one here."],
-  accepted: ["Nobody is accepted yet", "Those who are accepted become members when the contest starts."],
-  rejected: ["Nobody is rejected", "Who is rejected gets back what was held, and cannot apply again."],
+  pending: ["No pending applications", "Players apply with their sign-in, or your game server applies for them. You can add one here."],
+  accepted: ["No accepted applications yet", "Accepted players become members when the contest starts."],
+  rejected: ["No rejected applications", "A rejected player gets the held fee back and cannot apply again."],
 };
 
-/** A card with the applications of a contest; `look` reads the contest anew, `refresh` the list where nobody is chosen. */
+/** A card with the applications of a contest; `look` reads the contest anew, `refresh` the list where no player is chosen. */
 export function applications(contest, path, signal, look) {
   let status = "pending";
   const chosen = new Set();

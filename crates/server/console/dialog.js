@@ -68,7 +68,7 @@ export function inline(place, error) {
   if (error.name === "AbortError") return;
   const text = words(error);
   const said = [h("p", { class: "strong" }, coded(sentence(error.message))), text && h("p", { class: "small" }, text)];
-  // A server that is away or not ready is no mistake of anybody, and the line above the page says how it is.
+  // A server that is unavailable or not ready is not an error of the user, and the line above the page says how it is.
   const kind = ["loading", "draining", "unreachable"].includes(error.code) ? "warn" : "bad";
   set(place, h("div", { class: `notice ${kind}`, role: "alert" }, icon("bad"), h("div", {}, said)));
 }

@@ -8,7 +8,7 @@ import { between, histogram, parse, quantile, sum } from "./metrics.js";
 /** Milliseconds between readings. */
 export const PAUSE = 2000;
 const KEPT = 150;
-/** Latencies are of the last readings together: one alone may have seen nobody. */
+/** Latencies are of the last readings together: one alone may have measured nothing. */
 const WINDOW = 5;
 /** After so many milliseconds without a reading a line is broken. */
 const GAP = 15000;

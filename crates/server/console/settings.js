@@ -56,7 +56,7 @@ function keys(signal) {
   const place = h("div", {});
   const own = () => key()?.split("_")[1] ?? null;
   const revoke = async ({ id, name }) => {
-    const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Whoever uses it is refused within a second, on every server.";
+    const text = id === own() ? "This is the key of this tab: the console asks for another one then." : "Every server rejects it within a second.";
     if (!(await confirmTyped("Revoke this key?", text, name || id, "Revoke"))) return;
     if (!(await revoked(id, name))) return;
     toast("ok", `Key ${name || id} is revoked`);

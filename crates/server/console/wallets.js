@@ -47,7 +47,7 @@ function finder() {
     }
     const { items } = await get("/v1/members", { [kind]: what });
     if (items.length === 1) location.hash = link(items[0].id).slice(1);
-    else set(found, notice("warn", h("p", { class: "strong" }, "Nobody has it"), h("p", { class: "small" }, "Look for spelling, or find by something else.")));
+    else set(found, notice("warn", h("p", { class: "strong" }, "No member found"), h("p", { class: "small" }, "Check the spelling, or search by another field.")));
   };
   return card("Find a member", h("div", { class: "body" }, form(content, "Find", send), found));
 }

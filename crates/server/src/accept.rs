@@ -6,11 +6,12 @@
 //! machine, and health checks where a listener has them, are answered also when clients use all others.
 //! Not here: what is done with a connection, and when to stop.
 
+use crate::listener::{Listeners, PeerAddress};
+use crate::transport::Transport;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -36,7 +37,7 @@ pub struct ConnectionLimits {
 
 /// Accepts connections.
 pub(crate) struct Acceptor {
-    listener: TcpListener,
+    listeners: Listeners,
     limits: ConnectionLimits,
     all: Pool,
     /// Reserved for loopback addresses.
@@ -57,8 +58,8 @@ struct Pool {
 
 /// An accepted connection. Its slot is free again when this is dropped.
 pub(crate) struct Accepted {
-    pub(crate) stream: TcpStream,
-    pub(crate) peer: SocketAddr,
+    pub(crate) stream: Transport,
+    pub(crate) peer: PeerAddress,
     pub(crate) slot: Slot,
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct Slot {
 impl Acceptor {
     /// For a listener; with slots for health checks, if it can tell one.
     pub(crate) fn new(
-        listener: TcpListener,
+        listeners: Listeners,
         limits: ConnectionLimits,
         health: bool,
         rejection: &'static [u8],
@@ -81,7 +82,7 @@ impl Acceptor {
         let reserved = (limits.all / RESERVED_OF).min(RESERVED_MAX);
         let reserved_for_health = if health { reserved } else { 0 };
         Self {
-            listener,
+            listeners,
             limits,
             all: Pool::new(limits.all - reserved - reserved_for_health),
             local: Pool::new(reserved),
@@ -100,7 +101,7 @@ impl Acceptor {
                     Ok(Some(accepted)) => return accepted,
                     Ok(None) | Err(_) => continue,
                 },
-                accepted = self.listener.accept() => accepted,
+                accepted = self.listeners.accept() => accepted,
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -115,7 +116,7 @@ impl Acceptor {
     }
 
     /// Gives a slot, or lets the connection wait, or closes it.
-    fn admit(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<Accepted> {
+    fn admit(&mut self, stream: Transport, peer: PeerAddress) -> Option<Accepted> {
         let local = peer.ip().to_canonical().is_loopback();
         let most = if local { self.limits.loopback } else { Some(self.limits.address) };
         let Some(address) = self.addresses.take(peer.ip(), most.unwrap_or(usize::MAX)) else {
@@ -148,13 +149,13 @@ impl Acceptor {
     }
 
     /// Says why, as far as that goes without waiting.
-    fn reject(&self, stream: &TcpStream) {
+    fn reject(&self, stream: &Transport) {
         let _said = stream.try_write(self.rejection);
     }
 
     /// Accepts no more, and waits until all connections have ended.
     pub(crate) async fn ended(self) {
-        drop((self.listener, self.waiting));
+        drop((self.listeners, self.waiting));
         for pool in [self.all, self.local, self.health] {
             // All permits are back when all connections have ended.
             let _closed = pool.free.acquire_many(pool.all).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 /// Bounds and access settings of the HTTP door.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of a request's body; past it 413.
+    /// Bytes of a request's body; above it, 413.
     pub body_bytes_max: usize,
-    /// Bytes of all bodies that are being received; past it 503.
+    /// Bytes of all bodies that are being received; above it, 503.
     pub bodies_bytes_max: usize,
     /// Connections at once.
     pub connections: ConnectionLimits,
@@ -19,7 +19,7 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// Time for a client to read every 64 KiB of its answers, or the last of them; past it the connection closes.
     pub write_timeout: Duration,
-    /// Streams of events at once; past it 503.
+    /// Streams of events at once; above it, 503.
     pub streams_max: usize,
     /// The same of one key; past it 429.
     pub key_streams_max: usize,
@@ -57,7 +57,7 @@ pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
 /// Time for a head on a reserved connection for health checks and this machine.
 pub const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a body that signs in, which needs no credential; past it 413.
+/// Bytes of a body that signs in, which needs no credential; above it, 413.
 pub const SIGN_IN_BYTES_MAX: usize = 4 * 1024;
 
 /// Rows of one batch.

@@ -8,6 +8,7 @@
 //! says why. So where an answer is given early, the socket first ends its own direction, and reads on for a while what nobody
 //! wants ([`Linger`]).
 
+use crate::transport::Transport;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// Bytes that count as progress: less than that in the given time is none.
@@ -50,7 +50,7 @@ impl Stretch {
 
 /// The socket.
 pub(crate) struct Socket {
-    tcp: TcpStream,
+    transport: Transport,
     patience: Duration,
     stalled: Option<Stretch>,
     linger: Linger,
@@ -59,8 +59,8 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// One whose client may take so long for each [`PROGRESS_BYTES`].
-    pub(crate) fn new(tcp: TcpStream, patience: Duration, linger: Linger) -> Self {
-        Self { tcp, patience, stalled: None, linger, lingering: None }
+    pub(crate) fn new(transport: Transport, patience: Duration, linger: Linger) -> Self {
+        Self { transport, patience, stalled: None, linger, lingering: None }
     }
 
     /// What came of a write of so many bytes, unless the time for it is over.
@@ -94,13 +94,13 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(cx, buffer)
+        Pin::new(&mut self.transport).poll_read(cx, buffer)
     }
 }
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut self.tcp).poll_write(cx, bytes);
+        let wrote = Pin::new(&mut self.transport).poll_write(cx, bytes);
         self.judge(cx, wrote, bytes.len())
     }
 
@@ -109,21 +109,21 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut self.tcp).poll_write_vectored(cx, parts);
+        let wrote = Pin::new(&mut self.transport).poll_write_vectored(cx, parts);
         self.judge(cx, wrote, parts.iter().map(|part| part.len()).sum())
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.transport.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        Pin::new(&mut self.transport).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let socket = &mut *self;
-        ready!(Pin::new(&mut socket.tcp).poll_shutdown(cx))?;
+        ready!(Pin::new(&mut socket.transport).poll_shutdown(cx))?;
         if !socket.linger.0.load(Relaxed) {
             return Poll::Ready(Ok(()));
         }
@@ -131,7 +131,7 @@ impl AsyncWrite for Socket {
         while lingering.bytes < LINGER_BYTES {
             let mut room = [0; 16 << 10];
             let mut buffer = ReadBuf::new(&mut room);
-            match Pin::new(&mut socket.tcp).poll_read(cx, &mut buffer) {
+            match Pin::new(&mut socket.transport).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     lingering.bytes += buffer.filled().len()
                 }

@@ -4,6 +4,7 @@
 //! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients.
 
 use crate::progress::{Linger, Socket};
+use crate::transport::Transport;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -11,7 +12,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -85,13 +85,13 @@ impl Stream {
     /// Does the handshake where there is one.
     pub(crate) async fn accept(
         tls: Option<&Tls>,
-        tcp: TcpStream,
+        transport: Transport,
         patience: Patience,
         linger: Linger,
     ) -> io::Result<Self> {
-        // Answers are small and written whole: waiting to fill a packet only delays them.
-        let _ = tcp.set_nodelay(true);
-        let socket = Socket::new(tcp, patience.write, linger);
+        transport.do_not_wait();
+        let tls = tls.filter(|_| transport.is_tcp());
+        let socket = Socket::new(transport, patience.write, linger);
         let Some(tls) = tls else { return Ok(Self::Plain(socket)) };
         let shaken = tokio::time::timeout(patience.handshake, tls.acceptor().accept(socket)).await;
         Ok(Self::Encrypted(Box::new(shaken.map_err(|_| io::ErrorKind::TimedOut)??)))

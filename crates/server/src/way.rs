@@ -2,6 +2,7 @@
 //!
 //! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
 
+use crate::listener::PeerAddress;
 use crate::readiness::Readiness;
 use std::net::SocketAddr;
 
@@ -17,10 +18,15 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The way of a connection from `peer` to a listener at `address`.
-    pub(crate) fn of(gate: &Readiness, peer: SocketAddr, address: SocketAddr) -> Self {
-        // A listener for other machines is one that is used by others: also by proxies on this machine.
-        match (is_loopback(peer), is_loopback(address) && !gate.limits.keys_required) {
+    /// The way of a connection from `peer`, where `address` is that of TCP.
+    pub(crate) fn of(gate: &Readiness, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
+        // No other machine reaches a Unix socket. A listener for other machines is one that is used by others: also by
+        // proxies on this machine.
+        let (local, private) = match peer {
+            PeerAddress::Unix => (true, true),
+            PeerAddress::Tcp(peer) => (is_loopback(peer), address.is_some_and(is_loopback)),
+        };
+        match (local, private && !gate.limits.keys_required) {
             (true, true) => Self::Direct,
             (true, false) => Self::Local,
             (false, _) => Self::Foreign,

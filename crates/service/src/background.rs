@@ -1,34 +1,68 @@
-//! A thread that works in the background until it is stopped.
+//! Background tasks: each has one thread, which looks, waits and looks again until it is stopped.
 //!
-//! It waits on a channel: a word wakes it, and the end of the channel ends it. [`Tally::work`] does the same work by hand.
-//! Not here: what each thread does, and how often.
+//! A task does one or more jobs. A job that fails waits longer each time, keeps no other job from its turn, and has one line in
+//! the log. [`Tally::work`] does the same work by hand. Not here: what each task does, and how often.
 
-use crate::contests::expire;
-use crate::contests::keeper as contests;
+use crate::backoff::Backoff;
+use crate::contests::{expire, scheduler as contests};
 use crate::failure::{Failure, Fault};
+use crate::ledger::expiry;
 use crate::maintenance::{self, Pace};
-use crate::periods::{keeper, prizes};
-use crate::servers::doubts;
+use crate::periods::{prizes, scheduler as periods};
+use crate::servers::in_doubt;
 use crate::tally::Tally;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// The thread, if it is running.
+/// When a task looks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// After that time, or earlier when it is woken.
+    After(Duration),
+    WhenWoken,
+}
+
+impl Next {
+    /// Waits until then; false when the task is stopped.
+    fn wait(self, woken: &Receiver<()>) -> bool {
+        let heard = match self {
+            Self::After(time) => woken.recv_timeout(time),
+            Self::WhenWoken => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        // One look serves all wakes that have queued.
+        while woken.try_recv().is_ok() {}
+        heard != Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+/// The thread of a task, if it is running.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundTask {
     thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
-impl Background {
-    /// Starts it under a name of its own.
+impl BackgroundTask {
+    /// Starts it; it ends when it is stopped, or with the service.
     pub(crate) fn start(
         &self,
         name: &str,
-        run: impl FnOnce(Receiver<()>) + Send + 'static,
-    ) -> std::io::Result<()> {
+        tally: &Arc<Tally>,
+        first: Next,
+        mut look: impl FnMut(&Tally) -> Next + Send + 'static,
+    ) -> Result<(), Failure> {
         let (wake, woken) = channel();
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || run(woken))?;
+        let tally = Arc::downgrade(tally);
+        let run = move || {
+            let mut next = first;
+            while next.wait(&woken) {
+                let Some(tally) = tally.upgrade() else { return };
+                next = look(&tally);
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        let thread = thread.map_err(|error| Fault::Broken(format!("no thread for `{name}`: {error}")))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some((wake, thread));
         Ok(())
     }
@@ -48,21 +82,64 @@ impl Background {
             drop(wake);
             let name = thread.thread().name().unwrap_or_default().to_owned();
             if thread.join().is_err() {
-                tracing::error!(%name, "a thread in the background panicked");
+                tracing::error!(%name, "a background task panicked");
             }
         }
     }
 }
 
-/// Starts the threads that work before the service is there.
+/// The tasks of the service, but those of events and of other servers.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    pub(crate) contests: BackgroundTask,
+    pub(crate) periods: BackgroundTask,
+    pub(crate) holds: BackgroundTask,
+    pub(crate) maintenance: BackgroundTask,
+}
+
+/// One job of a task.
+pub(crate) struct Job {
+    backoff: Backoff,
+    every: Duration,
+    /// How many times as long as it took it waits after it worked.
+    rests: u32,
+    next: Instant,
+}
+
+impl Job {
+    /// A job that is done at every look that comes so long after the last one; the log names it so.
+    pub(crate) fn new(what: &'static str, every: Duration) -> Self {
+        Self { backoff: Backoff::new(what), every, rests: 0, next: Instant::now() }
+    }
+
+    /// One that also waits so many times as long as it took.
+    pub(crate) fn resting(what: &'static str, rests: u32) -> Self {
+        Self { rests, ..Self::new(what, Duration::ZERO) }
+    }
+
+    /// Does it if it is due; what came of it, where it was done and worked.
+    pub(crate) fn run<T>(&mut self, work: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
+        let began = Instant::now();
+        if began < self.next {
+            return None;
+        }
+        let done = work();
+        let ended = Instant::now();
+        let pause = self.backoff.note(done.as_ref().err());
+        self.next = (began + self.every).max(ended + pause);
+        if done.is_ok() {
+            self.next = self.next.max(ended + (ended - began) * self.rests);
+        }
+        done.ok()
+    }
+}
+
+/// Starts the tasks that work before the service is there.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let of = |what| move |error| Fault::Broken(format!("no thread {what}: {error}"));
-    let Tally { store, clock, .. } = &**tally;
-    tally.ledger.start_expiry(store, clock).map_err(of("to end holds"))?;
-    tally.maintenance.start(Arc::clone(store), clock.clone(), tally.settings.idempotency_keep_micros);
-    tally.keeper.start(Arc::downgrade(tally)).map_err(of("to close periods"))?;
-    tally.events.start(Arc::downgrade(tally)).map_err(of("for events"))?;
-    Ok(())
+    expiry::start(tally)?;
+    maintenance::start(tally)?;
+    periods::start(tally)?;
+    tally.events.start(tally)
 }
 
 /// A lane that has no thread.
@@ -75,11 +152,8 @@ pub enum LaneByHand {
 }
 
 impl Tally {
-    /// Does one turn of a lane, where lanes have no threads: its next batch, or one question what became of the last. Says
-    /// whether there was anything to do.
-    ///
-    /// # Panics
-    /// There is no lane of that number.
+    /// Does one turn of a lane, where lanes have no threads: its next batch, or one attempt to resolve the last. Says whether
+    /// there was anything to do.
     pub fn step(&self, lane: LaneByHand) -> bool {
         match lane {
             LaneByHand::Scores(number) => self.lane.step(number),
@@ -91,12 +165,11 @@ impl Tally {
     ///
     /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
     pub fn work(&self) -> Result<(), Failure> {
-        let closed = keeper::close_due(self).and(keeper::refresh_due(self));
-        let expired = self.ledger.expire_due(&*self.store, &self.clock);
+        let closed = periods::close_due(self).and(periods::refresh_due(self));
+        let expired = expiry::end_due(self).map(drop);
         let done = contests::do_due(self).and(prizes::pay_due(self));
-        let done = done.and(expire::delete_due(self)).and(doubts::find_out(self));
-        let keep_micros = self.settings.idempotency_keep_micros;
-        let cleaned = maintenance::bite(&*self.store, &self.clock, keep_micros, &mut Pace::default());
-        closed.and(expired).and(done).and(cleaned.map(drop).map_err(Failure::from))
+        let done = done.and(expire::delete_due(self)).and(in_doubt::resolve_all(self));
+        let cleaned = maintenance::clean(self, &mut Pace::default());
+        closed.and(expired).and(done).and(cleaned.map(drop))
     }
 }

@@ -35,7 +35,7 @@ impl Calendar {
             .parse(schedule)
             .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))
             .map_err(wrong)?;
-        // The library has a zone of its own for times whose zone nobody knows.
+        // The library has a zone of its own for times without a known zone.
         let zone = TimeZone::get(time_zone).ok().filter(|zone| !zone.is_unknown());
         let unknown = || format!("time zone `{time_zone}` is not known; use an IANA name such as Asia/Seoul");
         let zone = zone.ok_or_else(|| WrongField::new("/time_zone", unknown()))?;
@@ -75,9 +75,9 @@ impl Calendar {
     /// The local minute of an instant.
     pub fn minute(&self, at: Micros) -> Minute {
         let local = self.local(at);
-        // Of years that have four digits, which all have that anybody schedules.
+        // Years of four digits: no schedule has others.
         let year = u16::try_from(local.year()).unwrap_or(0);
-        let of = |part: i8| u8::try_from(part).unwrap_or(0);
+        let of = |window: i8| u8::try_from(window).unwrap_or(0);
         let (hour, minute) = (of(local.hour()), of(local.minute()));
         Minute { year, month: of(local.month()), day: of(local.day()), hour, minute }
     }
@@ -92,7 +92,7 @@ impl Calendar {
         self.place(local)
     }
 
-    /// Walks occurrences in local time until one, placed in time, is the one wanted.
+    /// Scans occurrences in local time until one, placed in time, is the one wanted.
     fn boundary(&self, from: Micros, way: Direction, wanted: impl Fn(Micros) -> bool) -> Option<Micros> {
         let local = self.local(from);
         // Where the clocks are moved near by, local time does not follow time: begin earlier.
@@ -101,7 +101,7 @@ impl Calendar {
             Direction::Forward => local.checked_sub(back).ok()?,
             Direction::Backward => local.checked_add(back).ok()?,
         };
-        // The cron library walks zoned times; in UTC that is plain local time without any moves.
+        // The cron library scans zoned times; in UTC that is plain local time without any moves.
         let mut at: Zoned = start.to_zoned(TimeZone::UTC).ok()?;
         let mut inclusive = true;
         loop {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        for (schedule, zone, part) in [
+        for (schedule, zone, window) in [
             ("0 0 * *", "UTC", "five-field"),
             ("0 0 0 * * 1", "UTC", "five-field"),
             ("61 0 * * *", "UTC", "five-field"),
@@ -278,7 +278,7 @@ mod tests {
             (" 0 0 * * 1", "UTC", "five-field"),
         ] {
             let error = Calendar::parse(schedule, zone).unwrap_err();
-            assert!(error.why.contains(part), "{schedule} {zone}: {error:?}");
+            assert!(error.why.contains(window), "{schedule} {zone}: {error:?}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! The clock is an argument, so that tests can run through years; and whether it is believed.
+//! The clock is an argument, so that tests can run through years; and whether it is trusted.
 //!
 //! Wall time says to which period a score belongs and what is due. It can jump, so every reading is compared with monotonic
-//! time ([`ClockWatch`]), and with the clock of the store where that has one. While wall time is in doubt, what cannot be taken back waits: closing, paying, starting, expiring.
-//! Scores do not wait. Not here: what each part of the service does meanwhile.
+//! time ([`ClockWatch`]), and with the clock of the store where that has one. While wall time is in doubt, what cannot be taken
+//! back waits: closing, paying, starting, expiring. Scores do not wait. Not here: what each part of the service does meanwhile.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

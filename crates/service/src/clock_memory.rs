@@ -1,7 +1,7 @@
-//! What the store remembers of the clock for the next start: whether it was in doubt, which time was believed, and the newest
-//! instant of the scores.
+//! The state of the clock for the next start: whether it was in doubt, which time was trusted, and the newest instant of the
+//! scores.
 //!
-//! Rows tell the newest instant only where a start loads them, and with ranks in Redis none does. Not here: what a jump is
+//! Rows give the newest instant only where a start loads them, and with rankings in Redis none does. Not here: what a jump is
 //! (`tally_rules::clock`).
 
 use crate::clock::Clock;

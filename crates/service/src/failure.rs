@@ -1,12 +1,12 @@
-//! Why a use case gave no result: a rule refused it, or something is at fault.
+//! Why a use case gave no result: a rule rejected it, or there is a fault.
 
 use crate::traces;
 use tally_ranking::RankingError;
 use tally_rules::Rejection;
-use tally_store::{DamagedRow, PartKey, StoreError};
+use tally_store::{CorruptRow, StoreError, WindowKey};
 use tokio::runtime::Handle;
 
-/// No result.
+/// A request without a result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
     /// A rule's answer.
@@ -34,15 +34,15 @@ pub enum Fault {
     Contention(String),
     /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
     #[error("{shard} of the store is away: {why}")]
-    ShardAway {
-        /// Which, as people count.
+    ShardUnavailable {
+        /// The number of the shard, from 1.
         shard: String,
-        /// What happened.
+        /// The cause.
         why: String,
     },
     /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
     #[error("rows of a period that was forgotten are still being deleted")]
-    Purging(Vec<PartKey>),
+    Purging(Vec<WindowKey>),
     /// A period with prizes is over and not closed yet, because the clock is in doubt or another server closes it: nothing
     /// was done, try again later.
     #[error("a period with prizes is over and not closed yet, and its prizes come first")]
@@ -53,7 +53,7 @@ pub enum Fault {
     /// Ranks are not exact now: nothing was answered, try again later.
     #[error("ranks cannot be told now: {0}")]
     RanksAway(String),
-    /// The ranking refuses us: ranks cannot be told before somebody has seen to it.
+    /// Redis refuses this server: an operator has to mend that before ranks can be answered.
     #[error("ranks cannot be told: {0}")]
     RanksRefused(String),
     /// It is unknown whether the change was made; the same request with an idempotency key will tell.
@@ -61,15 +61,15 @@ pub enum Fault {
     OutcomeUnknown(String),
     /// A row that the request needs cannot be what was stored: nothing was done; others' requests are done.
     #[error("damaged: {0}")]
-    Damaged(Box<DamagedRow>),
-    /// A bug or a damaged file: nothing the caller can do.
+    Damaged(Box<CorruptRow>),
+    /// A bug or a corrupt file: nothing the caller can do.
     #[error("{0}")]
     Broken(String),
 }
 
 impl Failure {
-    /// What to say where a part of a request is done and the rest is not: a fault that says that nothing was done would be wrong.
-    pub(crate) fn after_a_part(self) -> Self {
+    /// The fault of a request that is done in part: one that says that nothing was done would be wrong.
+    pub(crate) fn after_a_window(self) -> Self {
         match self {
             Self::Fault(fault @ (Fault::OutcomeUnknown(_) | Fault::Damaged(_) | Fault::Broken(_))) => {
                 Self::Fault(fault)
@@ -92,11 +92,11 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(why) => Self::Contention(why),
-            StoreError::Away(why) | StoreError::Locked(why) => Self::StoreAway(why),
-            StoreError::ShardAway { shard, why, .. } => Self::ShardAway { shard, why },
-            StoreError::LostAtCommit { why, .. } => Self::OutcomeUnknown(why),
+            StoreError::Unavailable(why) | StoreError::Locked(why) => Self::StoreAway(why),
+            StoreError::ShardUnavailable { shard, why, .. } => Self::ShardUnavailable { shard, why },
+            StoreError::InDoubt { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
-            StoreError::Damaged(row) => Self::Damaged(row),
+            StoreError::CorruptRow(row) => Self::Damaged(row),
             StoreError::Row(_)
             | StoreError::Corrupt(_)
             | StoreError::Layout(_)
@@ -135,12 +135,12 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     use tally_lanes::Failure;
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) | StoreError::Damaged(_) => Failure::Row(error.into()),
-        StoreError::LostAtCommit { .. } => Failure::Unknown(error.into()),
+        StoreError::Row(_) | StoreError::CorruptRow(_) => Failure::Row(error.into()),
+        StoreError::InDoubt { .. } => Failure::Unknown(error.into()),
         // What others of the batch concern may be there.
-        StoreError::ShardAway { alone: false, .. } => Failure::Row(error.into()),
-        StoreError::ShardAway { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
-        StoreError::Away(_)
+        StoreError::ShardUnavailable { alone: false, .. } => Failure::Row(error.into()),
+        StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
+        StoreError::Unavailable(_)
         | StoreError::Corrupt(_)
         | StoreError::Layout(_)
         | StoreError::Locked(_)
@@ -162,4 +162,13 @@ pub async fn blocking<T: Send + 'static>(
     }
     let done = tokio::task::spawn_blocking(move || traces::follow_blocking(sink, work)).await;
     done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
+}
+/// The fault of the whole of a list: that of its first row, where every row has one.
+pub fn common_fault<T>(results: &[Result<T, Failure>]) -> Option<Fault> {
+    let fault = |one: &Result<T, Failure>| match one {
+        Err(Failure::Fault(fault)) => Some(fault.clone()),
+        Ok(_) | Err(Failure::Refused(_)) => None,
+    };
+    let first = results.first().and_then(fault)?;
+    results.iter().all(|one| fault(one).is_some()).then_some(first)
 }

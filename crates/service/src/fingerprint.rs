@@ -1,8 +1,8 @@
-//! What a request asks for, as a keyed digest of method, path and canonical body.
+//! The meaning of a request, as a keyed digest of method, path and canonical body.
 //!
-//! A submit can come as one request, as a row of a batch or through another door; all of them are compared as the
-//! single HTTP request that they equal, so a retry through another door is a replay. Each part is written with its
-//! length before it, so that no two requests share a digest by shifting bytes between parts.
+//! A submit can come as one request, as a row of a batch or through another listener; all of them are compared as the single
+//! HTTP request that they equal, so a retry through another listener is a replay. Each part is written with its length before
+//! it, so that no two requests share a digest by shifting bytes between parts.
 
 use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
@@ -24,7 +24,7 @@ impl Fingerprints {
         Self { key: secret.derive(Use::RequestFingerprint) }
     }
 
-    /// Of a request as its door has normalised it.
+    /// The digest of a request as its listener has normalised it.
     pub fn of(&self, method: &str, path: &str, canonical_body: &[u8]) -> Fingerprint {
         self.digest(&[method.as_bytes(), path.as_bytes(), canonical_body])
     }
@@ -58,7 +58,7 @@ impl Fingerprints {
         self.digest(&[b"remove", board.as_str().as_bytes(), player.as_bytes()])
     }
 
-    /// Of a movement of money, by its meaning.
+    /// The digest of a transfer, by its meaning.
     pub fn of_order(&self, order: &TransferRequest) -> Fingerprint {
         let (from, to) = order.what.sides();
         self.digest(&[
@@ -99,11 +99,11 @@ impl Fingerprints {
         self.digest(&[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)])
     }
 
-    fn digest(&self, parts: &[&[u8]]) -> Fingerprint {
+    fn digest(&self, windows: &[&[u8]]) -> Fingerprint {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        for window in windows {
+            hasher.update(&(window.len() as u64).to_le_bytes());
+            hasher.update(window);
         }
         let digest = hasher.finalize();
         Fingerprint(digest.as_bytes()[..16].try_into().expect("sixteen of 32 bytes"))

@@ -1,62 +1,62 @@
-//! API keys: who a caller is.
+//! API keys, and the callers that they authenticate.
 //!
-//! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so
-//! a plain digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners
-//! decide what that means for a connection. Revoking the last key does not bring it back.
+//! A key reads `tally_<id>_<secret>`. The store has a digest of the secret only; the secrets are 256 random bits, so a plain
+//! digest cannot be guessed from. Until the first key was made the service is in protected mode; the listeners decide what that
+//! means for a connection. Revoking the last key does not bring it back.
 
 use crate::boards::run_once;
 use crate::clock::Clock;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use, hex};
-use crate::servers::{self, doubts::Doubts};
+use crate::servers::{self, in_doubt::InDoubtCommits};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, Stored};
+use tally_rules::idempotency::{self, IdempotencyKey, Stored};
 use tally_rules::ledger::MemberId;
 use tally_rules::outcome::Outcome;
 use tally_rules::role::{Permission, Role, may, member_may};
 use tally_rules::{Micros, Rejection};
-use tally_store::{Changes, DamagedRow, KeyChange, Plan, ShardSet, Store};
+use tally_store::{CorruptRow, KeyChange, ReadSet, ShardSet, Store, WriteSet};
 
 pub use tally_store::KeyRow;
 
 /// Letters and digits of a key's id.
 const ID_CHARS: usize = 12;
 
-/// Who asks.
+/// The kind of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerKind {
-    /// Nobody has said.
+    /// It presented no credential.
     Anonymous,
-    /// Whoever has a key of this role.
+    /// It has a key of this role.
     Key(Role),
-    /// A member who has signed in.
+    /// It is a member that has signed in.
     Member(MemberId),
 }
 
-/// Who asks, and in which scope.
+/// The authenticated origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Who.
+    /// Its kind.
     pub kind: CallerKind,
     /// The scope of its idempotency keys.
     pub scope: Arc<str>,
 }
 
 impl Caller {
-    /// Somebody on this machine, without a credential or with that of the data directory.
+    /// A caller on this machine, without a credential or with that of the data directory.
     pub fn local() -> Self {
         Self { kind: CallerKind::Key(Role::Admin), scope: idempotency::SCOPE_LOCAL.into() }
     }
 
-    /// Somebody who has not said who.
+    /// A caller that presented no credential.
     pub fn anonymous() -> Self {
         Self { kind: CallerKind::Anonymous, scope: "".into() }
     }
 
-    /// A member who has signed in. Ids of keys are shorter than those of members.
+    /// A member that has signed in. Ids of keys are shorter than those of members.
     pub fn member(id: MemberId) -> Self {
         Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
@@ -71,7 +71,7 @@ impl Caller {
     }
 }
 
-/// A new key. The token is told once.
+/// A new key. Only this answer has the token.
 #[derive(Clone, Debug)]
 pub struct Created {
     /// What is stored of it.
@@ -95,7 +95,7 @@ pub struct Keys {
     /// Whether a key was ever made. One that cannot be read lets nothing in, and counts.
     made: AtomicBool,
     /// Of keys and of leaderboards.
-    pub(crate) doubts: Doubts,
+    pub(crate) in_doubt: InDoubtCommits,
 }
 
 impl Keys {
@@ -116,7 +116,7 @@ impl Keys {
             changing: Mutex::new(()),
             rows,
             made: AtomicBool::new(false),
-            doubts: Doubts::default(),
+            in_doubt: InDoubtCommits::default(),
         };
         keys.reload()?;
         Ok(keys)
@@ -124,7 +124,7 @@ impl Keys {
 
     /// Takes over what is stored: another server may have made a key or revoked one. Blocks on the store.
     pub(crate) fn reload(&self) -> Result<(), Failure> {
-        // What this server changes is stored before it is known here, so the lock comes first.
+        // A change by this server is stored before it is in memory, so the lock comes first.
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.read_again()
     }
@@ -148,7 +148,7 @@ impl Keys {
         !self.made.load(Ordering::Acquire)
     }
 
-    /// Who presents this token; `None` where nobody does.
+    /// The caller that presents this token, if it is valid.
     pub fn authenticate(&self, token: &str) -> Option<Caller> {
         let (id, secret) = token.strip_prefix("tally_")?.split_once('_')?;
         let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
@@ -165,11 +165,11 @@ impl Keys {
     }
 
     /// Stored keys that cannot be read.
-    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
-        let is_key = |row: &DamagedRow| matches!(row.table, "keys" | "api_keys");
-        match self.store.damaged_count() {
+    pub fn damaged_rows(&self) -> Vec<CorruptRow> {
+        let is_key = |row: &CorruptRow| matches!(row.table, "keys" | "api_keys");
+        match self.store.corrupt_row_count() {
             0 => Vec::new(),
-            _ => self.store.damaged().into_iter().filter(is_key).collect(),
+            _ => self.store.corrupt_rows().into_iter().filter(is_key).collect(),
         }
     }
 
@@ -231,7 +231,7 @@ impl Keys {
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
         });
-        // Nobody gets in with a key that may be revoked.
+        // A key that may be revoked is refused.
         if matches!(stored, Ok(_) | Err(Failure::Fault(Fault::OutcomeUnknown(_)))) {
             self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         }
@@ -243,12 +243,12 @@ impl Keys {
         &self,
         identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl Fn(&mut Changes) -> Result<Outcome, Rejection>,
+        change: impl Fn(&mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
-        let plan = Plan { requests, shards: ShardSet::of(0), ..Plan::default() };
+        let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
         let keep_micros = self.clock.judge().keep(self.keep_micros);
-        let place = (&*self.store, &self.doubts);
+        let place = (&*self.store, &self.in_doubt);
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
@@ -281,15 +281,4 @@ impl Keys {
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         Ok((KeyRow { id, hash, role, name: name.to_owned(), created_at: at }, token))
     }
-}
-
-/// What is stored says about a request with this identity.
-pub(crate) fn seen_before<'a>(
-    identity: Option<&IdempotencyKey>,
-    stored: Option<&'a Stored>,
-    now: Micros,
-    keep_micros: i64,
-) -> Result<KeyCheck<'a>, Rejection> {
-    identity
-        .map_or(Ok(KeyCheck::New), |one| idempotency::check_key(stored, one.fingerprint, now, keep_micros))
 }

@@ -1,10 +1,11 @@
 //! Use cases: what a command reads, which rule decides it, what it writes and what it answers.
 //!
-//! One file per use case. Doors call these functions with parsed commands and a [`keys::Caller`]; nothing here knows
-//! HTTP, JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and
-//! batching (crate `lanes`); this is where they meet.
+//! One file per use case. Listeners call these functions with parsed commands and a [`keys::Caller`]; nothing here knows HTTP,
+//! JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and batching (crate
+//! `lanes`); this is where they meet.
 
 mod background;
+mod backoff;
 pub mod boards;
 pub mod calendar;
 pub mod clock;
@@ -15,14 +16,17 @@ pub mod events;
 pub mod failure;
 pub mod fingerprint;
 pub mod keys;
+pub mod ledger;
 pub mod maintenance;
 pub mod members;
+mod outcomes;
 pub mod owed;
 pub mod periods;
 pub mod plants;
 pub mod players;
 pub mod progress;
 pub mod rebuild;
+mod reply;
 pub mod requests;
 pub mod scores;
 pub mod secret;
@@ -30,10 +34,7 @@ mod servers;
 pub mod settings;
 pub mod tally;
 pub mod traces;
-mod trial;
 pub mod verify;
-mod waiting;
-pub mod wallets;
 
 pub use background::LaneByHand;
 pub use clock::Clock;
@@ -42,7 +43,7 @@ pub use keys::{Caller, CallerKind, Keys};
 pub use progress::Progress;
 pub use settings::{Background, Settings};
 pub use tally::Tally;
-// What doors show of the parts below.
+// Types of the crates below that listeners show.
 pub use tally_lanes::{Cut, Histogram, LaneTimings, Stats, Times};
 pub use tally_ranking::{Edge, PageQuery, RankedEntry, RankingBackend, Reads, Start};
 pub use tally_store::plan::ALL_TIME;

@@ -1,78 +1,46 @@
-//! What is done in the background, a bounded bite at a time: forgetting old requests and events, purging deleted boards.
+//! Maintenance of the store, in bounded steps: forgetting old requests and events, purging deleted leaderboards.
 //!
-//! Each bite is a short transaction of its own, so no submit waits for more than one of them.
+//! Each step is a short transaction of its own, so no submit waits for more than one of them.
 
-use crate::background::Background;
+use crate::background::{Job, Next};
 use crate::clock::Clock;
 use crate::events;
-use crate::trial::Trial;
+use crate::failure::Failure;
+use crate::tally::Tally;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tally_store::{Store, StoreError, Task};
 
-/// Rows in one bite.
-const BITE_ROWS: usize = 500;
+/// Rows in one step.
+const STEP_ROWS: usize = 500;
 /// The same of requests and events while there are always more: they are forgotten as fast as any server stores them.
-const BITE_ROWS_MAX: usize = 8_000;
+const STEP_ROWS_MAX: usize = 8_000;
 /// Between two bites while there is something to do.
-const BITE_PAUSE: Duration = Duration::from_millis(10);
+const STEP_PAUSE: Duration = Duration::from_millis(10);
 /// How long a server that says nothing stays the one that does it: more than the pause between two looks.
-const TURN: Duration = Duration::from_secs(40);
+const LEASE: Duration = Duration::from_secs(40);
 /// Between two looks.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
 
-/// The thread that does it.
-#[derive(Default)]
-pub struct Maintenance {
-    thread: Background,
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let (mut job, mut pace) = (Job::new("clean up in the store", Duration::ZERO), Pace::default());
+    tally.tasks.maintenance.start("maintenance", tally, Next::After(STEP_PAUSE), move |tally| {
+        let has_more = job.run(|| clean(tally, &mut pace)).is_some_and(|rows| rows > 0);
+        Next::After(if has_more { STEP_PAUSE } else { LOOK_PAUSE })
+    })
 }
 
-impl Maintenance {
-    /// Starts the thread.
-    pub(crate) fn start(&self, store: Arc<dyn Store>, clock: Clock, keep_micros: i64) {
-        if let Err(error) =
-            self.thread.start("maintenance", move |woken| run(&*store, &clock, keep_micros, &woken))
-        {
-            tracing::error!(%error, "no thread for maintenance: old requests stay");
-        }
-    }
-
-    /// Looks at once.
-    pub(crate) fn wake(&self) {
-        self.thread.wake();
-    }
-
-    /// Ends after the present bite.
-    pub(crate) fn stop(&self) {
-        self.thread.stop();
+/// One step; how many rows that were.
+pub(crate) fn clean(tally: &Tally, pace: &mut Pace) -> Result<usize, Failure> {
+    match step(&*tally.store, &tally.clock, tally.settings.idempotency_keep_micros, pace) {
+        // Another server did it: what is left is found again.
+        Err(StoreError::Conflict(_)) => Ok(0),
+        done => Ok(done?),
     }
 }
 
-fn run(store: &dyn Store, clock: &Clock, keep_micros: i64, woken: &Receiver<()>) {
-    let (mut pause, mut trial) = (BITE_PAUSE, Trial::new("clean up in the store"));
-    let mut pace = Pace::default();
-    loop {
-        match woken.recv_timeout(pause) {
-            Err(RecvTimeoutError::Disconnected) => return,
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-        }
-        pause = match bite(store, clock, keep_micros, &mut pace) {
-            // Somebody else was at it: it is found again.
-            Err(StoreError::Conflict(_)) => LOOK_PAUSE,
-            Ok(rows) => {
-                trial.note(Instant::now(), None);
-                if rows == 0 { LOOK_PAUSE } else { BITE_PAUSE }
-            }
-            Err(error) => {
-                trial.note(Instant::now(), Some(&error.into()));
-                LOOK_PAUSE
-            }
-        };
-    }
-}
-
-/// How many requests and events are forgotten in one bite: twice as many after each that was not enough.
+/// How many requests and events one step forgets: twice as many after each step that was not enough.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rows: usize,
@@ -80,20 +48,15 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { rows: BITE_ROWS }
+        Self { rows: STEP_ROWS }
     }
 }
 
-/// One bite; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
-pub(crate) fn bite(
-    store: &dyn Store,
-    clock: &Clock,
-    keep_micros: i64,
-    pace: &mut Pace,
-) -> Result<usize, StoreError> {
+/// One step; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
+fn step(store: &dyn Store, clock: &Clock, keep_micros: i64, pace: &mut Pace) -> Result<usize, StoreError> {
     let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     let most = std::mem::take(pace).rows;
-    if !store.take_turn(Task::Clean, TURN)? {
+    if !store.lease_task(Task::Clean, LEASE)? {
         return Ok(0);
     }
     let mut rows = 0;
@@ -101,11 +64,11 @@ pub(crate) fn bite(
         let events = store.ledger().expire_events(events_before, most)?;
         let requests = store.expire_requests(before, most)?;
         if events.max(requests) == most {
-            pace.rows = (most * 2).min(BITE_ROWS_MAX);
+            pace.rows = (most * 2).min(STEP_ROWS_MAX);
         }
         rows = events + requests;
     }
-    Ok(rows + store.purge_deleted(BITE_ROWS)?)
+    Ok(rows + store.purge_deleted(STEP_ROWS)?)
 }
 
 #[cfg(test)]
@@ -114,11 +77,12 @@ mod tests {
     use tally_rules::Micros;
     use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
     use tally_rules::outcome::Outcome;
+    use tally_store::Transactions;
     use tally_store::sqlite::{Options, SqliteStore};
-    use tally_store::{Changes, Plan};
+    use tally_store::{ReadSet, WriteSet};
 
     #[test]
-    fn many_old_requests_are_forgotten_in_few_bites() {
+    fn many_old_requests_are_forgotten_in_few_steps() {
         const ROWS: usize = 30_000;
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
@@ -128,14 +92,14 @@ mod tests {
                 (key, Stored { fingerprint: Fingerprint([0; 16]), at: Micros(1), outcome: Outcome::Removed })
             };
             let requests = (first..first + 10_000).map(row).collect();
-            let changes = Changes { requests, ..Changes::default() };
-            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            let changes = WriteSet { requests, ..WriteSet::default() };
+            store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
         }
         let (clock, mut pace, mut left) = (Clock::of(|| Micros(10)), Pace::default(), ROWS);
         for _ in 0..10 {
-            left -= bite(&store, &clock, 1, &mut pace).unwrap();
+            left -= step(&store, &clock, 1, &mut pace).unwrap();
         }
         assert_eq!(left, 0);
-        assert_eq!(bite(&store, &clock, 1, &mut pace).unwrap(), 0);
+        assert_eq!(step(&store, &clock, 1, &mut pace).unwrap(), 0);
     }
 }

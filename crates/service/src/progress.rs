@@ -1,11 +1,11 @@
-//! How far the start has come: for `/readyz`, and for a progress bar.
+//! The progress of the start: for `/readyz`, and for a progress bar.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Shared by the thread that loads and those who ask.
+/// Shared by the thread that loads and by its readers.
 #[derive(Debug)]
 pub struct Progress {
     phase: Mutex<(&'static str, Instant)>,
@@ -15,7 +15,7 @@ pub struct Progress {
     building: Mutex<Option<Building>>,
 }
 
-/// Rows that have been read are put in order: since when, how many are, and how many there are.
+/// The sorting of rows that have been read: since when, how many are done, and how many there are.
 #[derive(Clone, Copy, Debug)]
 struct Building {
     since: Instant,
@@ -23,7 +23,7 @@ struct Building {
     total: u64,
 }
 
-/// One look at it.
+/// The progress at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snapshot {
     /// What is being done.
@@ -63,12 +63,12 @@ impl Progress {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Counts rows.
+    /// Adds rows that were read.
     pub fn add(&self, rows: u64) {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Says how many of the rows that have been read are in order by now: a phase within the present one.
+    /// Sets how many of the rows that have been read are sorted by now: a phase within the present one.
     pub fn build(&self, done: u64, total: u64) {
         let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let since = building.map_or_else(Instant::now, |building| building.since);

@@ -1,30 +1,30 @@
-//! From the store to exact ranks: every board is walked in key order and its trees built at once.
+//! The rankings of a start: every leaderboard is scanned in key order and its trees are built at once.
 //!
-//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods
-//! that ended while no server ran are closed here, in order, before anything is answered. A damaged record is left out of
-//! its order, and a board whose own rows are damaged is unavailable; the start goes on.
+//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods that
+//! ended while no server ran are closed here, in order, before anything is answered. A corrupt record is left out of its
+//! ranking, and a leaderboard whose own rows are corrupt is unavailable; the start goes on.
 
 use crate::boards::{Board, Boards};
 use crate::clock::Judged;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
-use crate::periods::order::{self, Place, Step};
-use crate::periods::walk::Readers;
-use crate::periods::{behind, keeper};
+use crate::periods::archive::{self, ArchivePlace, Step};
+use crate::periods::scan::Readers;
+use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
-use crate::servers::marks;
+use crate::servers::outbox;
 use crate::settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, DamagedRow, Name, Part, Store, StoreError};
+use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
 
 /// What a start needs to know.
 pub struct Rebuilt {
-    /// Every live board with its order.
+    /// Every live leaderboard with its rankings.
     pub boards: Boards,
     /// The newest instant found: those given from now on come after it.
     pub newest: Micros,
@@ -40,11 +40,11 @@ pub fn rebuild(
     let rows = store.boards()?;
     progress.begin("loading", 0);
     let boards = Boards::default();
-    for row in store.damaged().iter().filter(|row| row.table == "boards") {
+    for row in store.corrupt_rows().iter().filter(|row| row.table == "boards") {
         boards.set_damaged(&row.key);
     }
     let rebuilt = std::thread::scope(|scope| {
-        // Counting a hundred million rows takes seconds, and only whoever watches wants to know. Where it fails so does the rest.
+        // Counting a hundred million rows takes seconds, and is for progress only. Where it fails so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
         load_all((store, settings), boards, &rows, time, progress)
     });
@@ -58,9 +58,9 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     let mut total = 0;
     for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
-        // Where they are damaged the board is not loaded.
-        for part in store.parts(row.no).unwrap_or_default().iter().filter(|part| !part.closed) {
-            total += store.count_scores(row.no, part.part)?;
+        // Where they are corrupt the leaderboard is not loaded.
+        for window in store.windows(row.no).unwrap_or_default().iter().filter(|window| !window.closed) {
+            total += store.count_scores(row.no, window.window)?;
         }
     }
     Ok(total)
@@ -81,11 +81,11 @@ fn load_all(
             if let Some(id) = store.id()? {
                 redis.set_store(id);
             }
-            Some(behind::Start::new(store)?)
+            Some(catch_up::Start::new(store)?)
         }
     };
     let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
-        if settings.waits_for_ranking { behind::patiently(progress, attempt) } else { attempt() }
+        if settings.waits_for_ranking { catch_up::patiently(progress, attempt) } else { attempt() }
     };
     for row in rows {
         newest = newest.max(row.created_at);
@@ -107,9 +107,9 @@ fn load_all(
             Err(failure) => return Err(failure),
         }
     }
-    // Whoever was here before may have been killed between its last commit and its publication.
-    start.map_or(Ok(()), behind::Start::end)?;
-    patiently(&mut || marks::republish(store, &boards, Duration::ZERO).map(|_| None))?;
+    // The server before may have been killed between its last commit and its publication.
+    start.map_or(Ok(()), catch_up::Start::end)?;
+    patiently(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
     Ok(Rebuilt { boards, newest })
 }
 
@@ -123,14 +123,14 @@ fn load(
     let hidden = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key, what: rejection.detail() }))
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
     let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
-    let rows = store.parts(board.no)?;
-    board.periods_mut().place(&rows, |_| None, |row| board.order_of_part(row.part));
-    let mut fill = |part: Part, order: &WindowRanking| {
-        order::fill(store, &board, part, order, Readers::All, |step| match step {
+    let rows = store.windows(board.no)?;
+    board.periods_mut().place(&rows, |_| None, |row| board.order_of_window(row.window));
+    let mut fill = |window: Window, order: &WindowRanking| {
+        archive::fill(store, &board, window, order, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
@@ -140,31 +140,32 @@ fn load(
     };
     fill(ALL_TIME, &board.order)?;
     for live in board.live() {
-        fill(live.part, &live.order)?;
+        fill(live.window, &live.order)?;
     }
     if doubt.is_none() {
-        keeper::close_board(store, &board, now)?;
+        scheduler::close_board(store, &board, now)?;
     }
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(board)
 }
 
-/// A board that other servers serve as well: nothing is loaded that is there, and periods are closed by whose turn it is.
+/// A leaderboard that other servers serve as well: only what is missing is loaded, and the server with the task lease closes
+/// periods.
 fn join(
     (store, ranking): (&dyn Store, &RankingBackend),
     (row, now): (BoardRow, Micros),
-    start: &mut behind::Start<'_>,
+    start: &mut catch_up::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
-        Fault::Damaged(Box::new(DamagedRow { table: "boards", key: key.clone(), what: rejection.detail() }))
+        Fault::Damaged(Box::new(CorruptRow { table: "boards", key: key.clone(), what: rejection.detail() }))
     };
-    let Some(state) = store.board(Name::No(row.no), None)? else { return Ok(None) };
+    let Some(state) = store.board(BoardRef::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
     play::learn(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
-    keeper::refresh(Place { store, lanes: None }, &board, now)?;
+    scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(Some(board))
 }

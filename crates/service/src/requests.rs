@@ -1,7 +1,7 @@
 //! Requests with an idempotency key that are running now.
 //!
-//! A second one with the same key is told so instead of waiting. The entry goes when the first is answered, not when
-//! its client hangs up: whatever has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
+//! A second one with the same key is refused instead of waiting. The entry goes when the first is answered, not when its client
+//! hangs up: whatever has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

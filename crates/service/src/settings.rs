@@ -1,7 +1,7 @@
-//! What the use cases can be told to do differently.
+//! Settings of the use cases.
 
+use crate::ledger::LedgerSettings;
 use crate::members::MemberSettings;
-use crate::wallets::LedgerSettings;
 use std::time::Duration;
 use tally_lanes::Bounds;
 use tally_ranking::RankingBackend;
@@ -12,7 +12,7 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 /// Settings of the service, with the defaults of the product.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where orders are kept.
+    /// Where rankings are kept.
     pub ranking: RankingBackend,
     /// Whether a start waits for a ranking that does not answer.
     pub waits_for_ranking: bool,
@@ -32,9 +32,9 @@ pub struct Settings {
     pub keys_max: usize,
     /// When the clock is believed.
     pub clock: ClockBounds,
-    /// Money.
+    /// Settings of the ledger and of contests.
     pub ledger: LedgerSettings,
-    /// Members.
+    /// Settings of members.
     pub members: MemberSettings,
     /// What does the work that no caller waits for.
     pub background: Background,

@@ -1,26 +1,29 @@
 //! The running service: what every use case needs, and its beginning and end.
 //!
-//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to ask
-//! whether it may answer; while there is none, the doors say so.
+//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to check whether it
+//! may answer; while there is none, the listeners answer that it is loading.
 
 use crate::Fault;
-use crate::background;
+use crate::background::{self, Tasks};
 use crate::boards::{Board, Boards, run_once};
 use crate::clock::Clock;
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
-use crate::contests::keeper::{self as contests, ContestKeeper};
 use crate::contests::repay;
+use crate::contests::{Contests, scheduler as contests};
 use crate::events::Events;
 use crate::failure::{Failure, blocking};
 use crate::fingerprint::Fingerprints;
-use crate::keys::{Keys, seen_before};
-use crate::maintenance::Maintenance;
-use crate::members::{Members, mend};
-use crate::periods::keeper::Keeper;
+use crate::keys::Keys;
+use crate::ledger::currencies;
+use crate::ledger::lane::LedgerLane;
+use crate::ledger::trial_balance::Balance;
+use crate::members::{Members, correct_names};
+use crate::outcomes;
 use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
+use crate::reply::ReplyDispatcher;
 use crate::requests::{InProgress, Running};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
@@ -28,19 +31,15 @@ use crate::scores::unpublished::Unpublished;
 use crate::secret::{Secret, Use};
 use crate::servers::{Followed, Follower};
 use crate::settings::{Background, Settings};
-use crate::waiting::Teller;
-use crate::wallets::balance::Balance;
-use crate::wallets::currencies;
-use crate::wallets::lane::LedgerLane;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Barrier, Times};
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
-use tally_rules::idempotency::{IdempotencyKey, KeyCheck, RequestKey, Stored};
+use tally_rules::idempotency::{IdempotencyKey, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Micros, Rejection};
-use tally_store::{BoardNo, Changes, Loaded, Plan, Store};
+use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
@@ -59,11 +58,11 @@ fn look_ahead(micros: i64, most: i64) -> i64 {
 
 /// The running service.
 pub struct Tally {
-    /// The truth.
+    /// The durable state; everything else is derived from it.
     pub store: Arc<dyn Store>,
-    /// Who may ask.
+    /// API keys.
     pub keys: Arc<Keys>,
-    /// Live boards with their orders.
+    /// Live leaderboards with their rankings.
     pub boards: Boards,
     /// What is needed of members beside the store.
     pub members: Members,
@@ -78,15 +77,14 @@ pub struct Tally {
     pub(crate) changing_boards: Mutex<()>,
     /// One writer of closed periods at a time.
     pub(crate) closing: Mutex<()>,
-    pub(crate) keeper: Keeper,
-    pub(crate) contests: ContestKeeper,
+    pub(crate) tasks: Tasks,
+    pub(crate) contests: Contests,
     /// Whether the ledger balances.
     pub balance: Balance,
-    /// Those who listen to what happens.
+    /// Event streams.
     pub events: Events,
-    /// How often the Redis of applications could not be asked.
+    /// How often the Redis of applications was unavailable.
     pub applications_faults: AtomicU64,
-    pub(crate) maintenance: Maintenance,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
     /// Follows other servers, where there may be any.
@@ -109,7 +107,7 @@ pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
 }
 
 impl Tally {
-    /// Loads every order and starts the lanes. Blocks, as long as that takes; `progress` says how long.
+    /// Loads every ranking and starts the lanes. Blocks, as long as that takes; `progress` says how long.
     pub fn start(
         store: Arc<dyn Store>,
         keys: Arc<Keys>,
@@ -118,12 +116,12 @@ impl Tally {
         settings: Settings,
         progress: &Progress,
     ) -> Result<Arc<Self>, Failure> {
-        // What others change from here on is looked at.
+        // Changes of other servers from here on are followed.
         let is_shared = matches!(settings.ranking, RankingBackend::Redis(_));
         let followed = is_shared.then(|| Followed::begin(&*store, clock.now())).transpose()?;
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
-        if let Err(failure) = mend::names(&*store, settings.members.phone_country.as_deref()) {
+        if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
             tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
@@ -138,7 +136,7 @@ impl Tally {
             keep_micros: settings.idempotency_keep_micros,
             gate: Barrier::default(),
             lanes: settings.lanes.max(1),
-            teller: Teller::default(),
+            dispatcher: ReplyDispatcher::default(),
             unpublished: Unpublished::default(),
             started_unheard: AtomicBool::new(false),
             background: settings.background,
@@ -162,32 +160,29 @@ impl Tally {
             running: InProgress::default(),
             changing_boards: Mutex::new(()),
             closing: Mutex::new(()),
-            keeper: Keeper::default(),
-            contests: ContestKeeper::default(),
+            tasks: Tasks::default(),
+            contests: Contests::default(),
             balance: Balance::default(),
             events,
             applications_faults: AtomicU64::new(0),
-            maintenance: Maintenance::default(),
             lane,
             ledger,
             follower: is_shared.then(Follower::new),
         });
         if let (Some(follower), Some(followed)) = (&tally.follower, followed) {
-            let started = follower.start(&tally, followed);
-            started.map_err(|error| Fault::Broken(format!("no thread to follow other servers: {error}")))?;
+            follower.start(&tally, followed)?;
         }
         let threads = matches!(tally.settings.background, Background::Threads);
         if threads {
             background::start(&tally)?;
         }
         repay::repay_all(&tally);
-        // What was missed comes before anybody may ask.
+        // What was missed comes before the first request.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
         if threads {
-            let keeper = tally.contests.start(Arc::downgrade(&tally));
-            keeper.map_err(|error| Fault::Broken(format!("no thread for contests: {error}")))?;
+            contests::start(&tally)?;
         }
         Ok(tally)
     }
@@ -252,7 +247,7 @@ impl Tally {
         self.boards.find(id)
     }
 
-    /// Asks how many players boards have and which periods there are, where others change that.
+    /// Reads how many players leaderboards have and which periods there are, where other servers change that.
     pub async fn counted(&self, boards: Vec<Arc<Board>>) {
         if boards.is_empty() || !self.has_others() {
             return;
@@ -267,7 +262,7 @@ impl Tally {
         drop(blocking(count).await);
     }
 
-    /// Asks something of the board of that name, and once more where it was found to be gone and another server has made it
+    /// Calls something for the leaderboard of that name, and once more where it was deleted and another server has made it
     /// anew.
     pub(crate) async fn of_present<T, F: Future<Output = Result<T, Failure>>>(
         &self,
@@ -283,7 +278,7 @@ impl Tally {
         }
     }
 
-    /// Whether a name stands for another board by now than `known`, which was found to be gone.
+    /// Whether a name stands for another leaderboard by now than `known`, which was deleted.
     async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
         if !self.has_others() {
             return false;
@@ -299,7 +294,7 @@ impl Tally {
         }
     }
 
-    /// The same for whoever must not block.
+    /// The same for a caller that must not block.
     pub async fn looked_now(&self) {
         if let Some(follower) = &self.follower {
             follower.looked_now().await;
@@ -312,16 +307,13 @@ impl Tally {
         let time = self.clock.judge();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
         let read = move || -> Result<Option<Outcome>, Failure> {
-            let plan = Plan { requests: vec![identity.key.clone()], ..Plan::default() };
+            let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
             let mut stored = None;
             store.run(&plan, &mut |loaded| {
                 stored.clone_from(&loaded.requests[0]);
-                Changes::default()
+                WriteSet::default()
             })?;
-            match seen_before(Some(&identity), stored.as_ref(), now, keep_micros)? {
-                KeyCheck::Replay(outcome) => Ok(Some(*outcome)),
-                KeyCheck::New => Ok(None),
-            }
+            Ok(outcomes::replay(Some(&identity), stored.as_ref(), (now, keep_micros))?)
         };
         blocking(read).await
     }
@@ -333,15 +325,16 @@ impl Tally {
 
     /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
     pub fn drain(&self) {
-        self.contests.stop();
-        self.keeper.stop();
+        self.tasks.contests.stop();
+        self.tasks.periods.stop();
+        self.tasks.holds.stop();
         self.events.stop();
         self.lane.drain();
         self.ledger.drain();
         if let Some(follower) = &self.follower {
             follower.stop();
         }
-        self.maintenance.stop();
+        self.tasks.maintenance.stop();
     }
 
     /// What is counted of contests.
@@ -379,12 +372,12 @@ impl Tally {
     /// See [`run_once`].
     pub(crate) fn once(
         &self,
-        plan: &Plan,
+        plan: &ReadSet,
         identity: Option<&IdempotencyKey>,
         now: Micros,
-        change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
+        change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
-        run_once((&*self.store, &self.keys.doubts), plan, identity, (now, keep_micros), change)
+        run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)
     }
 }

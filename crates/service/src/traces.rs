@@ -1,8 +1,8 @@
-//! Who hears how a followed request went through a lane.
+//! The way of sampled requests through a lane.
 //!
-//! A door that follows a request runs it within [`follow`], and whatever that puts into a lane tells the [`Sink`]. So no use
-//! case has a parameter for it, and one that is not followed costs a look at a variable of the task. Not here: what a trace
-//! is, and which requests are followed.
+//! A listener that samples a request runs it within [`follow`], and whatever that puts into a lane tells the [`Sink`]. So no
+//! use case has a parameter for it, and a request that is not sampled costs a read of a task variable. Not here: what a trace
+//! is, and which requests are sampled.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
     FOLLOWED.scope(sink, work).await
 }
 
-/// Who follows what is being done.
+/// The sink of the present task.
 pub(crate) fn followed() -> Option<Arc<dyn Sink>> {
     FOLLOWED.try_with(Arc::clone).ok()
 }
@@ -41,7 +41,7 @@ pub(crate) fn follow_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce(
 pub(crate) struct Asked {
     sink: Arc<dyn Sink>,
     since: Instant,
-    /// Which piece of a batch was told last: neighbours go through the lane together.
+    /// The piece of a batch that was noted last: neighbours go through the lane together.
     told: Mutex<Option<Instant>>,
 }
 

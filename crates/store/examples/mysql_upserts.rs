@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Changes, Loaded, Plan, ScoreKey, Store};
+use tally_store::{BoardNo, Loaded, Maintenance, ReadSet, Reads, ScoreKey, Transactions, WriteSet};
 use tally_testkit::{DatabaseKind, Rng, ScratchDatabase};
 
 const BOARD: BoardNo = BoardNo(1);
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     loop {
         let mut newest = None;
         let found = store
-            .walk_scores(BOARD, ALL_TIME, last.as_ref(), 10_000, &mut |player, _| newest = Some(player))?;
+            .scan_scores(BOARD, ALL_TIME, last.as_ref(), 10_000, &mut |player, _| newest = Some(player))?;
         walked += found;
         last = newest;
         if found < 10_000 {
@@ -137,19 +137,19 @@ fn pick((thread, threads, players): (u64, u64, u64), rng: &mut Rng) -> ScoreKey 
 
 /// Adds one to each record that is read, or writes one.
 fn write(store: &MySqlStore, scores: Vec<ScoreKey>, reads: bool) -> Result<(), tally_store::StoreError> {
-    let plan = Plan { scores: if reads { scores.clone() } else { Vec::new() }, ..Plan::default() };
+    let plan = ReadSet { scores: if reads { scores.clone() } else { Vec::new() }, ..ReadSet::default() };
     let run = store.run(&plan, &mut |loaded: &Loaded| {
         let changed = |(at, key): (usize, &ScoreKey)| {
             let old = loaded.scores.get(at).copied().flatten().map_or(0, |old| old.score);
             let at = Micros(1_700_000_000_000_000);
             (key.clone(), Some(Record { score: old + 1, subscore: 0, at }))
         };
-        Changes { scores: scores.iter().enumerate().map(changed).collect(), ..Changes::default() }
+        WriteSet { scores: scores.iter().enumerate().map(changed).collect(), ..WriteSet::default() }
     });
     run.map(drop)
 }
 
 fn key(number: u64) -> ScoreKey {
     let player = PlayerId::new(&format!("player-{number:010}")).expect("a good name");
-    ScoreKey { board: BOARD, part: ALL_TIME, player }
+    ScoreKey { board: BOARD, window: ALL_TIME, player }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Changes, Plan, ScoreKey, Store};
+use tally_store::{BoardNo, ReadSet, ScoreKey, Transactions, WriteSet};
 use tally_testkit::{DatabaseKind, Rng, ScratchDatabase};
 
 const BOARD: BoardNo = BoardNo(1);
@@ -128,12 +128,14 @@ fn measure(
 fn write(store: &MySqlStore, keys: Vec<ScoreKey>) -> Result<(), tally_store::StoreError> {
     let record = Record { score: 1, subscore: 0, at: Micros(1_700_000_000_000_000) };
     let scores: Vec<_> = keys.into_iter().map(|key| (key, Some(record))).collect();
-    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).map(drop)
+    store
+        .run(&ReadSet::default(), &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() })
+        .map(drop)
 }
 
 fn key(number: u64) -> ScoreKey {
     let player = PlayerId::new(&format!("player-{number:010}")).expect("a good name");
-    ScoreKey { board: BOARD, part: ALL_TIME, player }
+    ScoreKey { board: BOARD, window: ALL_TIME, player }
 }
 
 /// Seconds of processor time that a server has used; 0 where there is none, or the system does not tell.

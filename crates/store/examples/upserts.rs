@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{BoardNo, Changes, Loaded, Plan, ScoreKey, Store};
+use tally_store::{BoardNo, Loaded, Maintenance, ReadSet, Reads, ScoreKey, Transactions, WriteSet};
 
 const BOARD: BoardNo = BoardNo(1);
 const LOAD_ROWS: u64 = 5_000;
@@ -71,7 +71,7 @@ fn upserts(
     }
     let rate = (took.len() * rows) as f64 / started.elapsed().as_secs_f64();
     took.sort_unstable();
-    let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
+    let at = |window: f64| took[((took.len() - 1) as f64 * window) as usize].as_secs_f64() * 1e3;
     Ok(format!(
         "{rate:.0} rows/s, ms p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.1}",
         at(0.5),
@@ -90,7 +90,7 @@ fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::er
     loop {
         let mut newest = None;
         let read = store
-            .walk_scores(BOARD, ALL_TIME, last.as_ref(), WALK_ROWS, &mut |player, _| newest = Some(player))?;
+            .scan_scores(BOARD, ALL_TIME, last.as_ref(), WALK_ROWS, &mut |player, _| newest = Some(player))?;
         rows += read;
         last = newest;
         if read < WALK_ROWS {
@@ -102,16 +102,16 @@ fn walk(store: &SqliteStore, out: &mut impl Write) -> Result<(), Box<dyn std::er
 
 /// Adds one to each record: what is written depends on what was read.
 fn write(store: &SqliteStore, scores: Vec<ScoreKey>, add: i64) -> Result<(), tally_store::StoreError> {
-    let plan = Plan { scores, ..Plan::default() };
+    let plan = ReadSet { scores, ..ReadSet::default() };
     store
         .run(&plan, &mut |loaded: &Loaded| {
             let changed = |(key, old): (&ScoreKey, &Option<Record>)| {
                 let old = old.unwrap_or(Record { score: 0, subscore: 0, at: Micros(1_700_000_000_000_000) });
                 (key.clone(), Some(Record { score: old.score + add, at: old.at.plus(1), ..old }))
             };
-            Changes {
+            WriteSet {
                 scores: plan.scores.iter().zip(&loaded.scores).map(changed).collect(),
-                ..Changes::default()
+                ..WriteSet::default()
             }
         })
         .map(drop)
@@ -119,7 +119,7 @@ fn write(store: &SqliteStore, scores: Vec<ScoreKey>, add: i64) -> Result<(), tal
 
 fn key(number: u64) -> ScoreKey {
     let player = PlayerId::new(&format!("player-{number:010}")).expect("a good name");
-    ScoreKey { board: BOARD, part: ALL_TIME, player }
+    ScoreKey { board: BOARD, window: ALL_TIME, player }
 }
 
 /// SplitMix64.

@@ -1,4 +1,4 @@
-//! Contests in a store: what a transaction reads and writes of them, and a contest in bytes.
+//! Contests in a store: what a transaction reads and writes of them.
 //!
 //! A contest is found by its name; what belongs to it by a number of 16 bytes that it was given once. Whoever changes an
 //! application reads its contest in the same transaction, so that row serialises them and has their counts. All of it is
@@ -6,21 +6,11 @@
 //!
 //! Not here: rules, the tables, and what is read without a transaction (`contest_reads`).
 
-use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
-use crate::sqlite::{put_board, take_board};
-use crate::{BoardNo, BoardRow, PartKey};
-use std::num::NonZeroU32;
-use tally_rules::contest::application::ApplicationCounts;
-use tally_rules::contest::definition::Fee;
-use tally_rules::contest::record::{ApplicationLocation, ContestTask, Report};
-use tally_rules::contest::start::{InvalidApplication, InvalidReason};
-use tally_rules::contest::state::State;
-use tally_rules::contest::{
-    Application, Contest, ContestId, ContestMember, OnInvalid, Payout, Prize, PrizeTies, Record, SeriesRecord,
-};
-use tally_rules::ledger::{Amount, Currency, Uuid};
+use crate::WindowKey;
+use tally_rules::PlayerId;
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
+use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
-use tally_rules::{Micros, PlayerId};
 
 /// A player of a contest, which is named by its number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +32,7 @@ pub struct PayoutKey {
 
 /// What a transaction reads of contests. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct ContestPlan {
+pub struct ContestReadSet {
     /// Contests.
     pub contests: Vec<ContestId>,
     /// Applications, each with its contest in the list.
@@ -50,7 +40,7 @@ pub struct ContestPlan {
     /// Series.
     pub series: Vec<ContestId>,
     /// What is paid for closed periods.
-    pub payments: Vec<PartKey>,
+    pub payments: Vec<WindowKey>,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -68,7 +58,7 @@ pub struct ContestLoaded {
 
 /// What a transaction writes of contests. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct ContestChanges {
+pub struct ContestWriteSet {
     /// Contests.
     pub contests: Vec<(ContestId, Record)>,
     /// Applications; `None` removes one.
@@ -80,10 +70,10 @@ pub struct ContestChanges {
     /// Series; `None` removes one.
     pub series: Vec<(ContestId, Option<SeriesRecord>)>,
     /// What is paid for closed periods.
-    pub payments: Vec<(PartKey, Payment)>,
+    pub payments: Vec<(WindowKey, Payment)>,
 }
 
-impl ContestPlan {
+impl ContestReadSet {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
         let Self { contests, applications, series, payments } = self;
@@ -99,7 +89,7 @@ impl ContestPlan {
 }
 
 impl ContestLoaded {
-    pub(crate) fn assert_answers(&self, plan: &ContestPlan) {
+    pub(crate) fn assert_answers(&self, plan: &ContestReadSet) {
         assert_eq!(self.contests.len(), plan.contests.len());
         assert_eq!(self.applications.len(), plan.applications.len());
         assert_eq!(self.series.len(), plan.series.len());
@@ -107,7 +97,7 @@ impl ContestLoaded {
     }
 }
 
-impl ContestChanges {
+impl ContestWriteSet {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         let Self { contests, applications, members, payouts, series, payments } = self;
@@ -123,198 +113,4 @@ impl ContestChanges {
         assert!(self.series.is_sorted_by(|a, b| a.0 < b.0), "changed series ascend");
         assert!(self.payments.is_sorted_by(|a, b| a.0 < b.0), "changed payments ascend");
     }
-}
-
-/// The form of the bytes below. A released one is never changed; another one gets another number.
-const FORM: u8 = 1;
-
-/// A contest in bytes.
-pub(crate) fn encode(record: &Record) -> Vec<u8> {
-    let mut out = vec![FORM];
-    let out_mut = &mut out;
-    put_contest(&record.contest, out_mut);
-    put_option(record.series.as_ref(), out_mut, |id, out| put_bytes(id.as_str().as_bytes(), out));
-    put_signed(record.since.0, out_mut);
-    let ApplicationCounts { pending, accepted, rejected, places } = record.desk;
-    for number in [pending, accepted, rejected, record.members] {
-        put_number(number.into(), out_mut);
-    }
-    put_number(places, out_mut);
-    put_number(record.revision, out_mut);
-    put_option(record.report.as_ref(), out_mut, |report, out| {
-        for number in [report.enrolled, report.failed] {
-            put_number(number.into(), out);
-        }
-        put_number(report.first_failed.len() as u64, out);
-        for InvalidApplication { player, why } in &report.first_failed {
-            put_bytes(player.as_bytes(), out);
-            put_bytes(why.as_str().as_bytes(), out);
-        }
-    });
-    match &record.work {
-        ContestTask::None => out_mut.push(0),
-        ContestTask::Clear => out_mut.push(1),
-        ContestTask::Pay { done } => {
-            out_mut.push(2);
-            put_number((*done).into(), out_mut);
-        }
-        ContestTask::Refund { after } => {
-            out_mut.push(3);
-            put_option(after.as_ref(), out_mut, |player, out| put_bytes(player.as_bytes(), out));
-        }
-    }
-    put_option(record.prizes, out_mut, |count, out| put_number(count.into(), out));
-    put_signed(record.created_at.0, out_mut);
-    put_signed(record.updated_at.0, out_mut);
-    // Where nothing is said they are in the store, as those were that were written before there was another place.
-    match record.kept {
-        ApplicationLocation::Store => {}
-        ApplicationLocation::Lost => out_mut.push(1),
-        ApplicationLocation::Redis(number) => {
-            out_mut.push(2);
-            out_mut.extend_from_slice(&number.0);
-        }
-    }
-    out
-}
-
-/// Reads what [`encode`] wrote; the number and the state are beside it.
-pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
-    let mut bytes = Input::new(bytes);
-    let input = &mut bytes;
-    if input.byte()? != FORM {
-        return None;
-    }
-    let contest = take_contest(input)?;
-    let series = input.option(|input| ContestId::new(input.text()?).ok())?;
-    let since = Micros(input.signed()?);
-    let (pending, accepted, rejected, members) =
-        (input.small()?, input.small()?, input.small()?, input.small()?);
-    let desk = ApplicationCounts { pending, accepted, rejected, places: input.number()? };
-    let revision = input.number()?;
-    let report = input.option(|input| {
-        let (enrolled, failed) = (input.small()?, input.small()?);
-        let mut first_failed = Vec::new();
-        for _ in 0..input.number()? {
-            let player = PlayerId::new(input.text()?).ok()?;
-            first_failed.push(InvalidApplication { player, why: InvalidReason::parse(input.text()?)? });
-        }
-        Some(Report { enrolled, failed, first_failed })
-    })?;
-    let work = match input.byte()? {
-        0 => ContestTask::None,
-        1 => ContestTask::Clear,
-        2 => ContestTask::Pay { done: input.small()? },
-        3 => ContestTask::Refund { after: input.option(|input| PlayerId::new(input.text()?).ok())? },
-        _ => return None,
-    };
-    let prizes = input.option(Input::small)?;
-    let (created_at, updated_at) = (Micros(input.signed()?), Micros(input.signed()?));
-    let kept = match input.is_empty() {
-        true => ApplicationLocation::Store,
-        false => match input.byte()? {
-            1 => ApplicationLocation::Lost,
-            2 => ApplicationLocation::Redis(Uuid(input.fixed()?)),
-            _ => return None,
-        },
-    };
-    let record = Record {
-        no,
-        contest,
-        series,
-        state,
-        since,
-        kept,
-        desk,
-        revision,
-        members,
-        report,
-        work,
-        prizes,
-        created_at,
-        updated_at,
-    };
-    input.is_empty().then_some(record)
-}
-
-pub(crate) fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
-    put_bytes(contest.title.as_bytes(), out);
-    put_number(contest.staff.len() as u64, out);
-    contest.staff.iter().for_each(|player| put_bytes(player.as_bytes(), out));
-    put_number(contest.capacity.into(), out);
-    put_bytes(contest.on_invalid.as_str().as_bytes(), out);
-    put_option(contest.entry_fee, out, |fee, out| {
-        out.extend_from_slice(&fee.currency.bytes());
-        put_signed(fee.amount.units(), out);
-    });
-    // A board's bytes, with a name and a number that say nothing.
-    let (id, definition) = (board_name(), contest.leaderboard.clone());
-    put_board(&BoardRow { no: BoardNo(0), id, definition, created_at: Micros(0) }, out);
-    put_prizes((&contest.prizes, contest.prize_ties), out);
-    put_option(contest.division_size, out, |size, out| put_number(size.get().into(), out));
-    for at in [contest.opens_at, contest.starts_at, contest.ends_at] {
-        put_option(at, out, |at, out| put_signed(at.0, out));
-    }
-}
-
-/// Appends a table of prizes.
-pub(crate) fn put_prizes((prizes, ties): (&[Prize], PrizeTies), out: &mut Vec<u8>) {
-    put_number(prizes.len() as u64, out);
-    for prize in prizes {
-        put_number(prize.from.into(), out);
-        put_number(prize.to.into(), out);
-        out.extend_from_slice(&prize.currency.bytes());
-        put_signed(prize.amount.units(), out);
-    }
-    put_bytes(ties.as_str().as_bytes(), out);
-}
-
-/// Reads what [`put_prizes`] wrote.
-pub(crate) fn take_prizes(input: &mut Input<'_>) -> Option<(Vec<Prize>, PrizeTies)> {
-    let mut prizes = Vec::new();
-    for _ in 0..input.number()? {
-        let (from, to) = (input.small()?, input.small()?);
-        let (currency, amount) = take_money(input)?;
-        prizes.push(Prize { from, to, currency, amount });
-    }
-    Some((prizes, PrizeTies::parse(input.text()?)?))
-}
-
-fn take_money(input: &mut Input<'_>) -> Option<(Currency, Amount)> {
-    let currency = Currency::of_bytes(input.fixed()?)?;
-    Some((currency, Amount::new(input.signed()?).ok()?))
-}
-
-pub(crate) fn take_contest(input: &mut Input<'_>) -> Option<Contest> {
-    let title = input.text()?.to_owned();
-    let mut staff = Vec::new();
-    for _ in 0..input.number()? {
-        staff.push(PlayerId::new(input.text()?).ok()?);
-    }
-    let capacity = input.small()?;
-    let on_invalid = OnInvalid::parse(input.text()?)?;
-    let entry_fee = input.option(take_money)?.map(|(currency, amount)| Fee { currency, amount });
-    let leaderboard = take_board(input)?.definition;
-    let (prizes, prize_ties) = take_prizes(input)?;
-    let division_size = input.option(|input| NonZeroU32::new(input.small()?))?;
-    let mut at = || input.option(|input| input.signed().map(Micros));
-    let (opens_at, starts_at, ends_at) = (at()?, at()?, at()?);
-    Some(Contest {
-        title,
-        staff,
-        capacity,
-        on_invalid,
-        entry_fee,
-        leaderboard,
-        prizes,
-        prize_ties,
-        division_size,
-        opens_at,
-        starts_at,
-        ends_at,
-    })
-}
-
-fn board_name() -> tally_rules::BoardId {
-    tally_rules::BoardId::new("-").expect("a name")
 }

@@ -8,7 +8,7 @@
 use crate::StoreError;
 use crate::contests::{EntrantKey, PayoutKey};
 use crate::events::Topic;
-use crate::plan::{BlockKey, BoardNo, ImportKey, KeyChange, Part, PartKey, ScoreKey};
+use crate::plan::{BlockKey, BoardNo, ImportKey, KeyChange, ScoreKey, Window, WindowKey};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ const NOTED_MAX: usize = 10_000;
 
 /// A row that cannot be what a store wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DamagedRow {
+pub struct CorruptRow {
     /// Its table.
     pub table: &'static str,
     /// Its key as text: columns separated by `/`.
@@ -35,7 +35,7 @@ pub struct DamagedRow {
     pub what: String,
 }
 
-impl fmt::Display for DamagedRow {
+impl fmt::Display for CorruptRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "table `{}`, row `{}`: {}", self.table, self.key, self.what)
     }
@@ -45,8 +45,8 @@ impl StoreError {
     /// Names the table, where the decoder of its columns could not.
     pub(crate) fn of_table(self, table: &'static str) -> Self {
         match self {
-            Self::Damaged(row) if row.table.is_empty() => {
-                Self::Damaged(Box::new(DamagedRow { table, ..*row }))
+            Self::CorruptRow(row) if row.table.is_empty() => {
+                Self::CorruptRow(Box::new(CorruptRow { table, ..*row }))
             }
             error => error,
         }
@@ -54,14 +54,14 @@ impl StoreError {
 
     /// Names the damaged row, as far as the decoder of its columns could not.
     pub(crate) fn of_row(self, table: &'static str, key: impl FnOnce() -> String) -> Self {
-        let Self::Damaged(mut row) = self else { return self };
+        let Self::CorruptRow(mut row) = self else { return self };
         if row.table.is_empty() {
             row.table = table;
         }
         if row.key.is_empty() {
             row.key = key();
         }
-        Self::Damaged(row)
+        Self::CorruptRow(row)
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Listing<T> {
     /// Rows that can be read, at most as many as were asked for; fewer mean the end.
     pub rows: Vec<T>,
     /// Damaged rows among them, up to the last row.
-    pub damaged: Vec<DamagedRow>,
+    pub damaged: Vec<CorruptRow>,
 }
 
 impl<T> Default for Listing<T> {
@@ -94,7 +94,7 @@ impl<T> Listing<T> {
     pub fn whole(self) -> Result<Vec<T>, StoreError> {
         match self.damaged.into_iter().next() {
             None => Ok(self.rows),
-            Some(row) => Err(StoreError::Damaged(Box::new(row))),
+            Some(row) => Err(StoreError::CorruptRow(Box::new(row))),
         }
     }
 
@@ -106,7 +106,7 @@ impl<T> Listing<T> {
     /// Leaves a row out that cannot be read; any other error stays one.
     pub(crate) fn leave_out(&mut self, error: StoreError) -> Result<(), StoreError> {
         match error {
-            StoreError::Damaged(row) if self.damaged.len() < LISTED_MAX => self.damaged.push(*row),
+            StoreError::CorruptRow(row) if self.damaged.len() < LISTED_MAX => self.damaged.push(*row),
             error => return Err(error),
         }
         Ok(())
@@ -131,7 +131,7 @@ macro_rules! key_text {
 }
 
 key_text! {
-    ScoreKey: |key| format!("{}/{}/{}", key.board.0, key.part.0, key.player.text());
+    ScoreKey: |key| format!("{}/{}/{}", key.board.0, key.window.0, key.player.text());
     RequestKey: |key| format!("{}/{}", key.scope.escape_debug(), key.key.escape_debug());
     ImportKey: |key| format!("{}/{}", key.board.0, hex(&key.digest));
     PlayerId: |key| key.as_str().escape_debug().to_string();
@@ -145,8 +145,8 @@ key_text! {
     ContestId: |key| key.as_str().to_owned();
     EntrantKey: |key| format!("{}/{}", key.contest, key.player.text());
     PayoutKey: |key| format!("{}/{}", key.contest, key.no);
-    PartKey: |key| format!("{}/{}", key.board.0, key.part.0);
-    BlockKey: |key| format!("{}/{}/{}", key.part.text(), key.version, key.block);
+    WindowKey: |key| format!("{}/{}", key.board.0, key.window.0);
+    BlockKey: |key| format!("{}/{}/{}", key.window.text(), key.version, key.block);
     Topic: |key| match key {
         Topic::Board(board) => format!("board {}", board.0),
         Topic::Contest(contest) => format!("contest {contest}"),
@@ -176,7 +176,7 @@ type Notes = BTreeMap<(&'static str, String), String>;
 
 impl Damages {
     /// Notes a row, unless it is known.
-    pub(crate) fn note(&self, row: &DamagedRow) {
+    pub(crate) fn note(&self, row: &CorruptRow) {
         let mut notes = self.notes();
         if notes.len() < NOTED_MAX {
             notes.entry((row.table, row.key.clone())).or_insert_with(|| row.what.clone());
@@ -186,7 +186,7 @@ impl Damages {
 
     /// Notes the row that a read failed for.
     pub(crate) fn noted<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let Err(StoreError::Damaged(row)) = &read {
+        if let Err(StoreError::CorruptRow(row)) = &read {
             self.note(row);
         }
         read
@@ -203,8 +203,8 @@ impl Damages {
     }
 
     /// Every row that is noted.
-    pub(crate) fn list(&self) -> Vec<DamagedRow> {
-        let row = |((table, key), what): (&(&'static str, String), &String)| DamagedRow {
+    pub(crate) fn list(&self) -> Vec<CorruptRow> {
+        let row = |((table, key), what): (&(&'static str, String), &String)| CorruptRow {
             table,
             key: key.clone(),
             what: what.clone(),
@@ -218,8 +218,8 @@ impl Damages {
 }
 
 /// The text of a score's key whose player cannot be read.
-pub(crate) fn score_text((board, part): (BoardNo, Part), player: &[u8]) -> String {
+pub(crate) fn score_text((board, window): (BoardNo, Window), player: &[u8]) -> String {
     let player =
         std::str::from_utf8(player).map_or_else(|_| hex(player), |text| text.escape_debug().to_string());
-    format!("{}/{}/{player}", board.0, part.0)
+    format!("{}/{}/{player}", board.0, window.0)
 }

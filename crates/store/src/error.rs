@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller must do about it.
 
-use crate::damage::DamagedRow;
+use crate::damage::CorruptRow;
 use crate::plan::BatchId;
 
 /// A fault of a store. Rejections of a rule are never here: a rule's answer is not a fault.
@@ -14,10 +14,10 @@ pub enum StoreError {
     Row(String),
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
     #[error("the store is away: {0}")]
-    Away(String),
+    Unavailable(String),
     /// One of several databases is away: nothing was done. What concerns the others alone can go through.
     #[error("{shard} of the store is away: {why}")]
-    ShardAway {
+    ShardUnavailable {
         /// Which, as people count.
         shard: String,
         /// Whether it is the only one that the transaction concerns.
@@ -27,8 +27,8 @@ pub enum StoreError {
     },
     /// The connection was lost while committing: it is unknown whether the transaction was done.
     #[error("the connection was lost at commit: {why}")]
-    LostAtCommit {
-        /// What to ask [`crate::Store::became`] about.
+    InDoubt {
+        /// What to ask [`crate::Store::resolve`] about.
         batch: BatchId,
         /// What happened.
         why: String,
@@ -38,7 +38,7 @@ pub enum StoreError {
     Partly(String),
     /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
     #[error("damaged: {0}")]
-    Damaged(Box<DamagedRow>),
+    CorruptRow(Box<CorruptRow>),
     /// What is stored cannot be what we wrote, beyond one row: a file, a page of it, a table.
     #[error("the store is damaged: {0}")]
     Corrupt(String),

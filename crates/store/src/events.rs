@@ -6,13 +6,10 @@
 //! or that something of it is gone. Not here: what a member's money does. Entries of a wallet are numbered the same way and
 //! never forgotten, so they are the events of their member.
 
-use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::{BoardNo, Listing, StoreError};
 use tally_rules::Micros;
-use tally_rules::contest::State;
-use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
+use tally_rules::event::Event;
 use tally_rules::ledger::{MemberId, Uuid, WalletKey};
-use tally_rules::period::Span;
 
 /// What events are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,101 +52,4 @@ pub trait EventReads {
 
     /// Forgets at most `limit` events older than `before`; returns how many.
     fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError>;
-}
-
-const BOARD: u8 = 1;
-const CONTEST: u8 = 2;
-
-/// A topic as a column; the order of the bytes is that of topics.
-pub(crate) fn topic_bytes(topic: Topic) -> Vec<u8> {
-    match topic {
-        Topic::Board(BoardNo(no)) => [&[BOARD], &no.to_be_bytes()[..]].concat(),
-        Topic::Contest(no) => [&[CONTEST], &no.0[..]].concat(),
-    }
-}
-
-/// Reads what [`topic_bytes`] wrote.
-pub(crate) fn read_topic(bytes: &[u8]) -> Option<Topic> {
-    match bytes.split_first()? {
-        (&BOARD, no) => Some(Topic::Board(BoardNo(u32::from_be_bytes(no.try_into().ok()?)))),
-        (&CONTEST, no) => Some(Topic::Contest(Uuid(no.try_into().ok()?))),
-        _ => None,
-    }
-}
-
-/// The forms of the bytes below. A released one is never changed; another one gets another number.
-const OF_CONTEST: u8 = 1;
-const OF_PERIOD: u8 = 2;
-
-/// What happened, in bytes; when it was written is beside them.
-pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let out = &mut bytes;
-    match what {
-        EventKind::Contest(ContestChanged { before, state, at, members }) => {
-            out.push(OF_CONTEST);
-            put_option(*before, out, |state, out| put_bytes(state.as_str().as_bytes(), out));
-            put_bytes(state.as_str().as_bytes(), out);
-            put_signed(at.0, out);
-            put_number((*members).into(), out);
-        }
-        EventKind::PeriodClosed(PeriodClosed { period, name, span, total }) => {
-            out.push(OF_PERIOD);
-            put_bytes(period.as_bytes(), out);
-            put_bytes(name.as_bytes(), out);
-            put_signed(span.start.0, out);
-            put_signed(span.end.0, out);
-            put_number(*total, out);
-        }
-    }
-    bytes
-}
-
-/// Reads what [`encode`] wrote.
-pub(crate) fn decode(bytes: &[u8]) -> Option<EventKind> {
-    let mut input = Input::new(bytes);
-    let input = &mut input;
-    let what = match input.byte()? {
-        OF_CONTEST => {
-            let before = input.option(|input| State::parse(input.text()?))?;
-            let state = State::parse(input.text()?)?;
-            let (at, members) = (Micros(input.signed()?), input.small()?);
-            EventKind::Contest(ContestChanged { before, state, at, members })
-        }
-        OF_PERIOD => {
-            let (period, name) = (input.text()?.to_owned(), input.text()?.to_owned());
-            let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
-            EventKind::PeriodClosed(PeriodClosed { period, name, span, total: input.number()? })
-        }
-        _ => return None,
-    };
-    input.is_empty().then_some(what)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_and_topics_read_back_and_cut_ones_are_none() {
-        let span = Span { start: Micros(-1), end: Micros(i64::MAX) };
-        let (period, name) = ("weekly:2026-11-16".to_owned(), "weekly".to_owned());
-        let closed = EventKind::PeriodClosed(PeriodClosed { period, name, span, total: u64::MAX });
-        let of = |before| ContestChanged { before, state: State::Open, at: Micros(7), members: 9 };
-        let changed = [None, Some(State::Draft)].map(|before| EventKind::Contest(of(before)));
-        for what in changed.into_iter().chain([closed]) {
-            let bytes = encode(&what);
-            assert_eq!(decode(&bytes), Some(what));
-            assert!((0..bytes.len()).all(|end| decode(&bytes[..end]).is_none()));
-        }
-        let topics = [
-            Topic::Board(BoardNo(1)),
-            Topic::Board(BoardNo(256)),
-            Topic::Contest(Uuid([0; 16])),
-            Topic::Contest(Uuid([255; 16])),
-        ];
-        let bytes = topics.map(topic_bytes);
-        assert!(topics.is_sorted() && bytes.is_sorted());
-        assert_eq!(bytes.each_ref().map(|bytes| read_topic(bytes)), topics.map(Some));
-    }
 }

@@ -5,9 +5,9 @@
 //! doing several at once. Not here: rules, and rows of scores.
 
 use crate::contest_reads::Contests;
-use crate::contests::{ContestChanges, ContestLoaded, ContestPlan};
+use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet};
 use crate::events::{EventReads, Topic};
-use crate::{Books, Listing, StoreError};
+use crate::{Listing, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -20,7 +20,7 @@ use tally_rules::ledger::{
 
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct LedgerPlan {
+pub struct LedgerReadSet {
     /// Whose a login, a phone number or a player is.
     pub handles: Vec<Handle>,
     /// Members.
@@ -30,7 +30,7 @@ pub struct LedgerPlan {
     /// Holds.
     pub holds: Vec<HoldId>,
     /// Contests, which money goes into and comes out of.
-    pub contests: ContestPlan,
+    pub contests: ContestReadSet,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -50,7 +50,7 @@ pub struct LedgerLoaded {
 
 /// What a transaction writes of the ledger. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct LedgerChanges {
+pub struct LedgerWriteSet {
     /// Whose a login, a phone number or a player is; nobody's any more.
     pub handles: Vec<(Handle, Option<MemberId>)>,
     /// Members.
@@ -66,12 +66,12 @@ pub struct LedgerChanges {
     /// What is added to accounts.
     pub totals: Vec<(AccountKey, Total)>,
     /// Contests.
-    pub contests: ContestChanges,
+    pub contests: ContestWriteSet,
     /// What happened, each under the next number of its topic: in order.
     pub events: Vec<(Topic, Event)>,
 }
 
-impl LedgerPlan {
+impl LedgerReadSet {
     /// Whether nothing is read.
     pub fn is_empty(&self) -> bool {
         self.handles.is_empty()
@@ -91,7 +91,7 @@ impl LedgerPlan {
 }
 
 impl LedgerLoaded {
-    pub(crate) fn assert_answers(&self, plan: &LedgerPlan) {
+    pub(crate) fn assert_answers(&self, plan: &LedgerReadSet) {
         assert_eq!(self.handles.len(), plan.handles.len());
         assert_eq!(self.members.len(), plan.members.len());
         assert_eq!(self.wallets.len(), plan.wallets.len());
@@ -100,7 +100,7 @@ impl LedgerLoaded {
     }
 }
 
-impl LedgerChanges {
+impl LedgerWriteSet {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         let Self { handles, members, wallets, holds, transfers, entries, totals, contests, events } = self;
@@ -174,5 +174,5 @@ pub trait Ledger: Contests + EventReads {
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
 
     /// All of it as it is at this moment, for reading it whole. Whoever writes meanwhile is not kept from it.
-    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError>;
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 }

@@ -1,9 +1,9 @@
 //! What one transaction reads and writes, in the words of the domain.
 //!
-//! A [`Plan`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
-//! one order. Keys are sorted and unique; a backend asserts that. [`Changes`] holds one row per key: the newest.
+//! A [`ReadSet`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
+//! one order. Keys are sorted and unique; a backend asserts that. [`WriteSet`] holds one row per key: the newest.
 
-use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
+use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::shard_set::ShardSet;
 use std::sync::Arc;
 use tally_rules::idempotency::{RequestKey, Stored};
@@ -16,20 +16,20 @@ use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BoardNo(pub u32);
 
-/// A part of a board: 0 is all time, the others are periods.
+/// A window of a board: 0 is all time, the others are periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Part(pub u64);
+pub struct Window(pub u64);
 
-/// The part over all time.
-pub const ALL_TIME: Part = Part(0);
+/// The window over all time.
+pub const ALL_TIME: Window = Window(0);
 
-/// One player's record on one part of one board.
+/// One player's record on one window of one board.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScoreKey {
     /// The board.
     pub board: BoardNo,
-    /// The part of it.
-    pub part: Part,
+    /// The window of it.
+    pub window: Window,
     /// The player.
     pub player: PlayerId,
 }
@@ -56,20 +56,20 @@ pub struct BanKey {
     pub player: PlayerId,
 }
 
-/// One part of one board.
+/// One window of one board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PartKey {
+pub struct WindowKey {
     /// The board.
     pub board: BoardNo,
-    /// The part.
-    pub part: Part,
+    /// The window.
+    pub window: Window,
 }
 
 /// A period as stored: one that has records, or whose end was fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartRow {
+pub struct WindowRow {
     /// Its number.
-    pub part: Part,
+    pub window: Window,
     /// The number of its rule.
     pub rule: u32,
     /// From when to when.
@@ -84,18 +84,18 @@ pub struct PartRow {
     pub total: u64,
 }
 
-/// One piece of the order of a closed part.
+/// One piece of the order of a closed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockKey {
-    /// Of which part.
-    pub part: PartKey,
+    /// Of which window.
+    pub window: WindowKey,
     /// Of which writing of its order.
     pub version: u32,
     /// From 0.
     pub block: u64,
 }
 
-/// Entries of the order of a closed part, as `tally-ranking` packs them.
+/// Entries of the order of a closed window, as `tally-ranking` packs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// Distinct scores better than that of its first.
@@ -106,17 +106,17 @@ pub struct Block {
 
 /// What is no longer needed and is purged at leisure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
-    /// A part: its records and its blocks.
-    Part(PartKey),
-    /// One version of a part's blocks.
-    Blocks(PartKey, u32),
+pub enum Garbage {
+    /// A window: its records and its blocks.
+    Window(WindowKey),
+    /// One version of a window's blocks.
+    Blocks(WindowKey, u32),
 }
 
-impl Gone {
-    /// What a row of `deleted_parts` says: version -1 is all of the part.
-    pub(crate) fn of(part: PartKey, version: i64) -> Self {
-        u32::try_from(version).map_or(Self::Part(part), |version| Self::Blocks(part, version))
+impl Garbage {
+    /// What a row of `deleted_parts` says: version -1 is all of the window.
+    pub(crate) fn of(window: WindowKey, version: i64) -> Self {
+        u32::try_from(version).map_or(Self::Window(window), |version| Self::Blocks(window, version))
     }
 }
 
@@ -171,15 +171,15 @@ pub enum Durability {
 
 /// What a transaction reads. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct ReadSet {
     /// What it waits for.
     pub durability: Durability,
     /// Boards that must still be there, and unchanged until the transaction ends.
     pub boards: Vec<BoardNo>,
     /// Whether it may change what these boards are: then nobody else reads them so meanwhile.
-    pub alone: bool,
+    pub exclusive: bool,
     /// Whether what it writes is published outside, and leaves a mark until [`crate::Store::published`] says that it was.
-    pub marks: bool,
+    pub outbox: bool,
     /// Boards by name, for creating and deleting them.
     pub board_names: Vec<BoardId>,
     /// Records.
@@ -194,7 +194,7 @@ pub struct Plan {
     /// that one is asked. Only a hint, and only for a store of several.
     pub shards: ShardSet,
     /// Members and money.
-    pub ledger: LedgerPlan,
+    pub ledger: LedgerReadSet,
 }
 
 /// What was read, each list as long as its list in the plan and in the same order.
@@ -223,7 +223,7 @@ pub struct Loaded {
 
 /// What a transaction writes. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct WriteSet {
     /// Records: the newest of each key; `None` removes it.
     pub scores: Vec<(ScoreKey, Option<Record>)>,
     /// Requests done; one whose time was over is replaced.
@@ -235,17 +235,17 @@ pub struct Changes {
     /// Whether a player is hidden on a board.
     pub bans: Vec<(BanKey, bool)>,
     /// Periods; `None` removes one.
-    pub parts: Vec<(PartKey, Option<PartRow>)>,
+    pub windows: Vec<(WindowKey, Option<WindowRow>)>,
     /// Pieces of the order of closed periods.
     pub blocks: Vec<(BlockKey, Block)>,
     /// What is to be purged.
-    pub gone: Vec<Gone>,
+    pub garbage: Vec<Garbage>,
     /// Boards.
     pub boards: Vec<BoardChange>,
     /// Keys.
     pub keys: Vec<KeyChange>,
     /// Members and money.
-    pub ledger: LedgerChanges,
+    pub ledger: LedgerWriteSet,
 }
 
 /// What is known of a transaction that was done.
@@ -257,7 +257,7 @@ pub struct Committed {
     /// The revision that boards have now that it has changed; 0 for none.
     pub revision: u64,
     /// Its name, where it left a mark.
-    pub marked: Option<BatchId>,
+    pub outbox: Option<BatchId>,
 }
 
 /// The name of a transaction, for asking what became of it.
@@ -291,7 +291,7 @@ pub enum KeyChange {
     Revoke(Arc<str>, Micros),
 }
 
-impl Plan {
+impl ReadSet {
     /// Panics where a list is not sorted or has a key twice: two rows for one key have no order in a batch.
     pub(crate) fn assert_sorted(&self) {
         assert!(ascends(&self.boards), "boards of a plan ascend");
@@ -306,7 +306,7 @@ impl Plan {
 
 impl Loaded {
     /// Panics where a list is not as long as its list in the plan: `decide` pairs them by position.
-    pub(crate) fn assert_answers(&self, plan: &Plan) {
+    pub(crate) fn assert_answers(&self, plan: &ReadSet) {
         assert_eq!(self.boards.len(), plan.boards.len());
         assert_eq!(self.board_names.len(), plan.board_names.len());
         assert_eq!(self.scores.len(), plan.scores.len());
@@ -337,7 +337,7 @@ impl KeyChange {
     }
 }
 
-impl Changes {
+impl WriteSet {
     /// Panics where a list is not sorted by key or has a key twice.
     pub(crate) fn assert_sorted(&self) {
         assert!(self.scores.is_sorted_by(|a, b| a.0 < b.0), "changed scores ascend");
@@ -345,7 +345,7 @@ impl Changes {
         assert!(self.imports.is_sorted_by(|a, b| a.0 < b.0), "changed imports ascend");
         assert!(self.profiles.is_sorted_by(|a, b| a.0 < b.0), "changed profiles ascend");
         assert!(self.bans.is_sorted_by(|a, b| a.0 < b.0), "changed bans ascend");
-        assert!(self.parts.is_sorted_by(|a, b| a.0 < b.0), "changed parts ascend");
+        assert!(self.windows.is_sorted_by(|a, b| a.0 < b.0), "changed parts ascend");
         assert!(self.blocks.is_sorted_by(|a, b| a.0 < b.0), "changed blocks ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");
@@ -359,9 +359,9 @@ impl Changes {
             && self.imports.is_empty()
             && self.profiles.is_empty()
             && self.bans.is_empty()
-            && self.parts.is_empty()
+            && self.windows.is_empty()
             && self.blocks.is_empty()
-            && self.gone.is_empty()
+            && self.garbage.is_empty()
             && self.boards.is_empty()
             && self.keys.is_empty()
             && self.ledger.is_empty()

@@ -1,14 +1,12 @@
-//! Series of contests in a store: what is read of them without a transaction, and a series in bytes.
+//! Series of contests in a store: what is read of them without a transaction.
 //!
 //! A series is found by its name and by when its next contest is made; the rest is bytes. Whoever makes a contest reads its series
 //! in the same transaction, so that two servers make it once. Not here: rules, and the tables.
 
 use crate::contest_reads::{Due, DueAfter};
-use crate::contests::{put_contest, take_contest};
-use crate::sqlite::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::{Listing, StoreError};
 use tally_rules::Micros;
-use tally_rules::contest::{ContestId, Series, SeriesRecord};
+use tally_rules::contest::{ContestId, SeriesRecord};
 
 /// What can be read of series without a transaction.
 pub trait SeriesReads {
@@ -25,44 +23,4 @@ pub trait SeriesReads {
     /// At most `limit` series of which a contest is to be made at `now` or before, first things first, from the first one
     /// behind `after`.
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
-}
-
-/// The form of the bytes below. A released one is never changed; another one gets another number.
-const FORM: u8 = 1;
-
-/// A series in bytes.
-pub(crate) fn encode(record: &SeriesRecord) -> Vec<u8> {
-    let mut bytes = vec![FORM];
-    let out = &mut bytes;
-    let Series { template, open, start, end, time_zone, ahead } = &record.series;
-    put_contest(template, out);
-    for text in [open, start, end, time_zone] {
-        put_bytes(text.as_bytes(), out);
-    }
-    put_number((*ahead).into(), out);
-    for at in [record.from, record.since, record.created_at, record.updated_at] {
-        put_signed(at.0, out);
-    }
-    put_option(record.due, out, |at, out| put_signed(at.0, out));
-    put_option(record.last.as_ref(), out, |id, out| put_bytes(id.as_str().as_bytes(), out));
-    bytes
-}
-
-/// Reads what [`encode`] wrote.
-pub(crate) fn decode(bytes: &[u8]) -> Option<SeriesRecord> {
-    let mut bytes = Input::new(bytes);
-    let input = &mut bytes;
-    if input.byte()? != FORM {
-        return None;
-    }
-    let template = take_contest(input)?;
-    let mut text = || input.text().map(str::to_owned);
-    let (open, start, end, time_zone) = (text()?, text()?, text()?, text()?);
-    let series = Series { template, open, start, end, time_zone, ahead: input.small()? };
-    let mut at = || input.signed().map(Micros);
-    let (from, since, created_at, updated_at) = (at()?, at()?, at()?, at()?);
-    let due = input.option(|input| input.signed().map(Micros))?;
-    let last = input.option(|input| ContestId::new(input.text()?).ok())?;
-    let record = SeriesRecord { series, from, since, due, last, created_at, updated_at };
-    input.is_empty().then_some(record)
 }

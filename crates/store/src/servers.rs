@@ -3,14 +3,14 @@
 //! Apart from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
 
 use crate::ShardSet;
-use crate::plan::{BatchId, BoardNo, BoardRow, PartKey, PartRow, ScoreKey};
+use crate::plan::{BatchId, BoardNo, BoardRow, ScoreKey, WindowKey, WindowRow};
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
 use tally_rules::{BoardId, PlayerId, Record};
 
 /// A board by number or by name.
 #[derive(Clone, Copy, Debug)]
-pub enum Name<'a> {
+pub enum BoardRef<'a> {
     /// By number.
     No(BoardNo),
     /// By name.
@@ -87,7 +87,7 @@ pub struct BoardState {
     /// Which players are banned.
     pub bans: Bans,
     /// Its periods, in order of number.
-    pub parts: Vec<PartRow>,
+    pub windows: Vec<WindowRow>,
 }
 
 /// The banned players of a board, whole or as changes.
@@ -141,7 +141,7 @@ pub struct FeedPosition {
 
 /// One page of the change feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct FeedPage {
     /// Where the next page begins, on each database.
     pub next: Vec<FeedPosition>,
     /// Boards that were made, changed or deleted.
@@ -195,13 +195,13 @@ impl Display for LostCommits {
 
 /// What a transaction left to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct OutboxEntry {
     /// Which one.
     pub batch: BatchId,
     /// Its version.
     pub version: u64,
     /// What it wrote.
-    pub what: Marked,
+    pub what: OutboxContent,
 }
 
 /// What there is of a record: the record, or nothing where it was removed not long ago; and the version of that.
@@ -209,11 +209,11 @@ pub type ScoreState = (Option<Record>, u64);
 
 /// What is to be published again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Marked {
+pub enum OutboxContent {
     /// These records.
     Records(Vec<ScoreKey>),
-    /// Whatever is in these parts: there were too many.
-    Parts(Vec<PartKey>),
+    /// Whatever is in these windows: there were too many.
+    Windows(Vec<WindowKey>),
 }
 
 /// What one of several servers does for all.
@@ -224,7 +224,7 @@ pub enum Task {
     /// Loading orders that are kept outside.
     Load,
     /// Publishing what others left.
-    Marks,
+    Outbox,
     /// Closing periods.
     Periods,
 }
@@ -235,7 +235,7 @@ impl Task {
         match self {
             Self::Clean => "clean",
             Self::Load => "load",
-            Self::Marks => "marks",
+            Self::Outbox => "marks",
             Self::Periods => "periods",
         }
     }

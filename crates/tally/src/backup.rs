@@ -67,7 +67,7 @@ fn holds(copied: &Copied) -> String {
 /// Faults of files are in the words of files.
 fn plain(error: StoreError) -> anyhow::Error {
     match error {
-        StoreError::Row(text) | StoreError::Away(text) => anyhow::Error::msg(text),
+        StoreError::Row(text) | StoreError::Unavailable(text) => anyhow::Error::msg(text),
         other => other.into(),
     }
 }

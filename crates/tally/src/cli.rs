@@ -193,7 +193,7 @@ pub(crate) struct ServeArgs {
 /// Where a command works: the server of the data directory, or another place.
 #[derive(Debug, Args, Default)]
 pub(crate) struct TargetArgs {
-    /// Address of a server elsewhere, such as `https://tally.example` or `http://10.0.0.5:8420`
+    /// Address of a server elsewhere, such as `https://tally.example`, `http://10.0.0.5:8420` or `unix:/run/tally/http`
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// PEM file with the authorities that its certificate may be of; without it, those that browsers know

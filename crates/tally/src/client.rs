@@ -1,12 +1,16 @@
 //! Asking a server: JSON over HTTP, with problems as errors.
 
+mod unix;
+
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
+use unix::ToSocket;
 use ureq::Agent;
 use ureq::http::{Method, Request};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
 
 /// How long a server that is loading is waited for between two questions.
 const READY_PAUSE: Duration = Duration::from_millis(50);
@@ -16,6 +20,8 @@ const TRIES: u32 = 60;
 /// A server's address and the key to present.
 pub(crate) struct Client {
     base: String,
+    /// The address as it was given.
+    shown: String,
     key: Option<String>,
     agent: Agent,
 }
@@ -32,18 +38,21 @@ impl Client {
     /// For a server with a certificate: of one of the authorities in `ca`, or else of one that browsers know.
     pub(crate) fn new(base: String, key: Option<String>, ca: Option<&Path>) -> Result<Self> {
         let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .timeout_connect(Some(Duration::from_secs(5)))
-            .timeout_global(Some(Duration::from_secs(120)))
-            .build();
-        Ok(Self { base, key, agent: config.new_agent() })
+        let agent = config(TlsConfig::builder().root_certs(roots).build()).new_agent();
+        Ok(Self { shown: base.clone(), base, key, agent })
     }
 
-    /// The address that it asks.
-    pub(crate) fn base(&self) -> &str {
-        &self.base
+    /// For the Unix socket of a server.
+    pub(crate) fn unix(path: &str, key: Option<String>) -> Self {
+        let connector = ToSocket(path.into());
+        let agent = Agent::with_parts(config(TlsConfig::default()), connector, DefaultResolver::default());
+        // An address in the request is not taken for a name by which another site has led a browser here.
+        Self { base: "http://127.0.0.1".into(), shown: format!("unix:{path}"), key, agent }
+    }
+
+    /// The address that it asks, as it was given.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
     }
 
     /// The key that it presents.
@@ -74,7 +83,7 @@ impl Client {
                 _ => bail!(explain(&answer)),
             }
         }
-        bail!("the server at {} stayed busy for a minute", self.base)
+        bail!("the server at {} stayed busy for a minute", self.shown)
     }
 
     /// Asks for a text.
@@ -84,10 +93,10 @@ impl Client {
             request = request.header("authorization", format!("Bearer {key}"));
         }
         let answered = self.agent.run(request.body(())?);
-        let mut response = answered.with_context(|| format!("ask the server at {}", self.base))?;
+        let mut response = answered.with_context(|| format!("ask the server at {}", self.shown))?;
         let text = response.body_mut().read_to_string().context("read the answer")?;
         if !response.status().is_success() {
-            bail!("the server at {} answered {} to {path}", self.base, response.status());
+            bail!("the server at {} answered {} to {path}", self.shown, response.status());
         }
         Ok(text)
     }
@@ -104,12 +113,21 @@ impl Client {
                 self.agent.run(request.header("content-type", content_type).body(bytes)?)
             }
         };
-        let mut response = answered.with_context(|| format!("ask the server at {}", self.base))?;
+        let mut response = answered.with_context(|| format!("ask the server at {}", self.shown))?;
         let status = response.status().as_u16();
         let text =
             response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
         Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
     }
+}
+
+fn config(tls: TlsConfig) -> ureq::config::Config {
+    Agent::config_builder()
+        .http_status_as_error(false)
+        .tls_config(tls)
+        .timeout_connect(Some(Duration::from_secs(5)))
+        .timeout_global(Some(Duration::from_secs(120)))
+        .build()
 }
 
 fn authorities(file: &Path) -> Result<RootCerts> {

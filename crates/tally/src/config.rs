@@ -3,14 +3,13 @@
 //! All settings are text until they are read, so every source is treated alike. An unknown setting of a file is an error that
 //! names the nearest one. An unknown variable is a warning: others set variables too, such as Kubernetes for a Service with the
 //! name `tally`, and those are left out without a word.
+//!
+//! Not here: where file, variables and flags are read from (`sources`).
 
-use crate::cli::{Cli, Command, LogFormat};
 pub(crate) use crate::settings::SETTINGS;
 use crate::settings::{BY_CURRENCY, CURRENCIES_REFERENCE, Setting};
-use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -44,88 +43,37 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads all sources.
-    pub(crate) fn load(cli: &Cli) -> Result<Self> {
-        let mut config = Self {
+    /// Every setting at its default.
+    pub(crate) fn defaults() -> Self {
+        Self {
             values: SETTINGS.iter().map(|one| (one.name, (one.default.to_owned(), DEFAULT))).collect(),
             by_currency: BTreeMap::new(),
             warnings: Vec::new(),
-        };
-        let file =
-            cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
-        if let Some(path) = &file {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("read the configuration file {}", path.display()))?;
-            let values = flatten(&text).map_err(|why| Usage(format!("{}: {why}", path.display())))?;
-            for (name, value) in values {
-                config
-                    .set(&name, value, "file")
-                    .map_err(|why| Usage(format!("{}: {why}", path.display())))?;
-            }
         }
-        for (name, value) in std::env::vars_os() {
-            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-            if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) || is_of_kubernetes(name) {
-                continue;
-            }
-            let setting = SETTINGS.iter().find(|one| one.variable() == name);
-            let dotted = setting.map_or_else(|| undotted(name), |one| one.name.to_owned());
-            if let Err(why) = config.set(&dotted, value.to_owned(), "environment") {
-                config.warnings.push(format!("environment variable {name} is left out: {why}"));
-            }
-        }
-        if !matches!(cli.command, Command::Serve(_)) {
-            // `serve` has a log for them.
-            config.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        }
-        config.set_flags(cli)?;
-        Ok(config)
     }
 
-    fn set_flags(&mut self, cli: &Cli) -> Result<()> {
-        let path = |path: &Path| path.to_str().map(str::to_owned).context("a path must be UTF-8");
-        if let Some(data) = &cli.data {
-            self.set("data.dir", path(data)?, "flag")?;
-        }
-        if let Some(secret) = &cli.secret_file {
-            self.set("secret.file", path(secret)?, "flag")?;
-        }
-        match cli.store.as_slice() {
-            [] => {}
-            [one] => self.set("store.url", one.clone(), "flag")?,
-            several => {
-                if let Some(other) = several.iter().find(|url| !url.starts_with("mysql:")) {
-                    let why = "several --store are the shards of one store, each a database mysql://…";
-                    return Err(Usage(format!("{why}, not `{}`", without_password(other))).into());
-                }
-                self.set("store.url", several.join(","), "flag")?;
-            }
-        }
-        if let Some(format) = cli.log {
-            let format = match format {
-                LogFormat::Text => "text",
-                LogFormat::Json => "json",
-            };
-            self.set("log.format", format.into(), "flag")?;
-        }
-        if let Command::Serve(serve) = &cli.command {
-            let flags = [
-                ("http.listen", &serve.http),
-                ("ranking.url", &serve.ranking),
-                ("applications.url", &serve.applications),
-                ("resp.listen", &serve.resp),
-                ("resp.durability", &serve.resp_durability),
-            ];
-            for (name, value) in flags {
-                if let Some(value) = value {
-                    self.set(name, value.clone(), "flag")?;
-                }
-            }
+    /// Takes what a configuration file says.
+    pub(crate) fn set_file(&mut self, text: &str) -> Result<(), String> {
+        for (name, value) in flatten(text)? {
+            self.set(&name, value, "file").map_err(|why| why.0)?;
         }
         Ok(())
     }
 
-    fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
+    /// Takes what a variable of the environment says, if it is for tally. One that is no setting is a warning.
+    pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
+        if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) || is_of_kubernetes(name) {
+            return;
+        }
+        let setting = SETTINGS.iter().find(|one| one.variable() == name);
+        let dotted = setting.map_or_else(|| undotted(name), |one| one.name.to_owned());
+        if let Err(why) = self.set(&dotted, value.to_owned(), "environment") {
+            self.warnings.push(format!("environment variable {name} is left out: {why}"));
+        }
+    }
+
+    /// Takes a setting from one of its sources.
+    pub(crate) fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
         let of_currency = |before: &&'static str| Some((*before, name.strip_prefix(*before)?.to_uppercase()));
         // The name of a variable was made small.
         if let Some(key) = BY_CURRENCY.iter().find_map(of_currency) {
@@ -272,7 +220,7 @@ fn without_passwords(urls: &str) -> String {
 }
 
 /// The same of one.
-fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => format!("{}://…@{}", &url[..scheme], &url[at + 1..]),
         _ => url.to_owned(),

@@ -19,6 +19,8 @@ mod demo;
 mod doctor;
 mod export;
 mod football;
+#[cfg(test)]
+mod fuzzing;
 mod import;
 mod import_file;
 mod import_members;
@@ -33,6 +35,7 @@ mod repair;
 mod seed;
 mod serve;
 mod settings;
+mod sources;
 mod store;
 mod target;
 mod trace_settings;

@@ -11,7 +11,7 @@ use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::money::DIGITS_MAX;
 use tally_rules::ledger::{Currencies, Currency};
 use tally_service::Settings;
-use tally_service::wallets::LedgerSettings;
+use tally_service::ledger::LedgerSettings;
 
 /// What the settings say of money.
 pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSettings, Usage> {

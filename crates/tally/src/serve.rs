@@ -1,6 +1,7 @@
 //! `tally serve`: listen, load, answer, drain. `reload`: all of it again but to listen, after the database has lost commits.
 
 mod hangup;
+mod listen;
 mod progress;
 mod reload;
 
@@ -9,17 +10,17 @@ use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{Standing, files};
 use crate::store::{self, Opened, Opening, Parted};
-use crate::{demo, limit_settings, log, member_settings, money_settings, trace_settings};
+use crate::{demo, limit_settings, log, member_settings, money_settings};
 use anyhow::{Context, Result, bail};
+pub(crate) use listen::{Listen, UNIX};
 use progress::{announce_ready, show_progress};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_ranking::RedisApplications;
 use tally_rules::clock::ClockBounds;
 use tally_server::resp::{self, RespServer};
-use tally_server::{HttpServer, Readiness, Security, Tls};
+use tally_server::{HttpServer, Readiness, Security};
 use tally_service::{Keys, Progress, RankingBackend, Settings, Tally, clock};
 use tally_store::Store;
 use tally_traces::Traces;
@@ -32,8 +33,10 @@ const TRACES_DRAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that has begun to listen.
 pub(crate) struct Server {
     gate: Arc<Readiness>,
+    /// Where commands of this machine are answered.
+    found: String,
     http: Option<HttpServer>,
-    /// Where commands of this machine are answered if the other doors are encrypted.
+    /// A listener for them alone, if they can use no other.
     local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Opened,
@@ -64,7 +67,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, started)?;
-        if demo {
+        if let Some(address) = address.filter(|_| demo) {
             eprintln!("{}", demo::what_to_try(address, resp));
         }
         Ok::<_, anyhow::Error>(None)
@@ -80,7 +83,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         End::Early => {
             // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
             server.store.release();
-            server.data.retract();
+            server.retract();
             std::process::exit(0);
         }
         End::Asked => {
@@ -92,7 +95,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
         End::Parted(Parted::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
-            server.data.retract();
+            server.retract();
             // What waits for an answer gets none of us: its changes were refused, or done before.
             std::process::exit(1);
         }
@@ -107,61 +110,6 @@ enum End {
     Asked,
     /// It cannot go on with its store.
     Parted(Parted),
-}
-
-/// Where a server listens.
-pub(crate) struct Listen {
-    http: String,
-    resp: Option<(String, resp::Settings)>,
-    tls: Option<Tls>,
-    /// What is followed there, if anything is.
-    traces: Option<tally_traces::Settings>,
-}
-
-impl Listen {
-    /// For a command that needs a server of its own while it runs. Nobody looks for its requests among those of users.
-    pub(crate) fn own() -> Self {
-        Self { http: "127.0.0.1:0".into(), resp: None, tls: None, traces: None }
-    }
-
-    fn settings(config: &Config) -> Result<Self, Usage> {
-        let relaxed = match config.text("resp.durability") {
-            "commit" => false,
-            "relaxed" => true,
-            other => {
-                let text = format!("setting `resp.durability` is `{other}` and must be commit or relaxed");
-                return Err(Usage(text));
-            }
-        };
-        let tls = match (config.text("tls.certificate"), config.text("tls.key")) {
-            ("", "") => None,
-            ("", _) | (_, "") => {
-                return Err(Usage("settings `tls.certificate` and `tls.key` go together".into()));
-            }
-            (certificate, key) => Some(
-                Tls::load(Path::new(certificate), Path::new(key))
-                    .map_err(|why| Usage(format!("settings `tls.certificate` and `tls.key`: {why}")))?,
-            ),
-        };
-        let settings = resp::Settings {
-            connections: limit_settings::connections(config, "resp.connections_max")?,
-            buffer_bytes_max: config.count("resp.buffer_bytes_max")?,
-            auth_timeout: config.duration("resp.auth_timeout")?,
-            command_timeout: config.duration("resp.command_timeout")?,
-            idle_timeout: config.duration_or("resp.idle_timeout", "never")?,
-            write_timeout: config.duration("resp.write_timeout")?,
-            relaxed,
-            tls: tls.clone(),
-            threads: match config.text("resp.threads") {
-                "auto" => resp::threads_of_this_machine(),
-                _ => config.count("resp.threads")?,
-            },
-        };
-        let address = config.text("resp.listen");
-        let resp = (address != "off").then(|| (address.to_owned(), settings));
-        let traces = trace_settings::traces(config)?;
-        Ok(Self { http: config.text("http.listen").to_owned(), resp, tls, traces })
-    }
 }
 
 impl Server {
@@ -200,43 +148,37 @@ impl Server {
         if signals.is_some() {
             hangup::listen(&runtime, listen.tls.clone(), Arc::clone(&gate))?;
         }
-        let http = http.with_context(|| format!("listen on {}", listen.http))?;
-        // Commands of this machine need no certificate, and the token works on the loopback interface only.
-        let reaches = http.address.ip().to_canonical();
-        let own = listen.tls.is_some() || !(reaches.is_loopback() || reaches.is_unspecified());
-        let local = match own {
-            false => None,
-            true => Some(
-                runtime
-                    .block_on(tally_server::start(Arc::clone(&gate), "127.0.0.1:0", None))
-                    .context("listen for commands of this machine")?,
-            ),
-        };
-        let found = local.as_ref().unwrap_or(&http).address.to_string();
+        let http = http.context("HTTP")?;
+        let (found, local) = runtime.block_on(listen::for_commands(&gate, &http, listen.tls.is_some()))?;
         let resp = match &listen.resp {
             None => None,
-            Some((address, settings)) => {
-                let start = tally_server::resp::start(Arc::clone(&gate), address, settings.clone());
-                Some(runtime.block_on(start).with_context(|| {
-                    format!("listen on {address} for the Redis protocol (`--resp off` does without)")
-                })?)
+            Some((at, settings)) => {
+                let start = tally_server::resp::start(Arc::clone(&gate), at, settings.clone());
+                Some(runtime.block_on(start).context("the Redis protocol (`--resp off` does without)")?)
             }
         };
         store.announce(&found)?;
-        let resp_address = resp.as_ref().map(|resp| resp.address.to_string());
+        let resp_place = resp.as_ref().and_then(|resp| listen::place(resp.address, resp.file.as_ref()));
         files::log(&data, &place);
-        data.announce(&found, resp_address.as_deref(), &token)?;
-        Ok(Self { gate, http: Some(http), local, resp, store, ranking, applications, data, runtime, signals })
+        data.announce(&found, resp_place.as_deref(), &token)?;
+        let http = Some(http);
+        Ok(Self { gate, found, http, local, resp, store, ranking, applications, data, runtime, signals })
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> std::net::SocketAddr {
-        self.http.as_ref().expect("it listens until it is stopped").address
+    /// Where it listens for TCP, if it does.
+    pub(crate) fn address(&self) -> Option<std::net::SocketAddr> {
+        self.http.as_ref().and_then(|http| http.address)
     }
 
-    /// Where the Redis protocol is spoken, if it is.
+    /// Where the Redis protocol is spoken over TCP, if it is.
     pub(crate) fn resp_address(&self) -> Option<std::net::SocketAddr> {
-        self.resp.as_ref().map(|resp| resp.address)
+        self.resp.as_ref().and_then(|resp| resp.address)
+    }
+
+    /// Removes what others find the server by, where the process ends without draining.
+    fn retract(&mut self) {
+        drop((self.http.take(), self.resp.take()));
+        self.data.retract();
     }
 
     /// Loads everything and opens the gate, on a thread of its own; a ranking that is away is waited for, or ends it.
@@ -326,7 +268,7 @@ impl Server {
             let left = self.gate.limits.drain_timeout.saturating_sub(started.elapsed());
             self.runtime.block_on(traces.stop(left.max(TRACES_DRAIN_MIN)));
         }
-        if let Err(error) = self.store.store.settle() {
+        if let Err(error) = self.store.store.checkpoint() {
             // Nothing is lost: the journal beside the store has it.
             tracing::warn!(%error, "fold the journal: the next start does");
         }

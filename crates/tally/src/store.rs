@@ -307,7 +307,7 @@ pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
     Ok(sqlite::Options {
         cache_bytes: mib("store.cache_mib")?,
         wal_bytes_max: mib("store.wal_mib")?,
-        overlay_bytes_max: mib("store.overlay_mib")?,
+        memtable_bytes_max: mib("store.overlay_mib")?,
         journal_bytes_max: mib("store.journal_mib")?,
         ..sqlite::Options::default()
     })

@@ -7,7 +7,7 @@ use crate::cli::{Cli, TargetArgs};
 use crate::client::Client;
 use crate::config::{Config, Usage};
 use crate::data_dir::DataDir;
-use crate::serve::{Listen, Server};
+use crate::serve::{Listen, Server, UNIX};
 use anyhow::{Context, Result, bail};
 use tally_server::readiness::LOCAL_PREFIX;
 
@@ -53,8 +53,11 @@ impl Target {
     /// The server elsewhere or of the data directory, where there is one; and the directory, where that was asked.
     fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {
+            if let Some(path) = url.strip_prefix(UNIX) {
+                return Ok((Some(Self { client: Client::unix(path, args.key.clone()), own: None }), None));
+            }
             if !url.starts_with("http://") && !url.starts_with("https://") {
-                bail!(Usage("--url must begin with https:// or http://".into()));
+                bail!(Usage("--url must begin with https://, http:// or unix:".into()));
             }
             let url = url.trim_end_matches('/').to_owned();
             let client = Client::new(url, args.key.clone(), args.ca.as_deref())?;
@@ -88,5 +91,9 @@ impl Target {
 }
 
 fn local(http: &str, token: &str) -> Result<Client> {
-    Client::new(format!("http://{http}"), Some(format!("{LOCAL_PREFIX}{token}")), None)
+    let key = Some(format!("{LOCAL_PREFIX}{token}"));
+    match http.strip_prefix(UNIX) {
+        Some(path) => Ok(Client::unix(path, key)),
+        None => Client::new(format!("http://{http}"), key, None),
+    }
 }

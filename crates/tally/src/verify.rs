@@ -86,7 +86,7 @@ fn now() -> Micros {
 /// Verifies the store; where it `tells`, every row that disagrees is named.
 fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     let home = home(store)?;
-    let mut books = store.ledger().books().context("read the store")?;
+    let mut books = store.ledger().snapshot().context("read the store")?;
     let bar = bar("verifying", "rows")?;
     bar.set_length(books.rows().context("read the ledger")?);
     let mut shown = 0;

@@ -25,6 +25,7 @@ pub mod rng;
 pub mod routes;
 pub mod server;
 pub mod tls;
+mod wait;
 pub mod wall_clock;
 
 pub use browser::Page;
@@ -39,6 +40,7 @@ pub use resp::RespClient;
 pub use rng::Rng;
 pub use server::TestTally;
 pub use tally_wire::resp::Reply;
+pub use wait::wait_until;
 pub use wall_clock::WallClock;
 
 /// An address of this machine that is not of the loopback interface, if it has one.

@@ -1,12 +1,12 @@
-//! Encrypted connections to what tally stands on, a database or a Redis: whom to believe, and what to say where that fails.
+//! Encrypted connections to what tally stands on, a database or a Redis: which certificates are trusted, and what an error says.
 //!
 //! A server is always believed by its certificate: signed by an authority that is known, and for the name it was reached
-//! under. There is no way to skip either, because a connection that anybody can answer keeps no password; what can be said
+//! under. There is no way to skip either, because a connection without it keeps no password; what can be said
 //! is which authority (`ssl-ca`) and which name (`ssl-name`). Options are named as MySQL's own clients name them, the same
 //! for Redis, so that there is one set to learn. Authorities that browsers know are compiled in: the same on every machine,
 //! whatever is installed there.
 //!
-//! Its own crate because the store and the order need the same, and neither may know of the other. Not here: the doors
+//! Its own crate because the store and the order need the same, and neither may know of the other. Not here: the listeners
 //! (`server/src/tls.rs`), and when a connection is made.
 
 mod explain;
@@ -26,7 +26,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Whom to believe, and who we are: files are read, and hold what they should.
+/// The trusted certificates, and our own: files are read, and hold what they should.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trust {
     ca: Option<File>,

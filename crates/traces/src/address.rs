@@ -18,7 +18,7 @@ pub struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) path: String,
-    /// Whom to believe; none for connections that anybody can read.
+    /// The trusted certificates; none for connections without encryption.
     pub(crate) trust: Option<Trust>,
 }
 

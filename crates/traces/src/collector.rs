@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Characters of an answer that are shown.
 const SHOWN_MAX: usize = 200;
 
-/// A header that says who asks: a secret.
+/// A header that authenticates: a secret.
 #[derive(Clone, Debug)]
 pub struct Header(HeaderName, HeaderValue);
 

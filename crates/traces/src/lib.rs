@@ -1,6 +1,6 @@
 //! Spans of followed requests: which requests are followed, a bounded queue, and the way to a collector (OTLP over HTTP).
 //!
-//! Whoever answers requests asks [`Traces::follow`] once for each, which costs a comparison for those that are not
+//! The listener asks [`Traces::follow`] once for each request, which costs a comparison for those that are not
 //! followed, and hands in what is to be told of the others with [`Traces::put`]. That never waits: what does not fit into
 //! the queue is counted and gone. Spans are made from it on the exporter's side, so a lane that tells of its batch makes
 //! no text.
@@ -9,7 +9,7 @@
 //! - `queue`: what waits, is sent and is counted; `collector`: one exchange with the collector; `address`: where it is
 //!
 //! The messages are those of `opentelemetry-proto`. Its exporter (`opentelemetry-otlp`) is not used: it takes settings from
-//! variables of the environment that no list of ours shows, hides why a collector cannot be reached, and tells nobody how
+//! variables of the environment that no list of ours shows, hides why a collector cannot be reached, and does not tell how
 //! many spans were dropped or refused. Not here: what a request is, and which spans it has.
 
 mod address;
@@ -33,7 +33,7 @@ use std::time::Duration;
 pub struct Settings {
     /// Where the collector is.
     pub address: Address,
-    /// What else it is sent, to know who asks.
+    /// Further headers, which authenticate.
     pub header: Option<Header>,
     /// How long one exchange with it may take.
     pub timeout: Duration,

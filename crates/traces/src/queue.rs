@@ -111,7 +111,7 @@ impl Traces {
 
     /// Sends what waits and takes nothing more. What is not sent within that time is gone.
     pub async fn stop(&self, within: Duration) {
-        // Nobody hears it where the task has ended by itself.
+        // The receiver is gone if the task has ended by itself.
         let _ = self.stop.send(true);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut task) = task else { return };
@@ -201,7 +201,7 @@ impl Exporter {
                 Err(Refused::Later(why, asked)) => {
                     let pause = pauses.next().filter(|_| !self.waiting.is_closed());
                     let Some(pause) = pause else { break why };
-                    // Nobody waits for a pause while the server ends: one attempt more.
+                    // A server that ends does not wait for a pause: one attempt more.
                     self.pause(asked.map_or(pause, |asked| asked.clamp(pause, PAUSE_MAX))).await;
                 }
             }

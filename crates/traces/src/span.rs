@@ -129,7 +129,7 @@ impl From<u64> for Value {
     }
 }
 
-/// Who tells: made once.
+/// The resource of all spans: made once.
 pub(crate) fn resource(service: &str, version: &str) -> Resource {
     let instance: [u8; 16] = random();
     let instance: String = instance.iter().map(|byte| format!("{byte:02x}")).collect();

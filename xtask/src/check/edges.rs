@@ -55,5 +55,5 @@ pub(super) const HOLDERS: &[(&str, &[&str])] = &[
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
     ("opentelemetry-proto", &["tally-traces"]),     // whoever has something to tell says it in our own words
     ("redis", &["tally-ranking"]),                  // Redis as a place for orders; everybody else speaks its protocol by tally-wire
-    ("rusqlite", &["tally-store", "tally-bench", "tally-testkit"]),  // SQL lives in the store; the naive twins of the benches speak it directly; the simulated disk is a VFS of SQLite
+    ("rusqlite", &["tally-store", "tally-bench", "tally-testkit"]),  // SQL lives in the store; the baselines of the benches speak it directly; the simulated disk is a VFS of SQLite
 ];

@@ -10,6 +10,7 @@
 mod edge_rules;
 mod edges;
 mod exemptions;
+mod images;
 mod links;
 mod lints;
 mod map;
@@ -54,12 +55,14 @@ const RULES: &[(&str, Rule)] = &[
     (text::LENGTH, text::lengths),
     (text::HEAD, text::heads),
     (text::MARKS, text::marks),
+    (text::EXAMPLES, text::examples),
     (text::MACHINE_PATHS, text::machine_paths),
     (links::RULE, links::check),
     (map::RULE, map::check),
     (map::PATHS, map::paths),
     (unsafety::RULE, unsafety::check),
     (lints::RULE, lints::check),
+    (images::RULE, images::check),
     ("readme", readme_commands),
 ];
 

@@ -11,6 +11,7 @@ use super::repository::{File, Repository};
 pub(super) const LENGTH: &str = "file-length";
 pub(super) const HEAD: &str = "file-head";
 pub(super) const MARKS: &str = "unfinished";
+pub(super) const EXAMPLES: &str = "doc-example";
 pub(super) const MACHINE_PATHS: &str = "machine-path";
 
 /// Longest file of code, in lines.
@@ -23,6 +24,7 @@ const MARK_WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat
 const MARK_CALLS: [&str; 2] = [concat!("to", "do!("), concat!("unim", "plemented!(")];
 const IGNORED_TEST: &str = concat!("#[", "ignore");
 const IGNORED_DOC: &str = concat!("``", "`ignore");
+const FENCE: &str = "```";
 const MACHINE_FOLDERS: [&str; 3] = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/")];
 
 /// Written by a program: nobody leaves a note in it.
@@ -73,6 +75,24 @@ fn is_ignored(line: &str) -> bool {
     let by_configuration =
         line.contains("#[cfg_attr(") && has_word(line, "ignore") && !line.contains("cfg_attr(miri,");
     line.contains(IGNORED_TEST) || line.contains(IGNORED_DOC) || by_configuration
+}
+
+/// Code in a documentation comment that rustdoc would run. The test command does not ask rustdoc, which compiles each crate again.
+pub(super) fn examples(repository: &Repository) -> Vec<Violation> {
+    let message = "no command runs this example: make it a test, or write `text` behind the fence";
+    let mut found = Vec::new();
+    for file in rust(repository) {
+        let mut inside = false;
+        for (number, line) in file.lines() {
+            let comment = ["///", "//!"].into_iter().find_map(|mark| line.trim_start().strip_prefix(mark));
+            let Some(tag) = comment.and_then(|comment| comment.trim().strip_prefix(FENCE)) else { continue };
+            if !inside && tag != "text" {
+                found.push(Violation::new(EXAMPLES, &file.path, number, message));
+            }
+            inside = !inside;
+        }
+    }
+    found
 }
 
 pub(super) fn machine_paths(repository: &Repository) -> Vec<Violation> {
@@ -160,6 +180,15 @@ mod tests {
         ];
         let found = marks(&files(&[("a.rs", &text.join("\n"))]));
         assert_eq!(found.iter().map(|violation| violation.line).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn examples_that_nothing_runs_are_found() {
+        let text = "//! ```text\n//! a\n//! ```\n/// ```\n/// b();\n/// ```\n    //! ```rust\n";
+        assert_eq!(
+            lines_of(&examples(&files(&[("a.rs", text), ("b.md", text)]))),
+            [("a.rs", 4), ("a.rs", 7)]
+        );
     }
 
     #[test]

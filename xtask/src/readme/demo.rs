@@ -37,7 +37,7 @@ impl Demo {
             );
         }
         let mut command = Command::new("bash");
-        command.current_dir(folder).env("CARGO_TARGET_DIR", target).envs(super::PROFILE);
+        command.current_dir(folder).env("CARGO_TARGET_DIR", target);
         Demo::spawn(command, line, READY_WAIT)
     }
 

@@ -9,7 +9,7 @@
 mod blocks;
 mod demo;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -23,35 +23,36 @@ use demo::Demo;
 const PRELUDE: &str =
     "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\nset -x\n";
 
-/// The release profile without what only makes the binary faster: nothing that the README shows depends on it, and it takes half of
-/// the time to build. Who measures builds by the profile as it is.
-const PROFILE: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_DEBUG", "0"),
-];
-
 pub(crate) fn main() -> Result<()> {
     packages::ensure()?;
-    let mut steps = Steps::default();
-    let result = run(&mut steps);
+    let steps = Steps::default();
+    let result = copy(&steps).and_then(|copy| {
+        steps.step("readme: build", || process::run(&mut build(&copy)?))?;
+        run(&steps, &copy)
+    });
     print!("{}", steps.report());
     result
 }
 
-pub(crate) fn run(steps: &mut Steps) -> Result<()> {
-    let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
-    let target = process::target_folder()?;
-    let copy = target.join("readme");
+/// The copy of the project in which the commands run.
+pub(crate) fn copy(steps: &Steps) -> Result<PathBuf> {
+    let copy = process::target_folder()?.join("readme");
     steps.step("readme: copy", || copy_project(&process::root()?, &copy))?;
-    // Built apart from its start, so that the wait for `ready` has a bound that means something.
-    steps.step("readme: build", || {
-        let mut command = process::cargo(&["build", "--release"])?;
-        command.args(process::locked()).current_dir(&copy).env("CARGO_TARGET_DIR", &target);
-        process::run(command.envs(PROFILE))
-    })?;
-    let demo = steps.step("readme: serve", || Demo::start(&plan.serve, &copy, &target))?;
-    steps.step("readme: demo", || script(&plan.demo, &copy))?;
+    Ok(copy)
+}
+
+/// Builds the binary apart from its start, so that the wait for `ready` has a bound that means something.
+pub(crate) fn build(copy: &Path) -> Result<Command> {
+    let mut command = process::cargo(&["build", "--release"])?;
+    command.args(process::locked()).current_dir(copy).env("CARGO_TARGET_DIR", process::target_folder()?);
+    Ok(command)
+}
+
+/// Runs the commands with the binary that was built.
+pub(crate) fn run(steps: &Steps, copy: &Path) -> Result<()> {
+    let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
+    let demo = steps.step("readme: serve", || Demo::start(&plan.serve, copy, &process::target_folder()?))?;
+    steps.step("readme: demo", || script(&plan.demo, copy))?;
     steps.step("readme: stop", || demo.stop())
 }
 

@@ -1,4 +1,4 @@
-//! R1's own two ways, as somebody would write them with a plain client: a key for each application.
+//! R1's own two ways, written with a plain client: a key for each application.
 //!
 //! `SCAN` looks for them by their prefix, 100 keys a round trip, as clients are commonly told to; an index names them in three
 //! sets, read in one pipelined round trip. Then both read the values at once and delete everything at once.
@@ -25,7 +25,7 @@ impl Plain {
         Client::open(address).map(Self)
     }
 
-    /// Writes applications, and then reads and clears them: who was read, and how long that took.
+    /// Writes applications, and then reads and clears them: which were read, and how long that took.
     pub(super) fn turn(&mut self, scan: bool, size: usize) -> io::Result<(Vec<String>, Duration)> {
         self.write(scan, size)?;
         let began = Instant::now();

@@ -1,7 +1,7 @@
 //! The largest contests there may be, started and settled for real: how long that takes, how much memory, and how long
 //! transfers of others wait meanwhile.
 //!
-//! Everybody has a score and a prize. The members' wallets and applications are written as rows, because nobody waits for
+//! Every member has a score and a prize. The members' wallets and applications are written as rows, because no request waits for
 //! them here; holds, scores, the start and the settling are the service's.
 
 use super::ours::{Ours, id, no};
@@ -21,18 +21,19 @@ use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{finish, read, settle, start};
+use tally_service::ledger::holds::NewHold;
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::{holds, transfers};
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::wallets::command::{NewHold, NewMove};
-use tally_service::wallets::{holds, post};
 use tally_service::{Failure, Tally};
-use tally_store::{Changes, LedgerChanges, Plan};
+use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
 use tokio::runtime::Runtime;
 
 /// Of the contest, behind those of the scenario.
 const CONTEST: u32 = 1_000_000;
 /// Requests that wait together, and rows of one transaction while filling.
 const TOGETHER: usize = 1_000;
-/// What somebody pays, where it costs something.
+/// What a member pays, where it costs something.
 const FEE: i64 = 10;
 /// How long transfers are measured with nothing else going on.
 const IDLE: Duration = Duration::from_millis(500);
@@ -95,7 +96,8 @@ fn beside<T>(
         let mut longest = Duration::ZERO;
         while !stop.load(Ordering::Relaxed) {
             let asked = Instant::now();
-            runtime.block_on(post::post(&ours.tally, movement(TransferKind::Transfer { from, to }, 1)))?;
+            runtime
+                .block_on(transfers::post(&ours.tally, movement(TransferKind::Transfer { from, to }, 1)))?;
             longest = longest.max(asked.elapsed());
         }
         Ok::<_, Failure>(longest)
@@ -125,23 +127,23 @@ fn amount(units: i64) -> Amount {
     Amount::new(units).expect("an amount")
 }
 
-fn movement(what: TransferKind, units: i64) -> NewMove {
+fn movement(what: TransferKind, units: i64) -> NewTransfer {
     let order = TransferRequest { what, currency: won(), amount: amount(units), reference: None };
-    NewMove { order, identity: None }
+    NewTransfer { order, identity: None }
 }
 
-/// Wallets with money, and a contest in which everybody is accepted.
+/// Wallets with money, and a contest in which every application is accepted.
 fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[u64]) -> Result<(), Error> {
     let key = |number: &u64| WalletKey { member: member(members, *number), currency: won() };
     for some in numbers.chunks(TOGETHER) {
         let wallets = some.iter().map(|number| (key(number), Wallet::default())).collect();
-        let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
-        let change = |_: &_| Changes { ledger: ledger.clone(), ..Changes::default() };
-        ours.store.run(&Plan::default(), &mut { change }).during("make wallets")?;
+        let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
+        let change = |_: &_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() };
+        ours.store.run(&ReadSet::default(), &mut { change }).during("make wallets")?;
         let deposit = |number: &u64| {
             (movement(TransferKind::Deposit { to: member(members, *number) }, 1_000_000), false)
         };
-        let all = runtime.block_on(post::post_all(&ours.tally, some.iter().map(deposit).collect()));
+        let all = runtime.block_on(transfers::post_all(&ours.tally, some.iter().map(deposit).collect()));
         all.during("pay money in")?.into_iter().try_for_each(|one| one.map(drop)).during("pay money in")?;
     }
     let held =

@@ -5,8 +5,8 @@
 //! so that what drifts on a machine drifts for all. Each start is proved: all are members, no application is left. Not here:
 //! fees, which only tally would take, and finding applications among others (`contest-clear`).
 
+mod baseline;
 mod largest;
-mod naive;
 mod ours;
 mod peak;
 mod show;
@@ -14,8 +14,8 @@ mod show;
 use crate::database::Database;
 use crate::error::{During, Error, prove};
 use crate::options::Options;
+use baseline::{OnMySql, OnSqlite};
 use largest::Large;
-use naive::{OnMySql, OnSqlite};
 use ours::Ours;
 use std::time::Instant;
 use tally_load::report::Report;

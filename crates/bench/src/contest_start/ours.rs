@@ -15,7 +15,7 @@ use tally_service::Tally;
 use tally_service::contests::act::Actor;
 use tally_service::contests::{read, start};
 use tally_store::{
-    Changes, ContestChanges, EntrantKey, LedgerChanges, Plan, Store, StoreError, mysql, sqlite,
+    ContestWriteSet, EntrantKey, LedgerWriteSet, ReadSet, Store, StoreError, WriteSet, mysql, sqlite,
 };
 
 /// Applications of one transaction while filling, and members of one read.
@@ -52,7 +52,8 @@ impl Ours {
         mut with: impl FnMut(u32, &mut Application),
     ) -> Result<(), Error> {
         let accepted = record.desk.accepted;
-        let contests = ContestChanges { contests: vec![(id(contest), record)], ..ContestChanges::default() };
+        let contests =
+            ContestWriteSet { contests: vec![(id(contest), record)], ..ContestWriteSet::default() };
         self.put(&contests).during("make the contest")?;
         let mut application = |place: u32| {
             let player = PlayerId::new(&player(place.into())).expect("a good name");
@@ -66,18 +67,18 @@ impl Ours {
         let mut all: Vec<_> = (0..accepted).map(&mut application).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         for some in all.chunks(ROWS) {
-            let contests = ContestChanges { applications: some.to_vec(), ..ContestChanges::default() };
+            let contests = ContestWriteSet { applications: some.to_vec(), ..ContestWriteSet::default() };
             self.put(&contests).during("make its applications")?;
         }
         Ok(())
     }
 
-    fn put(&self, contests: &ContestChanges) -> Result<(), StoreError> {
+    fn put(&self, contests: &ContestWriteSet) -> Result<(), StoreError> {
         let change = |_: &_| {
-            let ledger = LedgerChanges { contests: contests.clone(), ..LedgerChanges::default() };
-            Changes { ledger, ..Changes::default() }
+            let ledger = LedgerWriteSet { contests: contests.clone(), ..LedgerWriteSet::default() };
+            WriteSet { ledger, ..WriteSet::default() }
         };
-        self.store.run(&Plan::default(), &mut { change }).map(drop)
+        self.store.run(&ReadSet::default(), &mut { change }).map(drop)
     }
 }
 

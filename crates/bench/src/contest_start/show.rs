@@ -57,7 +57,7 @@ pub(super) fn largest(report: &mut Report, all: &[(&str, Vec<Large>)]) {
         "while settled",
         "peak memory more, MiB",
     ];
-    let title = "The largest contests: everybody has a score and a prize, others transfer money meanwhile";
+    let title = "The largest contests: every member has a score and a prize, beside transfers of money";
     let mut table = Table::new(title, &columns);
     for (store, large) in all.iter().flat_map(|(store, some)| some.iter().map(move |one| (store, one))) {
         let mib = |kib: u64| number(kib as f64 / 1024.0);

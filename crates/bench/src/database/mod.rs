@@ -108,11 +108,11 @@ impl Database {
             })
             .during("make a database")?;
         let (host, port) = (self.server.ip_or_hostname(), self.server.tcp_port());
-        let who = match (self.server.user().unwrap_or("root"), self.server.pass()) {
+        let user = match (self.server.user().unwrap_or("root"), self.server.pass()) {
             (user, Some(password)) => format!("{user}:{password}"),
             (user, None) => user.to_owned(),
         };
-        Ok(format!("{SCHEME}{who}@{host}:{port}/{name}"))
+        Ok(format!("{SCHEME}{user}@{host}:{port}/{name}"))
     }
 
     /// A connection without a database.
@@ -165,7 +165,7 @@ impl Drop for Database {
             return;
         }
         let names = std::mem::take(&mut self.made);
-        // Whoever gave the server sees what was left if it is gone by now.
+        // If the given server is gone by now, its operator sees what was left.
         let _ = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
             for name in names {

@@ -60,7 +60,7 @@ pub(super) fn start(program: &Path, pool_mib: u32, kept: Option<&Path>) -> Resul
     })
 }
 
-/// Makes the data directory of a database that nobody has used.
+/// Makes the data directory of a new database.
 fn make_data(program: &Path, data: &Path) -> Result<(), Error> {
     let mut beside = program.as_os_str().to_owned();
     beside.push(".data");

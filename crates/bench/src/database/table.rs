@@ -1,4 +1,4 @@
-//! The table of somebody who has no service: a row for each player, one primary key, nothing else.
+//! The table of a client without a service: a row for each player, one primary key, nothing else.
 //!
 //! Names are bytes, so that both sides order alike. It is filled by the database's own bulk load, from a file in order of
 //! keys: the fastest way there is. Not here: what is then done to it.

@@ -45,13 +45,13 @@ fn can(driver: &str, mode: &str) -> bool {
 
 /// A result set and, behind it, what was done: the score before is the answer.
 const PROCEDURES: [&str; 2] = [
-    "CREATE PROCEDURE submit(IN who VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) BEGIN \
-     SELECT score FROM records WHERE player = who; \
-     INSERT INTO records (player, score, changed_at) VALUES (who, new_score, new_at) \
+    "CREATE PROCEDURE submit(IN new_player VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) BEGIN \
+     SELECT score FROM records WHERE player = new_player; \
+     INSERT INTO records (player, score, changed_at) VALUES (new_player, new_score, new_at) \
      ON DUPLICATE KEY UPDATE score = VALUES(score), changed_at = VALUES(changed_at); END",
-    "CREATE PROCEDURE submit_transaction(IN who VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) \
-     BEGIN START TRANSACTION; SELECT score FROM records WHERE player = who FOR UPDATE; \
-     INSERT INTO records (player, score, changed_at) VALUES (who, new_score, new_at) \
+    "CREATE PROCEDURE submit_transaction(IN new_player VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) \
+     BEGIN START TRANSACTION; SELECT score FROM records WHERE player = new_player FOR UPDATE; \
+     INSERT INTO records (player, score, changed_at) VALUES (new_player, new_score, new_at) \
      ON DUPLICATE KEY UPDATE score = VALUES(score), changed_at = VALUES(changed_at); COMMIT; END",
 ];
 

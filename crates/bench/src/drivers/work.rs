@@ -1,7 +1,7 @@
 //! The submits that every driver does, as a file, and what must come of them.
 //!
 //! A model in memory does them, too: the rows at the end, and the sum of all scores that were there before each submit,
-//! which nobody knows who does not read.
+//! which only a read can tell.
 
 use crate::submit::{BEGIN_MICROS, Contents};
 use crate::upsert::shares::{divide, streams};

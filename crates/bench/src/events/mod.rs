@@ -1,8 +1,8 @@
 //! Scenario `events`: submits at a steady rate beside open streams of events, and beside none.
 //!
 //! The real server over HTTP. Arrivals are due by the clock, so a submit that waits because streams are written is seen to wait. Streams
-//! of a board that nobody scores on show what an open one costs; those of the board that is scored on hear ten batches a
-//! second each. The naive way to know of a change is to ask again and again: as many callers who read the top of the board
+//! of a board without submits show what an open one costs; those of the board that is scored on hear ten batches a
+//! second each. The baseline to know of a change is to ask again and again: as many callers that read the top of the board
 //! once a second. Not here: events of contests and money, which are as rare as those are.
 
 mod streams;
@@ -13,12 +13,12 @@ use crate::server::Server;
 use crate::targets::SUBMIT_BESIDE_STREAMS;
 use std::time::Duration;
 use streams::{Heard, Listeners, What};
-use tally_load::open::{self, Bounds, Door, Journey, Outcome, Scene, Schedule};
+use tally_load::open::{self, Bounds, Journey, Outcome, Protocol, Scene, Schedule};
 use tally_load::report::{Ratio, Report, Table, number, or_dash};
 use tally_load::{Latencies, People, Skew, Target, fill};
 
 const BOARD: &str = "bench";
-/// One that nobody scores on.
+/// One without submits.
 const QUIET: &str = "quiet";
 
 /// A run beside some listeners.
@@ -51,14 +51,14 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         let mut tell = |done| options.tell("filling", done, players);
         fill(&target, options.seed, &mut tell).during("fill the board")?;
     }
-    // Once before anything counts: players who are new on the board are another kind of submit.
+    // Once before anything counts: players that are new on the board are another kind of submit.
     load(&server, players, rate, options)?;
     let mut runs = Vec::new();
     for (name, listen) in [
-        ("nobody", None),
+        ("no streams", None),
         ("streams of another board", Some(What::Stream(QUIET))),
         ("streams of this board", Some(What::Stream(BOARD))),
-        ("naive: the top ten, once a second each", Some(What::Poll(BOARD))),
+        ("baseline: the top ten, once a second each", Some(What::Poll(BOARD))),
     ] {
         options.say(name);
         let listeners = listen.map(|what| Listeners::open(server.listens.http, what, streams)).transpose()?;
@@ -78,7 +78,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     report.note(crate::disk::sentence(sync));
     report.note("load, listeners and server share the machine: a thread of load, and one that reads what listeners hear");
     report.note(
-        "a batch of a stream has the newest record and rank of each player who changed; ten a second at most",
+        "a batch of a stream has the newest record and rank of each player that changed; ten a second at most",
     );
     Ok(report)
 }
@@ -90,7 +90,7 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
 
 fn load(server: &Server, players: u64, rate: u32, options: &Options) -> Result<Outcome, Error> {
     let scene = Scene {
-        door: Door::Http,
+        protocol: Protocol::Http,
         address: server.listens.http,
         journey: Journey::Scores,
         people: People::seeded(players),
@@ -148,10 +148,11 @@ fn show(report: &mut Report, runs: &[Run], streams: u32) {
     }
     report.tables.push(table);
     let of = |run: usize, percent| runs[run].outcome.iterations.percentile_ms(percent);
-    for (name, run) in [("streams of another board", 1), ("streams of this board", 2), ("as many who ask", 3)]
+    for (name, run) in
+        [("streams of another board", 1), ("streams of this board", 2), ("as many callers that ask", 3)]
     {
         for percent in [50.0, 95.0] {
-            let name = format!("p{percent} of submits, beside {name} / beside nobody");
+            let name = format!("p{percent} of submits, beside {name} / without streams");
             let ratio = of(run, percent) / of(0, percent).max(1e-3);
             report.ratios.push(if run == 2 {
                 Ratio::at_most(&name, ratio, "×", SUBMIT_BESIDE_STREAMS)

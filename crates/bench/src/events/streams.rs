@@ -61,7 +61,7 @@ impl Listeners {
                     let begin = Duration::from_secs(1) * number / count;
                     tokio::task::spawn_local(listen(connection, (address, what), begin, Arc::clone(&own)));
                 }
-                // Whoever opened them goes on when they have had the time to ask.
+                // The caller continues when they have had the time to ask.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let _gone = tell.send(());
                 own.ended.notified().await;

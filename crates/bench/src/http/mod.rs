@@ -1,7 +1,7 @@
 //! Scenario `http`: the real server over a socket, beside what Nakama was measured to do.
 //!
 //! The board is filled over the wire, each kind of request has its own run, and at the end random players must have the
-//! score that was acknowledged last. There is no naive twin to start: another server on its own database is not made in
+//! score that was acknowledged last. There is no baseline to start: another server on its own database is not made in
 //! a moment, so its figures are those of one careful measurement on the same kind of machine.
 
 use crate::error::{During, Error, prove};

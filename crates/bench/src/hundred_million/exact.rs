@@ -47,7 +47,7 @@ pub(super) fn ask_ranks(place: &Place<'_>, server: &Server, seed: u64) -> Result
     Ok(given)
 }
 
-/// Counts every row of the store, which nobody serves meanwhile; gives how many rows there are.
+/// Counts every row of the store while no server runs on it; gives how many rows there are.
 pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
     let store = place.open()?;
     let boards = store.boards().during("read boards")?;
@@ -56,7 +56,7 @@ pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
     let key = |player: &PlayerId, record: &Record| (-record.score, record.at.0, player.clone());
     let mut samples = Vec::with_capacity(given.len());
     for one in given {
-        let of = tally_store::ScoreKey { board: board.no, part: ALL_TIME, player: one.player.clone() };
+        let of = tally_store::ScoreKey { board: board.no, window: ALL_TIME, player: one.player.clone() };
         let record = store.records(std::slice::from_ref(&of)).during("read a record")?.pop().flatten();
         let record = record.ok_or_else(|| Error::Proof(format!("{} is not stored", one.player.as_str())))?;
         prove(record.score == one.score, || {
@@ -75,7 +75,7 @@ pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
             before[samples.partition_point(|(sample, _)| *sample <= own)] += 1;
             last = Some(player);
         };
-        let walked = store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut each);
+        let walked = store.scan_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut each);
         let walked = walked.during("read every row")?;
         rows += walked as u64;
         if walked < WALK_ROWS {

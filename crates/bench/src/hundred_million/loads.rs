@@ -113,7 +113,7 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     command
 }
 
-/// One second in which somebody waited long.
+/// One second in which a caller waited long.
 struct Pause {
     at: f64,
     ms: f64,
@@ -130,7 +130,7 @@ fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
         if ms <= PAUSE_MS {
             return None;
         }
-        // What made somebody wait ended before the answer did, and the answer within this second.
+        // What made a caller wait ended before the answer did, and the answer within this second.
         let until = ((begun + at) * 1e6) as i64;
         let from = until - 1_000_000 - (ms * 1e3) as i64;
         let stolen = second["stolen_percent"].as_f64().unwrap_or_default();

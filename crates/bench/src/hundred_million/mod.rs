@@ -25,7 +25,7 @@ use tally_load::report::{Report, number};
 
 /// The board of so many players.
 const BOARD: &str = "arena";
-/// Players of the board who score while the server is killed.
+/// Players of the board that score while the server is killed.
 const WRITERS: u64 = 10_000;
 const GIB: f64 = (1_u64 << 30) as f64;
 

@@ -24,7 +24,7 @@ pub(super) struct Place<'r> {
     pub(super) name: &'static str,
     /// The data directory is below it.
     pub(super) folder: PathBuf,
-    /// The address of the database and who keeps it running; SQLite otherwise.
+    /// The address of the database and the process that keeps it running; SQLite otherwise.
     database: Option<(String, Database)>,
 }
 
@@ -74,7 +74,7 @@ impl<'r> Place<'r> {
         Ok(Start { server, seconds, phases })
     }
 
-    /// The store itself; nobody may serve it meanwhile.
+    /// The store itself; no server may run on it meanwhile.
     pub(super) fn open(&self) -> Result<Box<dyn Store>, Error> {
         Ok(match &self.database {
             Some((url, _)) => {

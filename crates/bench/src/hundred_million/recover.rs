@@ -1,4 +1,4 @@
-//! From kill -9 to exact ranks: the server is killed while somebody scores, and started again.
+//! From kill -9 to exact ranks: the server is killed during submits, and started again.
 
 use super::exact;
 use super::found::Found;
@@ -71,7 +71,7 @@ fn kill_under_load(
         server.process.0.kill().during("kill the server")?;
         server.process.0.wait().during("wait for the server")?;
         let outcome = load.join().expect("a load does not panic").during("load the server")?;
-        prove(outcome.succeeded > 0, || "nobody scored before the kill".to_owned())
+        prove(outcome.succeeded > 0, || "no submit succeeded before the kill".to_owned())
     })
 }
 

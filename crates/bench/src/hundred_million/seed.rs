@@ -1,4 +1,4 @@
-//! Filling a store by `tally seed scores`, as anybody would. It goes on where it was interrupted.
+//! Filling a store by `tally seed scores`. It goes on where it was interrupted.
 
 use super::found::Found;
 use super::place::{Place, target};
@@ -21,14 +21,14 @@ fn seed(place: &Place<'_>) -> Result<Found, Error> {
     let is_new = !place.folder.join("data").exists();
     let started = place.start()?;
     if is_new {
-        // The board, which keeps the latest score, and those who will score while the server is killed.
+        // The board, which keeps the latest score, and the players that score while the server is killed.
         let writers = target(&started.server, WRITERS);
         tally_load::fill(&writers, run.options.seed, &mut |_| {}).during("make the board")?;
     }
     started.server.stop()?;
     let began = Instant::now();
     let mut command = place.command(&["seed", "scores", BOARD, "--players", &run.players.to_string()]);
-    // Its bar is for whoever watches this command.
+    // Its bar is shown by this command.
     let seeded = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
     let seeded = seeded.during("seed scores")?;
     prove(seeded.status.success(), || format!("`tally seed scores` ended with {}", seeded.status))?;

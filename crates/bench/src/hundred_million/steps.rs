@@ -12,7 +12,7 @@ use tally_load::report::Report;
 /// One step.
 pub(super) struct Step {
     pub(super) name: &'static str,
-    /// What it does, for whoever waits.
+    /// What it does, for the progress line.
     about: &'static str,
     work: fn(&Run<'_>) -> Result<Found, Error>,
 }

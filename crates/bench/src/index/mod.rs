@@ -1,9 +1,9 @@
 //! Scenario `index`: the order in memory at growing sizes, beside maps of the standard library and Redis.
 //!
-//! The naive way is measured at a size where its ranks are bearable, with the same changes, and both must end with the
+//! The baseline is measured at a size where its ranks are bearable, with the same changes, and both must end with the
 //! same order. At every size the index is walked and checked before its figures count.
 
-mod naive;
+mod baseline;
 mod ours;
 pub(crate) mod players;
 mod redis;
@@ -12,7 +12,7 @@ mod rounds;
 use crate::error::{Error, prove};
 use crate::options::Options;
 use crate::targets::{BYTES_PER_MEMBER, RANK_NS, UPDATE_NS};
-use naive::Naive;
+use baseline::Baseline;
 use ours::Figures;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
@@ -39,7 +39,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     if figures.len() > 1 {
         report.charts.push(chart(&figures));
     }
-    beside_naive(&mut report, options)?;
+    beside_baseline(&mut report, options)?;
     beside_redis(&mut report, options, bytes)?;
     let miss = rounds::miss_ns(options.pick(1 << 20, 1 << 26));
     report.note(format!(
@@ -115,21 +115,21 @@ fn chart(figures: &[Figures]) -> Chart {
     }
 }
 
-fn beside_naive(report: &mut Report, options: &Options) -> Result<(), Error> {
+fn beside_baseline(report: &mut Report, options: &Options) -> Result<(), Error> {
     let members = options.pick(10_000, 100_000);
-    options.say(&format!("the naive way, {members} members"));
+    options.say(&format!("the baseline, {members} members"));
     let (_, mut order) = ours::measure(members, 1, options.seed)?;
-    // The index has been changed at random by now; the twin starts from what it holds.
-    let mut naive = Naive::of(&order, members);
-    let (theirs, ours) = naive::beside(&mut naive, &mut order, options.seed);
-    let (left, right) = (naive.digest(), ours::digest(&order));
-    prove(left.count == members, || "the naive way lost members".to_owned())?;
+    // The index has been changed at random by now; the baseline starts from what it holds.
+    let mut baseline = Baseline::of(&order, members);
+    let (theirs, ours) = baseline::beside(&mut baseline, &mut order, options.seed);
+    let (left, right) = (baseline.digest(), ours::digest(&order));
+    prove(left.count == members, || "the baseline lost members".to_owned())?;
     prove(left.hash() == right.hash(), || "the same changes led to two orders".to_owned())?;
     let title = format!(
         "Beside a sorted set and a hash map, {} members, same changes, same order",
         number(members as f64)
     );
-    let mut table = Table::new(&title, &["operation", "naive, ns", "index, ns", "naive / index"]);
+    let mut table = Table::new(&title, &["operation", "baseline, ns", "index, ns", "baseline / index"]);
     let rows = [
         ("rank", theirs.rank_ns, ours.rank_ns),
         ("update", theirs.update_ns, ours.update_ns),
@@ -144,7 +144,7 @@ fn beside_naive(report: &mut Report, options: &Options) -> Result<(), Error> {
         ]);
     }
     report.tables.push(table);
-    let name = format!("rank: naive / index, {} members", number(members as f64));
+    let name = format!("rank: baseline / index, {} members", number(members as f64));
     report.ratios.push(Ratio::times(&name, theirs.rank_ns / ours.rank_ns));
     Ok(())
 }

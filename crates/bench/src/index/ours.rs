@@ -78,7 +78,7 @@ fn update(order: &mut RankingIndex<i64>, random: &mut Random) -> f64 {
     })
 }
 
-/// That nobody was lost, that the order is one, and that ranks found from below are those found from above.
+/// That no player was lost, that the order is one, and that ranks found from below are those found from above.
 fn check(order: &RankingIndex<i64>, members: u64, random: &mut Random) -> Result<(), Error> {
     let digest = digest(order);
     prove(digest.count == members, || format!("the index lists {} of {members} members", digest.count))?;

@@ -1,4 +1,4 @@
-//! Players, scores and the order in which they are asked: the same for the index and for its naive twin.
+//! Players, scores and the order in which they are asked: the same for the index and for its baseline.
 //!
 //! Ids of 16 bytes without a pattern, scores drawn evenly, stamps of a season in microseconds: the worst case for caches.
 

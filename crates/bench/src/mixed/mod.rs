@@ -1,12 +1,12 @@
 //! Scenario `mixed`: R3's load, half pages of ranks around a player and half durable submits, at once.
 //!
 //! Ours is the real server over HTTP: its store on MariaDB with ranks in memory, then the same database with ranks in
-//! Redis, and SQLite with ranks in memory. The naive way is what R3 replaced: 64 callers with a connection to each, who
+//! Redis, and SQLite with ranks in memory. The baseline is what R3 replaced: 64 callers with a connection to each, which
 //! upsert one row and then set one member of a sorted set, and read a rank and then its neighbours. Each way is filled with
 //! the same scores and asked in turn for players drawn alike and by Zipf's law. At the end random players must have what
 //! was acknowledged last. Not here: a hundred million players, unless `--members` says so, and recovery.
 
-mod naive;
+mod baseline;
 mod ours;
 mod redis_memory;
 mod show;
@@ -22,7 +22,7 @@ use tally_load::{Latencies, Skew};
 
 /// The board, and the sorted set.
 const BOARD: &str = "bench";
-/// Players who are asked for at the end.
+/// Players that are asked for at the end.
 const READ_BACK: u64 = 1_000;
 const SKEWS: [Skew; 2] = [Skew::Uniform, Skew::Zipf];
 
@@ -31,7 +31,7 @@ struct Way {
     name: &'static str,
     /// Scores a second while filling, where it was filled.
     filled: Option<f64>,
-    /// Seconds that the server took to be ready again with all players; naive: none.
+    /// Seconds that the server took to be ready again with all players; baseline: none.
     started_s: Option<f64>,
     runs: Vec<Run>,
     memory: Memory,
@@ -49,7 +49,7 @@ struct Run {
 /// Processor time over time, where it is known.
 #[derive(Clone, Copy, Debug)]
 struct Cores {
-    /// Of the server; naive: of the callers.
+    /// Of the server; baseline: of the callers.
     server: Option<f64>,
     database: Option<f64>,
     redis: Option<f64>,
@@ -89,7 +89,7 @@ impl Run {
         [server, database, redis].map(|cores| Some(cores? * 1e6 / self.all()))
     }
 
-    /// The same of everybody who is known.
+    /// The same of every known player.
     fn cpu_us(&self) -> f64 {
         self.cpu_us_each().into_iter().flatten().sum()
     }
@@ -122,7 +122,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let mut database = Database::open(options)?;
     let folder = options.folder()?;
     ways.extend(on_database(binary, &mut database, folder.path(), work, options)?);
-    ways.push(naive::measure(&mut database, folder.path(), work, options)?);
+    ways.push(baseline::measure(&mut database, folder.path(), work, options)?);
     report.note(database.says()?);
     drop(database);
     let place = ours::Place { name: "tally: SQLite, ranks in memory", store: None, ranking: None };

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 use tally_load::{Acknowledged, Kind, Plan, Skew, Target, fill, run, verify};
 
-/// Loading many players keeps Redis busy, and here everybody shares its processors.
+/// Loading many players keeps Redis busy, and here all share its processors.
 const RANKING_TIMEOUT: (&str, &str) = ("TALLY_RANKING_TIMEOUT", "20s");
 
 /// Where scores and ranks are kept.
@@ -50,7 +50,7 @@ impl Place<'_> {
     }
 }
 
-/// Fills the store, unless somebody did and says what was promised; starts again; asks; reads back.
+/// Fills the store, unless a run before it did and gives what was acknowledged; starts again; asks; reads back.
 pub(super) fn measure(
     binary: &Path,
     place: &Place<'_>,

@@ -1,4 +1,4 @@
-//! The report of `mixed`: rates and latencies of every way, memory, and ratios beside R3 and the naive way.
+//! The report of `mixed`: rates and latencies of every way, memory, and ratios beside R3 and the baseline.
 
 use super::{READ_BACK, SKEWS, Way, Work};
 use crate::targets::{MIXED_TIMES_R3, R3_RATE};
@@ -17,7 +17,7 @@ const COLUMNS: [&str; 12] = [
     "p99",
     "p99.9",
     "CPU µs of one: server + database + Redis",
-    "× naive",
+    "× baseline",
 ];
 
 pub(super) fn show(report: &mut Report, ways: &[Way], work: Work) {
@@ -33,15 +33,15 @@ pub(super) fn show(report: &mut Report, ways: &[Way], work: Work) {
         }
     }
     for (at, skew) in SKEWS.into_iter().enumerate() {
-        let Some(naive) = naive(ways) else { continue };
+        let Some(baseline) = baseline(ways) else { continue };
         for way in ways.iter().filter(|way| way.name.starts_with("tally")) {
-            let name = format!("submits and reads/s, {} / naive, {}", way.name, skew.name());
-            report.ratios.push(Ratio::times(&name, way.runs[at].all() / naive.runs[at].all()));
-            let (theirs, ours) = (naive.runs[at].cpu_us(), way.runs[at].cpu_us());
+            let name = format!("submits and reads/s, {} / baseline, {}", way.name, skew.name());
+            report.ratios.push(Ratio::times(&name, way.runs[at].all() / baseline.runs[at].all()));
+            let (theirs, ours) = (baseline.runs[at].cpu_us(), way.runs[at].cpu_us());
             // Of a system that does not tell it, nothing is known.
             if theirs > 0.0 && ours > 0.0 {
                 let name =
-                    format!("processor time of a submit or read, naive / {}, {}", way.name, skew.name());
+                    format!("processor time of a submit or read, baseline / {}, {}", way.name, skew.name());
                 report.ratios.push(Ratio::times(&name, theirs / ours));
             }
         }
@@ -49,8 +49,8 @@ pub(super) fn show(report: &mut Report, ways: &[Way], work: Work) {
     notes(report, work);
 }
 
-fn naive(ways: &[Way]) -> Option<&Way> {
-    ways.iter().find(|way| way.name.starts_with("naive"))
+fn baseline(ways: &[Way]) -> Option<&Way> {
+    ways.iter().find(|way| way.name.starts_with("baseline"))
 }
 
 fn rates(ways: &[Way]) -> Table {
@@ -65,7 +65,7 @@ fn rates(ways: &[Way]) -> Table {
             add(&run.submits);
             add(&run.reads);
             row.push(run.cpu_us_each().map(|one| or_dash(one, number)).join(" + "));
-            let times = naive(ways).map_or(0.0, |naive| run.all() / naive.runs[at].all());
+            let times = baseline(ways).map_or(0.0, |baseline| run.all() / baseline.runs[at].all());
             row.push(format!("{} ×", number(times)));
             table.row(row);
         }
@@ -106,7 +106,7 @@ fn notes(report: &mut Report, work: Work) {
          both ranks, and is durable",
     );
     report.note(
-        "naive: as many callers, each with a connection to the database and one to Redis, no server between; a submit is an \
+        "baseline: as many callers, each with a connection to the database and one to Redis, no server between; a submit is an \
          upsert of one row, then a ZADD; a read is a ZREVRANK, then a ZREVRANGE",
     );
     report.note(
@@ -114,7 +114,7 @@ fn notes(report: &mut Report, work: Work) {
          players in proportion to 1/k^0.99, and so are all players for reads",
     );
     report.note(
-        "CPU: processor time for a submit or a read, of tally's server or the naive callers, of the database and of Redis; on a \
+        "CPU: processor time for a submit or a read, of tally's server or the baseline callers, of the database and of Redis; on a \
          busy machine it says more than rates",
     );
     report.note("bytes a player: of Redis where it has the ranks, else of the whole server; ranks in Redis begin with the rows of the way before");
@@ -124,7 +124,7 @@ fn notes(report: &mut Report, work: Work) {
         number(R3_RATE)
     ));
     report.note(format!(
-        "read back: {} random players of each way had the score acknowledged last, the naive way's in both places",
+        "read back: {} random players of each way had the score acknowledged last, the baseline's in both places",
         READ_BACK.min(work.players)
     ));
     report.note("load, server, database and Redis share the machine, so Redis may take 20 s to answer while it is loaded");

@@ -4,7 +4,7 @@
 //! asks, the ranks of a page, by its own client of Redis. Servers are this run's own, a single one and a cluster of three.
 //! On the loopback interface a question costs little more than the work for it, which hides what a loop costs elsewhere; so
 //! everything is measured once more behind a stated round trip. Every answer is compared with what is known, outside the
-//! measurement. Not here: other clients, and asking while somebody writes.
+//! measurement. Not here: other clients, and reads beside writes.
 
 mod gets;
 mod ranks;
@@ -44,7 +44,7 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::Loop, Way::Command, Way::Pipeline];
 
-/// Who can be asked for a page.
+/// What can be asked for a page.
 trait Pages {
     /// Asks for so many: how long the answer took, which was as it must be.
     fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error>;

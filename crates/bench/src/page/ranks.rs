@@ -32,7 +32,7 @@ impl Ranks {
     fn try_fill(url: &str, players: u64) -> Result<Self, RankingError> {
         let ranking = RedisBackend::connect(url, &Options::default())?;
         let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
-        // One more, which nobody loads.
+        // One more, which is not loaded.
         let boards = 0..=LOOK_UPS as u64;
         let parts: Vec<RedisWindow> = boards.map(|part| ranking.part(1, part, &definition)).collect();
         let score = |number: u64| number * STEP % PRIME;
@@ -56,7 +56,7 @@ fn id(number: u64) -> PlayerId {
     PlayerId::new(&format!("player-{number}")).expect("it is short")
 }
 
-/// The rank of somebody who is there; nobody has 0.
+/// The rank of a player that is there; no player has 0.
 fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
     answer.ok().flatten().map_or(0, |ranked| ranked.rank)
 }

@@ -1,11 +1,11 @@
 //! Scenario `periods`: the end of a period of many players, while others submit.
 //!
 //! Callers submit without a pause; in the middle of it the period ends. The service closes it in steps between batches;
-//! the naive way ranks it in one statement in one transaction. Both get the same scores into the period, and both closed
+//! the baseline ranks it in one statement in one transaction. Both get the same scores into the period, and both closed
 //! orders must be the same. What submits waited is told apart: before the end, while the period was being closed, and
 //! after. Not here: the wire, and many boards that end at once.
 
-mod naive;
+mod baseline;
 mod ours;
 mod timed;
 
@@ -87,16 +87,16 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let folder = options.folder()?;
     options.say("the service");
     let ours = ours::measure(folder.path(), players, options)?;
-    options.say("the naive way");
-    let naive = naive::measure(folder.path(), players, &ours.measured.counts, options)?;
-    prove_same(&ours.measured, &naive, players)?;
-    report.tables.push(waits(&ours.measured, &naive));
-    report.tables.push(closing(&ours, &naive, players));
+    options.say("the baseline");
+    let baseline = baseline::measure(folder.path(), players, &ours.measured.counts, options)?;
+    prove_same(&ours.measured, &baseline, players)?;
+    report.tables.push(waits(&ours.measured, &baseline));
+    report.tables.push(closing(&ours, &baseline, players));
     report.tables.push(memory(&ours.memory));
     let longest = |one: &Measured| one.waits.0[CLOSING].max_ms();
     report.ratios.push(Ratio::times(
-        "longest wait of a submit while closing, naive / tally",
-        longest(&naive) / longest(&ours.measured),
+        "longest wait of a submit while closing, baseline / tally",
+        longest(&baseline) / longest(&ours.measured),
     ));
     report.note(crate::disk::sentence(sync));
     report.note(format!(
@@ -108,26 +108,28 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     );
     report.note("tally: 200 ms at most until the end is seen, then steps of 64 blocks of 512 entries, each a transaction");
     report.note(
-        "naive: INSERT INTO closed SELECT row_number() OVER (ORDER BY …), then DELETE, in one transaction",
+        "baseline: INSERT INTO closed SELECT row_number() OVER (ORDER BY …), then DELETE, in one transaction",
     );
     report.note("both closed orders are the same by hash and count, from the first to the last");
     Ok(report)
 }
 
-fn prove_same(ours: &Measured, naive: &Measured, players: u64) -> Result<(), Error> {
-    for (way, one) in [("tally", ours), ("naive", naive)] {
+fn prove_same(ours: &Measured, baseline: &Measured, players: u64) -> Result<(), Error> {
+    for (way, one) in [("tally", ours), ("baseline", baseline)] {
         let rows = one.contents.rows;
         prove(rows == players, || format!("{way}: {rows} closed entries for {players} players"))?;
         let waited = one.waits.0[CLOSING].count() > 0;
-        prove(waited, || format!("{way}: nobody submitted while it was being closed"))?;
+        prove(waited, || format!("{way}: no submit while it was being closed"))?;
     }
-    prove(ours.contents.hash() == naive.contents.hash(), || "the same submits led to two orders".to_owned())
+    prove(ours.contents.hash() == baseline.contents.hash(), || {
+        "the same submits led to two orders".to_owned()
+    })
 }
 
-fn waits(ours: &Measured, naive: &Measured) -> Table {
+fn waits(ours: &Measured, baseline: &Measured) -> Table {
     let columns = ["way", "phase", "seconds", "submits/s", "p50 ms", "p99 ms", "max ms"];
     let mut table = Table::new("What a submit waits", &columns);
-    for (way, one) in [("naive", naive), ("tally", ours)] {
+    for (way, one) in [("baseline", baseline), ("tally", ours)] {
         for (phase, (waits, seconds)) in PHASES.iter().zip(one.waits.0.iter().zip(one.seconds)) {
             table.row(vec![
                 way.to_owned(),
@@ -143,7 +145,7 @@ fn waits(ours: &Measured, naive: &Measured) -> Table {
     table
 }
 
-fn closing(ours: &Ours, naive: &Measured, players: u64) -> Table {
+fn closing(ours: &Ours, baseline: &Measured, players: u64) -> Table {
     let columns = [
         "way",
         "seconds to close",
@@ -158,8 +160,8 @@ fn closing(ours: &Ours, naive: &Measured, players: u64) -> Table {
     let none = || "–".to_owned();
     let row =
         |way: &str, seconds: f64| vec![way.to_owned(), number(seconds), number(players as f64 / seconds)];
-    let mut cells = row("naive", naive.seconds[CLOSING]);
-    cells.extend(["1".to_owned(), number(naive.seconds[CLOSING] * 1e3), none(), none(), none()]);
+    let mut cells = row("baseline", baseline.seconds[CLOSING]);
+    cells.extend(["1".to_owned(), number(baseline.seconds[CLOSING] * 1e3), none(), none(), none()]);
     table.row(cells);
     let mut cells = row("tally", ours.measured.seconds[CLOSING]);
     cells.extend([number(ours.steps as f64), number(ours.longest_step_ms)]);

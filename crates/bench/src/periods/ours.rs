@@ -1,6 +1,6 @@
 //! Our way: the service in this process, with a clock that is set to the end of the day.
 //!
-//! Callers await the same use case as the doors do. Until a caller is told that the day is over its scores say when they
+//! Callers await the same use case as the listeners do. Until a caller is told that the day is over its scores say when they
 //! happened, so that what is in the day is a function of how many each caller did.
 
 use super::{
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tally_load::{Random, player};
 use tally_ranking::{PageQuery, Start};
 use tally_rules::definition::{Definition, Update};
-use tally_rules::period::{PeriodPrizes, PeriodRule, Span, part_number};
+use tally_rules::period::{PeriodPrizes, PeriodRule, Span, window_number};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 use tally_service::periods::view::View;
@@ -27,7 +27,7 @@ use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::plan::{ALL_TIME, BoardChange};
 use tally_store::sqlite::{Options as StoreOptions, SqliteStore};
-use tally_store::{BoardRow, Changes, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError};
+use tally_store::{BoardRow, ReadSet, ScoreKey, Store, StoreError, Window, WindowKey, WindowRow, WriteSet};
 use timed::Timed;
 
 /// Rows in one transaction while filling, and entries of one page of the walk.
@@ -67,7 +67,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
     fill(&*store, players).during("fill the store")?;
     let ahead = Arc::new(AtomicI64::new(0));
     let (served, now) = (Arc::clone(&store), clock(&ahead));
-    // On a thread of its own that ends, as the server does: its memory goes back when somebody else frees it.
+    // On a thread of its own that ends, as the server does: its memory goes back when another thread frees it.
     let started = std::thread::spawn(move || serve(served, now)).join();
     let tally = started.expect("the start does not panic").during("start the service")?;
     let runtime =
@@ -131,13 +131,13 @@ fn board() -> BoardId {
     BoardId::new("bench").expect("a good name")
 }
 
-fn day() -> Part {
-    Part(part_number(0, Micros(START_MICROS)))
+fn day() -> Window {
+    Window(window_number(0, Micros(START_MICROS)))
 }
 
 /// The board, which keeps the latest score, with a score for every player, today and over all time.
 fn fill(store: &dyn Store, players: u64) -> Result<(), StoreError> {
-    let plan = Plan { board_names: vec![board()], ..Plan::default() };
+    let plan = ReadSet { board_names: vec![board()], ..ReadSet::default() };
     let daily = PeriodRule {
         no: 0,
         name: "daily".into(),
@@ -155,22 +155,26 @@ fn fill(store: &dyn Store, players: u64) -> Result<(), StoreError> {
         let row =
             BoardRow { no, id: board(), definition: definition.clone(), created_at: Micros(BEGIN_MICROS) };
         let span = Span { start: Micros(START_MICROS), end: Micros(END_MICROS) };
-        let part = PartRow { part: day(), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
-        Changes {
+        let window =
+            WindowRow { window: day(), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
+        WriteSet {
             boards: vec![BoardChange::Create(row)],
-            parts: vec![(PartKey { board: no, part: day() }, Some(part))],
-            ..Changes::default()
+            windows: vec![(WindowKey { board: no, window: day() }, Some(window))],
+            ..WriteSet::default()
         }
     })?;
-    for part in [ALL_TIME, day()] {
+    for window in [ALL_TIME, day()] {
         for next in (0..players).step_by(ROWS as usize) {
             let row = |number| {
-                let key = ScoreKey { board: no, part, player: player_id(number) };
+                let key = ScoreKey { board: no, window, player: player_id(number) };
                 let record = Record { score: first_score(number), subscore: 0, at: Micros(BEGIN_MICROS) };
                 (key, Some(record))
             };
             let scores: Vec<_> = (next..players.min(next + ROWS)).map(row).collect();
-            store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() })?;
+            store.run(&ReadSet::default(), &mut |_| WriteSet {
+                scores: scores.clone(),
+                ..WriteSet::default()
+            })?;
         }
     }
     Ok(())

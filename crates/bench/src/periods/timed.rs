@@ -1,4 +1,4 @@
-//! A store that remembers how long transactions took, by who asked: the score lane, or whoever closes periods.
+//! A store that remembers how long transactions took, by caller: the score lane, or the close of periods.
 //!
 //! It stands between the service and its store and changes nothing. A time includes the wait for the other one.
 
@@ -10,8 +10,9 @@ use tally_rules::profile::Profile;
 use tally_rules::{Micros, PlayerId, Record};
 use tally_store::sqlite::SqliteStore;
 use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Ledger,
-    Loaded, Part, PartKey, PartRow, Plan, ScoreKey, Store, StoreError,
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow,
+    Ledger, Loaded, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, Window, WindowKey,
+    WindowRow, WriteSet,
 };
 
 /// The store with its times.
@@ -44,23 +45,19 @@ fn milliseconds(ns: &AtomicU64) -> f64 {
     ns.load(Ordering::Relaxed) as f64 / 1e6
 }
 
-impl Store for Timed {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        self.inner.became(batch)
-    }
-
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
+impl Transactions for Timed {
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
         let began = Instant::now();
-        // Closing changes pieces of orders and parts; a batch of submits changes records.
+        // Closing changes pieces of orders and windows; a batch of submits changes records.
         let (mut records, mut pieces) = (false, false);
         let done = self.inner.run(plan, &mut |loaded| {
             let changes = decide(loaded);
             records = !changes.scores.is_empty();
-            pieces = !changes.blocks.is_empty() || !changes.gone.is_empty();
+            pieces = !changes.blocks.is_empty() || !changes.garbage.is_empty();
             changes
         });
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -78,12 +75,14 @@ impl Store for Timed {
         done
     }
 
+    fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        self.inner.resolve(batch)
+    }
+}
+
+impl Reads for Timed {
     fn ledger(&self) -> &dyn Ledger {
         self.inner.ledger()
-    }
-
-    fn settle(&self) -> Result<(), StoreError> {
-        self.inner.settle()
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
@@ -98,19 +97,19 @@ impl Store for Timed {
         self.inner.had_keys()
     }
 
-    fn walk_versions(
+    fn scan_versions(
         &self,
         board: BoardNo,
-        part: Part,
+        window: Window,
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk_versions(board, part, after, limit, each)
+        self.inner.scan_versions(board, window, after, limit, each)
     }
 
-    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        self.inner.parts(board)
+    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        self.inner.windows(board)
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
@@ -121,8 +120,8 @@ impl Store for Timed {
         self.inner.records(keys)
     }
 
-    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-        self.inner.count_scores(board, part)
+    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+        self.inner.count_scores(board, window)
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
@@ -137,6 +136,18 @@ impl Store for Timed {
         self.inner.profiles(players)
     }
 
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.meta(name)
+    }
+}
+
+impl Coordination for Timed {}
+
+impl Maintenance for Timed {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         self.inner.expire_requests(before, limit)
     }
@@ -145,20 +156,20 @@ impl Store for Timed {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, parts: &[PartKey], shard: usize) -> Result<Vec<PartKey>, StoreError> {
-        self.inner.unpurged(parts, shard)
+    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError> {
+        self.inner.unpurged(windows, shard)
     }
 
-    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-        self.inner.purge_part(part, limit)
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.meta(name)
+    fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
+        self.inner.purge_window(window, limit)
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
         self.inner.set_meta(name, value)
+    }
+
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        self.inner.checkpoint()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

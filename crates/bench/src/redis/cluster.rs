@@ -58,7 +58,7 @@ impl Cluster {
         for (at, client) in clients.iter_mut().enumerate() {
             let (first, last) = (slots_before(at).to_string(), (slots_before(at + 1) - 1).to_string());
             client.call(&["CLUSTER", "ADDSLOTSRANGE", &first, &last])?;
-            // Nodes of the same epoch would have to settle first who is right.
+            // Nodes of the same epoch would have to settle first which is right.
             client.call(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()])?;
         }
         for at in 1..NODES {

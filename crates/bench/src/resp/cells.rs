@@ -161,7 +161,7 @@ fn prove_answered(replied: &Replied, what: &str) -> Result<(), Error> {
 
 /// Waits until it is idle; false where it was not in time, and true where the system does not tell.
 fn settle(side: &Side, options: &Options) -> bool {
-    // With small numbers nobody quotes the figures, so nobody waits.
+    // Figures of small numbers are not quoted, so the run does not wait.
     std::thread::sleep(options.pick(Duration::ZERO, side.puts_off));
     let look = Duration::from_millis(options.pick(50, 200));
     let deadline = Instant::now() + SETTLE_MAX;

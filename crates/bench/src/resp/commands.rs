@@ -1,7 +1,7 @@
 //! What is asked: commands of a sorted set, on random members, the same bytes for both servers.
 //!
 //! Members are 16 bytes without a pattern. A write is for a member that exists, so the board stays as large as it was
-//! filled. Not here: who asks, and how often.
+//! filled. Not here: which connection asks, and how often.
 
 use crate::index::players::id;
 use std::io::Write;

@@ -53,7 +53,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         puts_off: Duration::ZERO,
     };
     // Rows that were written wait in the store's journal until nothing more comes.
-    let idle = tally_store::sqlite::Options::default().fold_idle;
+    let idle = tally_store::sqlite::Options::default().flush_idle;
     let ours = |durability: &str, puts_off: Duration| {
         let mut opening = Vec::new();
         command(&["LB.DURABILITY", durability], &mut opening);

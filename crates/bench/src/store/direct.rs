@@ -1,4 +1,4 @@
-//! The naive way: each batch upserted into its table in one transaction, synced.
+//! The baseline: each batch upserted into its table in one transaction, synced.
 //!
 //! It is done as well as it can be without a journal: rows in key order, a statement prepared once, one descent of the
 //! tree for each row, a large log before a checkpoint.
@@ -33,7 +33,7 @@ pub(super) fn measure(
     count: u64,
     time: Duration,
 ) -> Result<Measured, Error> {
-    let mut connection = open(path, batches.players).during("fill the naive table")?;
+    let mut connection = open(path, batches.players).during("fill the baseline table")?;
     let (mut latencies, mut rows, mut done) = (Latencies::default(), 0, 0);
     let (then, began) = (spent::spent(), Instant::now());
     while done < count && began.elapsed() < time {
@@ -52,7 +52,7 @@ pub(super) fn measure(
     for _ in done..count {
         write(&mut connection, &batches.draw()).during("write the rest")?;
     }
-    let contents = Contents::of(&connection, LIST).during("read the naive table")?;
+    let contents = Contents::of(&connection, LIST).during("read the baseline table")?;
     Ok(Measured { way: "direct", seconds, drained_seconds, latencies, rows, spent, contents })
 }
 

@@ -11,7 +11,7 @@ use tally_load::Latencies;
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{BoardNo, Changes, Plan, ScoreKey, Store, StoreError};
+use tally_store::{BoardNo, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, WriteSet};
 
 const BOARD: BoardNo = BoardNo(1);
 /// Rows in one transaction while filling, and in one step of a walk.
@@ -38,7 +38,7 @@ pub(super) fn measure(
         latencies.record(asked.elapsed());
     }
     let seconds = began.elapsed().as_secs_f64();
-    store.settle().during("settle")?;
+    store.checkpoint().during("settle")?;
     let drained_seconds = began.elapsed().as_secs_f64();
     let spent = spent::since(then);
     for _ in count..most.unwrap_or(count) {
@@ -53,8 +53,10 @@ fn write(store: &SqliteStore, batch: Vec<(PlayerId, Record)>, reads: bool) -> Re
     let rows = batch.into_iter().map(|(player, record)| (key(player), Some(record)));
     let mut scores: Vec<(ScoreKey, Option<Record>)> = rows.collect();
     let keys = if reads { scores.iter().map(|(key, _)| key.clone()).collect() } else { Vec::new() };
-    let plan = Plan { scores: keys, ..Plan::default() };
-    store.run(&plan, &mut |_| Changes { scores: std::mem::take(&mut scores), ..Changes::default() }).map(drop)
+    let plan = ReadSet { scores: keys, ..ReadSet::default() };
+    store
+        .run(&plan, &mut |_| WriteSet { scores: std::mem::take(&mut scores), ..WriteSet::default() })
+        .map(drop)
 }
 
 fn fill(store: &SqliteStore, players: u64) -> Result<(), StoreError> {
@@ -64,7 +66,7 @@ fn fill(store: &SqliteStore, players: u64) -> Result<(), StoreError> {
         write(store, (next..end).map(|number| (name(number), before())).collect(), false)?;
         next = end;
     }
-    store.settle()
+    store.checkpoint()
 }
 
 fn list(store: &SqliteStore) -> Result<Contents, StoreError> {
@@ -75,7 +77,7 @@ fn list(store: &SqliteStore) -> Result<Contents, StoreError> {
             contents.add(player.as_str(), record.score, record.subscore, record.at.0);
             newest = Some(player);
         };
-        if store.walk_scores(BOARD, ALL_TIME, last.as_ref(), ROWS, &mut each)? < ROWS {
+        if store.scan_scores(BOARD, ALL_TIME, last.as_ref(), ROWS, &mut each)? < ROWS {
             return Ok(contents);
         }
         last = newest;
@@ -83,5 +85,5 @@ fn list(store: &SqliteStore) -> Result<Contents, StoreError> {
 }
 
 fn key(player: PlayerId) -> ScoreKey {
-    ScoreKey { board: BOARD, part: ALL_TIME, player }
+    ScoreKey { board: BOARD, window: ALL_TIME, player }
 }

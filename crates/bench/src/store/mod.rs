@@ -1,6 +1,6 @@
 //! Scenario `store`: the write path of the store alone, batches of random rows into a filled table.
 //!
-//! Three ways do the same batches: `direct` upserts them into the table and syncs, as somebody would who has no store;
+//! Three ways do the same batches: `direct` upserts them into the table and syncs, as a client without a store would;
 //! `journal` is the product's store with rows that its caller knows already; `journal, reading` is the same where each
 //! transaction reads its rows first. The second goes first and for a time, and its time ends when everything is in the
 //! tables; the others do the same batches for as long. What a way did not reach is written outside the measurement, and

@@ -1,12 +1,12 @@
 //! Scenario `submit`: durable submits on SQLite, the service's lane beside one upsert per transaction.
 //!
-//! The lane goes first and for a time; the naive way then does the same submits for as long, and what it did not reach is
+//! The lane goes first and for a time; the baseline then does the same submits for as long, and what it did not reach is
 //! written outside the measurement. Both tables must end with the same rows. Every number of callers begins with new
 //! files, so that none inherits a full log.
 
+mod baseline;
 mod batched;
 mod measured;
-mod naive;
 pub(crate) mod operations;
 
 use crate::error::{During, Error, prove};
@@ -18,7 +18,7 @@ use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 /// Both ways with one number of callers.
 struct Pair {
     callers: usize,
-    naive: Measured,
+    baseline: Measured,
     lane: Measured,
 }
 
@@ -34,21 +34,22 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         options.say(&format!("{callers} callers"));
         let folder = tempfile::tempdir().during("make a folder")?;
         let lane = batched::measure(folder.path(), players, callers, options.duration(), options.seed)?;
-        let naive = naive::measure(folder.path(), players, &lane.counts, options.duration(), options.seed)?;
-        let pair = Pair { callers, naive, lane };
+        let baseline =
+            baseline::measure(folder.path(), players, &lane.counts, options.duration(), options.seed)?;
+        let pair = Pair { callers, baseline, lane };
         prove_same(&pair, players)?;
         pairs.push(pair);
     }
     let columns =
-        ["callers", "way", "submits/s", "p50 ms", "p99 ms", "max ms", "rows per commit", "lane / naive"];
+        ["callers", "way", "submits/s", "p50 ms", "p99 ms", "max ms", "rows per commit", "lane / baseline"];
     let mut table = Table::new("Rate, and latency from asking to durable", &columns);
     for pair in &pairs {
-        let times = pair.lane.rate() / pair.naive.rate();
-        table.row(row(pair.callers, "naive", &pair.naive, String::new()));
+        let times = pair.lane.rate() / pair.baseline.rate();
+        table.row(row(pair.callers, "baseline", &pair.baseline, String::new()));
         table.row(row(pair.callers, "lane", &pair.lane, format!("{} ×", number(times))));
         report
             .ratios
-            .push(Ratio::times(&format!("submits/s, lane / naive, {} callers", pair.callers), times));
+            .push(Ratio::times(&format!("submits/s, lane / baseline, {} callers", pair.callers), times));
     }
     report.tables.push(table);
     report.charts.push(chart(&pairs, "Submits per second", "submits/s", Measured::rate));
@@ -57,27 +58,27 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     }));
     report.note(crate::disk::sentence(sync));
     report.note(
-        "naive: one connection behind a mutex, write-ahead log, a sync at every commit, 64 MiB for pages",
+        "baseline: one connection behind a mutex, write-ahead log, a sync at every commit, 64 MiB for pages",
     );
     report.note(
         "lane: the service in this process; its answers have the previous score and both ranks as well",
     );
-    report.note("both end with the same rows by hash and count; what the naive way did not reach in time was written unmeasured");
+    report.note("both end with the same rows by hash and count; what the baseline did not reach in time was written unmeasured");
     Ok(report)
 }
 
 /// That both ways hold all players, and the same of each.
 fn prove_same(pair: &Pair, players: u64) -> Result<(), Error> {
-    let (naive, lane) = (&pair.naive, &pair.lane);
+    let (baseline, lane) = (&pair.baseline, &pair.lane);
     let done = lane.counts.iter().sum::<u64>();
     prove(done > 0, || "nothing was submitted".to_owned())?;
-    prove(naive.latencies.count() > 0, || "the naive way did nothing".to_owned())?;
+    prove(baseline.latencies.count() > 0, || "the baseline did nothing".to_owned())?;
     prove(lane.latencies.count() == done, || "not every submit was timed".to_owned())?;
-    for (way, one) in [("naive", naive), ("lane", lane)] {
+    for (way, one) in [("baseline", baseline), ("lane", lane)] {
         let rows = one.contents.rows;
         prove(rows == players, || format!("{way}: {rows} rows for {players} players"))?;
     }
-    let same = naive.contents.hash() == lane.contents.hash();
+    let same = baseline.contents.hash() == lane.contents.hash();
     prove(same, || format!("{} callers: the same submits led to two tables", pair.callers))
 }
 
@@ -104,6 +105,6 @@ fn chart(pairs: &[Pair], title: &str, unit: &str, value: fn(&Measured) -> f64) -
         title: title.to_owned(),
         x: Axis::logarithmic("concurrent callers"),
         y: Axis::logarithmic(unit),
-        series: vec![line("naive", |pair| &pair.naive), line("lane", |pair| &pair.lane)],
+        series: vec![line("baseline", |pair| &pair.baseline), line("lane", |pair| &pair.lane)],
     }
 }

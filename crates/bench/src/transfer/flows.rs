@@ -1,6 +1,6 @@
 //! R5's flows, statement by statement, through a pool.
 //!
-//! All are transactions of prepared statements. A deadlock, which the naive flow has where two members give to each other,
+//! All are transactions of prepared statements. A deadlock, which the baseline flow has where two members give to each other,
 //! is begun again; latencies count from the first try and include the wait for a connection.
 
 use super::tables::phone;
@@ -127,8 +127,8 @@ async fn one(conn: &mut Conn, way: Way, transfer: &Transfer) -> mysql_async::Res
             found.expect("every member has a number").0
         }
     };
-    let account = if way == Way::Naive {
-        naive(conn, transfer, to).await?
+    let account = if way == Way::Baseline {
+        baseline(conn, transfer, to).await?
     } else {
         tuned(conn, way, transfer, to).await?
     };
@@ -139,7 +139,7 @@ async fn one(conn: &mut Conn, way: Way, transfer: &Transfer) -> mysql_async::Res
 }
 
 /// A statement for each wallet, each update, each side and each code; the account of the entries.
-async fn naive(conn: &mut Conn, transfer: &Transfer, to: u64) -> mysql_async::Result<u32> {
+async fn baseline(conn: &mut Conn, transfer: &Transfer, to: u64) -> mysql_async::Result<u32> {
     let Transfer { from, amount, group, .. } = transfer;
     let own: Option<(u64, i64)> = conn.exec_first(LOCK_ONE, (from,)).await?;
     let other: Option<(u64, i64)> = conn.exec_first(LOCK_ONE, (to,)).await?;

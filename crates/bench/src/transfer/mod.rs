@@ -1,7 +1,7 @@
 //! Scenario `transfer`: transfers of money on a filled MariaDB or MySQL, R5's three flows beside the ledger's lane.
 //!
 //! R5 measured a flow of twelve statements, one of eight (both wallets locked by one ordered query, updates and inserts
-//! combined, a unique index) and the latter with a cache of who has a phone number. Each is done here as it was described,
+//! combined, a unique index) and the latter with a cache from phone number to member. Each is done here as it was described,
 //! through a pool of so many connections, by as many callers at once as ask the lane. What every wallet has, added up,
 //! must be what it was, and every transfer that was answered must be there. Not here: HTTP (`tally load transfers`).
 
@@ -28,7 +28,7 @@ const CALLERS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// R5's first flow.
-    Naive,
+    Baseline,
     /// Its second.
     Tuned,
     /// The second with caches.
@@ -40,7 +40,7 @@ enum Way {
 impl Way {
     const fn name(self) -> &'static str {
         match self {
-            Self::Naive => "naive: 12 statements, plain index",
+            Self::Baseline => "baseline: 12 statements, plain index",
             Self::Tuned => "tuned: 8 statements, ordered locks, unique index",
             Self::Cached => "cached: 6 statements",
             Self::Lane => "tally's lane",
@@ -100,7 +100,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let mut done = 0;
     for traffic in TRAFFICS {
         for connections in CONNECTIONS {
-            for way in [Way::Naive, Way::Tuned, Way::Cached] {
+            for way in [Way::Baseline, Way::Tuned, Way::Cached] {
                 options.say(&format!("{}, {}, {connections} connections", way.name(), traffic.name()));
                 let run = flows::run(&theirs, (way, traffic, connections), amount.members, time);
                 let before = questions(&database)?;

@@ -17,11 +17,10 @@ use tally_rules::ledger::{
     Account, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::{Micros, ledger};
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::{post, post_all};
+use tally_service::ledger::transfers::{NewTransfer, post, post_all};
 use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
-use tally_store::{Changes, LedgerChanges, Plan, Store};
+use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tokio::runtime::Runtime;
 
 /// Movements of one request while filling, and requests at a time.
@@ -52,9 +51,11 @@ impl Ours {
         for some in numbers.chunks(5_000) {
             let key = |&number| WalletKey { member: member(number), currency };
             let wallets = some.iter().map(|number| (key(number), Wallet::default())).collect();
-            let ledger = LedgerChanges { wallets, ..LedgerChanges::default() };
-            let fill = store
-                .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() });
+            let ledger = LedgerWriteSet { wallets, ..LedgerWriteSet::default() };
+            let fill = store.run(&ReadSet::default(), &mut |_| WriteSet {
+                ledger: ledger.clone(),
+                ..WriteSet::default()
+            });
             fill.during("make wallets")?;
         }
         let tally = ours::serve(&store, 1).during("start the service")?;
@@ -96,12 +97,12 @@ impl Ours {
         Ok(())
     }
 
-    fn movement(&self, what: TransferKind, units: i64) -> NewMove {
+    fn movement(&self, what: TransferKind, units: i64) -> NewTransfer {
         let number = KEYS.fetch_add(1, Ordering::Relaxed);
         let key = RequestKey { scope: "bench".into(), key: format!("{number:032x}").into() };
         let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
         let amount = ledger::Amount::new(units).expect("an amount");
-        NewMove {
+        NewTransfer {
             order: TransferRequest { what, currency: self.currency, amount, reference: None },
             identity,
         }

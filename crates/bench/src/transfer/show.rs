@@ -2,7 +2,7 @@
 
 use super::traffic::{TRAFFICS, Traffic};
 use super::{Amount, CALLERS, Cell, Way};
-use crate::targets::{HOT_TIMES_UNIFORM, TRANSFERS_TIMES_NAIVE};
+use crate::targets::{HOT_TIMES_UNIFORM, TRANSFERS_TIMES_BASELINE};
 use tally_load::report::{Ratio, Report, Table, number};
 
 const COLUMNS: [&str; 11] = [
@@ -16,14 +16,14 @@ const COLUMNS: [&str; 11] = [
     "statements each",
     "round trips each",
     "begun again",
-    "× naive",
+    "× baseline",
 ];
 
 /// The figures.
 pub(super) fn show(report: &mut Report, cells: &[Cell]) {
     for traffic in TRAFFICS {
         let mut table = Table::new(&format!("Money {}", traffic.name()), &COLUMNS);
-        let naive = naive(cells, traffic);
+        let baseline = baseline(cells, traffic);
         for cell in cells.iter().filter(|cell| cell.traffic == traffic) {
             let latency = |percent| number(cell.ran.latencies.percentile_ms(percent));
             table.row(vec![
@@ -37,23 +37,23 @@ pub(super) fn show(report: &mut Report, cells: &[Cell]) {
                 number(cell.per_transfer(cell.statements)),
                 number(cell.per_transfer(cell.messages)),
                 cell.ran.again.to_string(),
-                format!("{} ×", number(cell.rate() / naive)),
+                format!("{} ×", number(cell.rate() / baseline)),
             ]);
         }
         report.tables.push(table);
     }
     for traffic in TRAFFICS {
         let name =
-            format!("transfers/s, money {}, lane / naive flow, the better of both pools", traffic.name());
-        let times = lane(cells, traffic) / naive(cells, traffic);
-        report.ratios.push(Ratio::at_least(&name, times, TRANSFERS_TIMES_NAIVE));
+            format!("transfers/s, money {}, lane / baseline flow, the better of both pools", traffic.name());
+        let times = lane(cells, traffic) / baseline(cells, traffic);
+        report.ratios.push(Ratio::at_least(&name, times, TRANSFERS_TIMES_BASELINE));
     }
     let times = lane(cells, Traffic::Hot) / lane(cells, Traffic::Uniform);
     report.ratios.push(Ratio::at_least("lane, one hot wallet / uniform", times, HOT_TIMES_UNIFORM));
 }
 
-fn naive(cells: &[Cell], traffic: Traffic) -> f64 {
-    best(cells, |cell| cell.way == Way::Naive && cell.traffic == traffic)
+fn baseline(cells: &[Cell], traffic: Traffic) -> f64 {
+    best(cells, |cell| cell.way == Way::Baseline && cell.traffic == traffic)
 }
 
 fn lane(cells: &[Cell], traffic: Traffic) -> f64 {

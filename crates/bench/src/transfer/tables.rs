@@ -7,7 +7,7 @@ use super::{Amount, Proof};
 use crate::database::connect;
 use mysql_async::prelude::Queryable;
 
-/// What everybody begins with.
+/// What every member begins with.
 pub(super) const OPENING: i64 = 1_000_000_000;
 
 const TABLES: [&str; 8] = [

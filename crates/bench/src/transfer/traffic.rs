@@ -1,4 +1,4 @@
-//! Who gives to whom.
+//! Which member pays which.
 
 use tally_load::{Draws, Random, Skew};
 
@@ -7,9 +7,9 @@ use tally_load::{Draws, Random, Skew};
 pub(super) enum Traffic {
     /// Between any two.
     Uniform,
-    /// From anybody, to a few far more often.
+    /// From any member, to a few far more often.
     Zipf,
-    /// From anybody, to one.
+    /// From any member, to one.
     Hot,
 }
 
@@ -29,7 +29,7 @@ impl Traffic {
 pub(super) struct Pairs {
     traffic: Traffic,
     members: u64,
-    anybody: Draws,
+    any_member: Draws,
     getters: Draws,
     random: Random,
 }
@@ -40,15 +40,15 @@ impl Pairs {
         Self {
             traffic,
             members,
-            anybody: Draws::new(Skew::Uniform, members),
+            any_member: Draws::new(Skew::Uniform, members),
             getters: Draws::new(skew, members),
             random: Random::new(caller as u64),
         }
     }
 
-    /// Who gives and who gets: two members.
+    /// The payer and the payee: two members.
     pub(super) fn next(&mut self) -> (u64, u64) {
-        let from = self.anybody.draw(&mut self.random);
+        let from = self.any_member.draw(&mut self.random);
         let to = match self.traffic {
             Traffic::Hot => 0,
             Traffic::Uniform | Traffic::Zipf => self.getters.draw(&mut self.random),

@@ -1,13 +1,13 @@
-//! Scenario `upsert`: durable submits on MariaDB or MySQL, the service's lanes beside upserts of somebody who has none.
+//! Scenario `upsert`: durable submits on MariaDB or MySQL, the service's lanes beside upserts of a client without a service.
 //!
 //! Every way has a table of its own with the same players and does the same submits, in rounds in which each way has its
 //! turn: what drifts on a machine drifts for all. At the end all tables must be alike. What they then hold is loaded into
 //! an empty table in order of keys by the database's own bulk load, which must end alike as well: the limit of anything
 //! that writes rows there. Not here: the wire, and drivers (`drivers`).
 
+mod baseline;
 pub(crate) mod lanes;
 mod measured;
-mod naive;
 pub(crate) mod shares;
 mod show;
 
@@ -68,7 +68,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let sync = crate::disk::sync_ms().during("try the disk")?;
     let folder = tempfile::tempdir().during("make a folder")?;
     let mut database = Database::open(options)?;
-    let urls = (database.create("naive")?, database.create("tally")?);
+    let urls = (database.create("baseline")?, database.create("tally")?);
     let mut ways = ways(callers, &amount, options.seed);
     options.say("filling");
     fill(&database, &urls.0, &ways, &amount, folder.path())?;
@@ -129,7 +129,7 @@ impl Way {
         let (round, streams) = match (self.kind, self.table()) {
             (Kind::Upsert { rows }, Some(table)) => {
                 self.rows_per_commit = rows as f64;
-                database.runtime.block_on(naive::round(url, &table, shares, rows)).during("upsert")?
+                database.runtime.block_on(baseline::round(url, &table, shares, rows)).during("upsert")?
             }
             (Kind::Lanes { board }, _) => {
                 let done = database.runtime.block_on(lanes.round(board, shares)).during("submit")?;

@@ -1,7 +1,7 @@
 //! Tests of the lane under shuttle: every run is one interleaving, chosen by a scheduler with a seed.
 //!
 //! A failing run prints its schedule, which `shuttle::replay` takes. `TALLY_SOAK` multiplies the number of
-//! runs. Tests with the primitives of `std`, and those of a panicking lane, are in `tests/threads.rs`.
+//! runs. Tests with the primitives of `std`, and those of a panicking lane, are in `tests/lane/threads.rs`.
 
 mod affinity;
 mod audit;

@@ -1,7 +1,7 @@
-//! The run itself: one thread, its connections, and a queue of those who wait for one.
+//! The run itself: one thread, its connections, and a queue of the iterations that wait for one.
 //!
 //! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
-//! that comes back is asked again. One that the server closed while nobody used it is opened again before it is used.
+//! that comes back is asked again. One that the server closed while it was idle is opened again before it is used.
 //! Members sign in before the clock starts where the journey needs their tokens.
 //!
 //! A run that is told to stop takes no more arrivals, forgets those that wait for a connection, and waits for those under

@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Sent money is at most this, so that nobody is soon without.
+/// Sent money is at most this, so that no member soon runs out of it.
 const AMOUNT_MAX: u64 = 100;
 /// Transactions of a page.
 const PAGE: u32 = 20;
@@ -72,27 +72,27 @@ impl Journey {
 
 /// The protocol that is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Protocol {
     /// HTTP.
     Http,
     /// The Redis protocol; of the journeys only [`Journey::Scores`].
     Redis,
 }
 
-/// Where, whom and what.
+/// The server, the members and the requests.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// What is spoken there.
-    pub door: Door,
+    pub protocol: Protocol,
     /// Where the server listens.
     pub address: SocketAddr,
     /// What they do.
     pub journey: Journey,
-    /// Those who do it.
+    /// The members that do it.
     pub people: People,
     /// How many of them act; money goes to any.
     pub members: u64,
-    /// Whom money goes to, and which players score.
+    /// The members that get money, and the players that score.
     pub skew: Skew,
     /// A key of the game's server, for scores.
     pub key: Option<String>,
@@ -106,21 +106,21 @@ pub struct Scene {
     pub seed: u64,
 }
 
-/// Draws who does what, and writes the requests.
+/// Draws the member of each iteration, and writes the requests.
 pub(super) struct Director {
     scene: Scene,
-    /// Headers of each member who has signed in.
+    /// Headers of each member that has signed in.
     tokens: Vec<Common>,
-    nobody: Common,
+    signed_out: Common,
     actors: Draws,
-    anybody: Draws,
+    any_member: Draws,
     random: Random,
     number: u64,
     /// Reused.
     body: String,
 }
 
-/// Who acts in an iteration.
+/// The member of an iteration.
 #[derive(Clone, Debug)]
 pub(super) struct Actor {
     member: u64,
@@ -133,9 +133,9 @@ impl Director {
         let headers = |token: &String| Common::new(scene.address, Some(token));
         Self {
             tokens: tokens.iter().map(headers).collect(),
-            nobody: Common::new(scene.address, scene.key.as_deref()),
+            signed_out: Common::new(scene.address, scene.key.as_deref()),
             actors: Draws::new(Skew::Uniform, scene.members),
-            anybody: Draws::new(scene.skew, scene.people.count),
+            any_member: Draws::new(scene.skew, scene.people.count),
             random: Random::new(scene.seed),
             number: 0,
             body: String::new(),
@@ -143,7 +143,7 @@ impl Director {
         }
     }
 
-    /// Who acts next.
+    /// The member that acts next.
     pub(super) fn actor(&mut self) -> Actor {
         Actor { member: self.actors.draw(&mut self.random), token: None }
     }
@@ -160,15 +160,15 @@ impl Director {
     /// Writes a call of an actor.
     pub(super) fn request(&mut self, out: &mut Vec<u8>, call: Call, actor: &Actor) {
         let headers = actor.token.as_ref().or_else(|| self.tokens.get(actor.member as usize));
-        let headers = headers.unwrap_or(&self.nobody);
+        let headers = headers.unwrap_or(&self.signed_out);
         match call {
             SIGN_IN => {
                 let one = self.scene.people.person(actor.member);
                 sign_in(&mut self.body, &one.login, &one.password);
-                self.nobody.send(out, "POST", format_args!("/auth/signin"), self.body.as_bytes());
+                self.signed_out.send(out, "POST", format_args!("/auth/signin"), self.body.as_bytes());
             }
             TRANSFER => {
-                let to = other(&self.anybody, &mut self.random, actor.member);
+                let to = other(&self.any_member, &mut self.random, actor.member);
                 let (one, to) = (self.scene.people.person(actor.member), self.scene.people.person(to));
                 let amount = 1 + self.random.below(AMOUNT_MAX);
                 self.body.clear();
@@ -190,7 +190,7 @@ impl Director {
             SCORE => {
                 let (player, score) = (self.player(), self.random.below(SCORE_END));
                 let board = &self.scene.board;
-                if self.scene.door == Door::Redis {
+                if self.scene.protocol == Protocol::Redis {
                     out.clear();
                     return command(out, &["LB.SUBMIT", board, &player, &score.to_string()]);
                 }
@@ -198,16 +198,16 @@ impl Director {
                 write!(self.body, "{{\"player\":\"{player}\",\"score\":{score}}}")
                     .expect("a string takes everything");
                 let path = format_args!("/v1/leaderboards/{board}/scores");
-                self.nobody.send(out, "POST", path, self.body.as_bytes());
+                self.signed_out.send(out, "POST", path, self.body.as_bytes());
             }
             AROUND => {
                 let (player, board) = (self.player(), &self.scene.board);
-                if self.scene.door == Door::Redis {
+                if self.scene.protocol == Protocol::Redis {
                     out.clear();
                     return command(out, &["LB.AROUND", board, &player, "5", "5"]);
                 }
                 let path = format_args!("/v1/leaderboards/{board}/players/{player}/around?above=5&below=5");
-                self.nobody.get(out, path);
+                self.signed_out.get(out, path);
             }
             PROFILE => headers.get(out, format_args!("/v1/me")),
             WALLET => headers.get(out, format_args!("/v1/me/wallet")),
@@ -217,7 +217,7 @@ impl Director {
     }
 
     fn player(&mut self) -> String {
-        people::player(self.anybody.draw(&mut self.random) + 1)
+        people::player(self.any_member.draw(&mut self.random) + 1)
     }
 
     /// Takes what an answer of success gives; `None` where it is not what was asked for.
@@ -247,10 +247,10 @@ fn sign_in(body: &mut String, login: &str, password: &str) {
     write!(body, "{{\"loginId\":{login},\"password\":{password}}}").expect("a string takes everything");
 }
 
-/// Somebody else; with one member only there is none, and the server says so.
-fn other(anybody: &Draws, random: &mut Random, than: u64) -> u64 {
+/// Another member; with one member only there is none, and the server says so.
+fn other(any_member: &Draws, random: &mut Random, than: u64) -> u64 {
     for _ in 0..100 {
-        let drawn = anybody.draw(random);
+        let drawn = any_member.draw(random);
         if drawn != than {
             return drawn;
         }
@@ -277,7 +277,7 @@ mod tests {
             members: 4,
             skew: Skew::Uniform,
             key: Some("tally_1_2".into()),
-            door: Door::Http,
+            protocol: Protocol::Http,
             board: "goals".into(),
             reads: 0,
             run: "r1".into(),
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn both_go_in_the_redis_protocol_as_well() {
         let mut director = director(Journey::Scores, 0);
-        director.scene.door = Door::Redis;
+        director.scene.protocol = Protocol::Redis;
         let (actor, mut out) = (director.actor(), Vec::new());
         director.request(&mut out, AROUND, &actor);
         let text = String::from_utf8(out.clone()).unwrap();

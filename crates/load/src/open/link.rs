@@ -1,8 +1,8 @@
-//! One connection of an open loop, through either door: a request out, and whether it went well.
+//! One connection of an open loop, in either protocol: a request out, and whether it went well.
 //!
 //! Not here: what is asked (`journey`), and when.
 
-use super::journey::{Door, Scene};
+use super::journey::{Protocol, Scene};
 use crate::connection::Connection;
 use crate::resp;
 use std::io;
@@ -14,11 +14,11 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// Opens one, and says who asks where the protocol wants that first.
+    /// Opens one, and authenticates where the protocol wants that first.
     pub(super) async fn open(scene: &Scene) -> io::Result<Self> {
-        match scene.door {
-            Door::Http => Ok(Self::Http(Connection::open(scene.address).await?)),
-            Door::Redis => {
+        match scene.protocol {
+            Protocol::Http => Ok(Self::Http(Connection::open(scene.address).await?)),
+            Protocol::Redis => {
                 let mut connection = resp::Connection::open(scene.address).await?;
                 if let Some(key) = &scene.key {
                     super::journey::command(connection.out(), &["AUTH", key]);
@@ -38,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Sends one request and waits for its answer: its body, which nobody reads in the Redis protocol, or a rejection in few words.
+    /// Sends one request and waits for its answer: its body (empty in the Redis protocol), or a short reason why it failed.
     pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
         match self {
             Self::Http(connection) => {

@@ -43,7 +43,7 @@ pub struct Second {
     pub done: u64,
     /// Iterations that failed in it, and that were dropped.
     pub failed: u64,
-    /// The same of iterations that nobody had a connection for.
+    /// The same of iterations that found no free connection.
     pub dropped: u64,
     /// Percentiles 50, 95 and 99 of latencies of iterations that ended well in it, and the slowest; in milliseconds.
     pub ms: [f64; 4],

@@ -8,7 +8,7 @@ use std::io;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Arrivals that nobody has taken yet; past it the clock waits, and they count from when they were due all the same.
+/// Arrivals that were not taken yet; past it the clock waits, and they count from when they were due all the same.
 const AHEAD_MAX: usize = 1 << 16;
 
 /// Starts it; the channel closes after the last arrival, and dropping it ends the thread.

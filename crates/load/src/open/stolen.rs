@@ -1,6 +1,6 @@
 //! How much of the processors the host of a virtual machine gave to others, as the system counts it (`steal` of proc(5)).
 //!
-//! A run on a machine that was taken away for a third of a second shows that in its latencies. Who reads them has to know.
+//! A run on a machine that was taken away for a third of a second shows that in its latencies. A reader of them has to know.
 //! Not here: what other processes of the same machine used.
 
 /// Processor time up to a moment, in ticks of all cores together.

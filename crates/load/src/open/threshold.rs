@@ -163,7 +163,7 @@ mod tests {
             ("transfer.errors<2%", true),
             ("dropped<=0", false),
             ("dropped<2%", true),
-            // Nobody signed in.
+            // No sign-in.
             ("sign-in.p95<100s", false),
         ] {
             let judged = Threshold::parse(text, &calls).unwrap().judge(&outcome);

@@ -14,7 +14,7 @@ const HEIGHT: f64 = 380.0;
 const FRAME: [f64; 4] = [90.0, 12.0, 848.0, 322.0];
 /// At most so many labels along the bottom and up the side.
 const LABELS: [usize; 2] = [8, 7];
-/// Dark enough to read on white, told apart by those who do not see red and green.
+/// Dark enough to read on white, and told apart without seeing red and green.
 const COLOURS: [&str; 6] = ["#005AB5", "#D55E00", "#008062", "#AA44A3", "#5A5A5A", "#997700"];
 
 /// Some lines over one axis.

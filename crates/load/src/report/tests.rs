@@ -9,17 +9,17 @@ fn small() -> Run {
 fn report() -> Report {
     let mut report = Report::new("made-up", "a <bold> claim & its figures", small());
     let mut table = Table::new("Rates", &["way", "per second"]);
-    table.row(vec!["naive".into(), number(7_431.2)]);
+    table.row(vec!["plain".into(), number(7_431.2)]);
     table.row(vec!["batched".into(), number(123_456.0)]);
     report.tables.push(table);
     let target = Target { floor: 10.0, aim: 20.0 };
-    report.ratios.push(Ratio::at_least("batched / naive", 16.6, target));
+    report.ratios.push(Ratio::at_least("batched / plain", 16.6, target));
     report.ratios.push(Ratio::at_most("bytes", 70.0, "bytes", Target { floor: 60.0, aim: 45.0 }));
     report.charts.push(Chart {
         title: "Rate over callers".into(),
         x: Axis::logarithmic("callers"),
         y: Axis::linear("per second"),
-        series: vec![Series { name: "naive".into(), points: vec![(1.0, 10.0), (4.0, 12.0), (0.0, 1.0)] }],
+        series: vec![Series { name: "plain".into(), points: vec![(1.0, 10.0), (4.0, 12.0), (0.0, 1.0)] }],
     });
     report.note("a note");
     report
@@ -28,7 +28,7 @@ fn report() -> Report {
 #[test]
 fn columns_of_the_text_are_aligned() {
     let text = report().to_text();
-    assert!(text.contains("  way      per second\n  naive         7,431\n  batched     123,456\n"), "{text}");
+    assert!(text.contains("  way      per second\n  plain         7,431\n  batched     123,456\n"), "{text}");
     assert!(text.contains("small numbers"), "{text}");
 }
 

@@ -68,7 +68,7 @@ impl Connection {
                     exchanged.errors += 1;
                     exchanged.first_error.get_or_insert_with(|| String::from_utf8_lossy(reply).trim().into());
                 }
-                // Nobody asked for more: what follows belongs to nothing.
+                // One pipeline has its replies: what follows belongs to none.
                 replies = replies.checked_sub(1).ok_or_else(|| bad("more replies than commands"))?;
                 at += length;
             }

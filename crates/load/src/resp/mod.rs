@@ -5,7 +5,7 @@
 //! chunk may be a pipeline or a transaction. Replies are counted and not read: only errors are told apart.
 //!
 //! Not here: what the replies say (a test does that), rates kept by a clock, and other machines: the generator sends to
-//! loopback only, since what it does to a server nobody should do to somebody else's.
+//! loopback only, because it would harm a server of others.
 
 mod connection;
 

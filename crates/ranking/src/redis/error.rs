@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RankingError {
     /// It cannot be reached, did not answer in time, or is between two masters. It is tried again by whoever asks next.
-    #[error("Redis is away: {0}")]
+    #[error("Redis is unavailable: {0}")]
     Away(String),
     /// It went away with a change under way, which may have been made.
     #[error("Redis was lost while it changed something: {0}")]

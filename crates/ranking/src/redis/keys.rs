@@ -27,7 +27,7 @@ impl PartitionKeys {
 }
 
 /// The keys of every partition of a part.
-pub(super) fn of_part(
+pub(super) fn of_window(
     prefix: &str,
     board: u32,
     part: u64,
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn partitions_lie_evenly_and_their_keys_together() {
         for count in [1, 3, 16, 100] {
-            let all = of_part("tally", 7, 1 << 40, count, false);
+            let all = of_window("tally", 7, 1 << 40, count, false);
             assert_eq!(all.len(), usize::from(count));
             for (which, keys) in all.iter().enumerate() {
                 let tag = keys.names[0].strip_prefix('{').and_then(|rest| rest.split_once('}')).unwrap().0;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_pinned() {
-        let names = |count| of_part("tally", 7, 0, count, true).pop().unwrap().names;
+        let names = |count| of_window("tally", 7, 0, count, true).pop().unwrap().names;
         assert_eq!(names(1), ["{tally:7.0}:z", "{tally:7.0}:m", "{tally:7.0}:d"]);
         let (contest, number) = (Uuid([1; 16]), Uuid([2; 16]));
         let desk = of_desk("tally", contest, number);

@@ -54,7 +54,7 @@ impl RedisBackend {
         let dense = definition.ranking == Ranking::Dense;
         // Distinct scores are counted in one place.
         let partitions = if dense { 1 } else { address.partitions };
-        let keys = keys::of_part(&address.prefix, board, part, partitions, dense);
+        let keys = keys::of_window(&address.prefix, board, part, partitions, dense);
         let inner = Inner {
             redis: Arc::clone(&self.redis),
             codec: Codec::new(definition),

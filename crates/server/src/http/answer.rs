@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tally_service::damaged::{self, DamagedRow};
+use tally_service::damaged::{self, CorruptRow};
 
 /// Damaged rows that an answer names. Of more, the others are left out.
 const DAMAGED_MAX: usize = 100;
 
 /// Names the damaged rows that a list leaves out, if there are any.
-pub(super) fn name_damaged(body: &mut Value, damaged: &[DamagedRow]) {
+pub(super) fn name_damaged(body: &mut Value, damaged: &[CorruptRow]) {
     if damaged.is_empty() {
         return;
     }
     damaged.iter().for_each(damaged::log);
-    let name = |row: &DamagedRow| json!({"table": row.table, "row": row.key});
+    let name = |row: &CorruptRow| json!({"table": row.table, "row": row.key});
     body["damaged"] = damaged.iter().take(DAMAGED_MAX).map(name).collect();
 }
 

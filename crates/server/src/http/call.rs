@@ -4,6 +4,7 @@ use super::body::Unread;
 use super::guard::{self, Judged};
 use super::routes::Route;
 use super::{problem, proxies};
+use crate::listener::PeerAddress;
 use crate::progress::Linger;
 use crate::readiness::Readiness;
 use crate::way::Way;
@@ -12,7 +13,7 @@ use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use serde_json::Value;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
@@ -33,7 +34,9 @@ const ACTING_PLAYER: &str = "Tally-Acting-Player";
 /// Where a request came from.
 #[derive(Clone)]
 pub(super) struct Peer {
-    pub(super) address: SocketAddr,
+    pub(super) address: PeerAddress,
+    /// `http` or `https`, for traces.
+    pub(super) scheme: &'static str,
     /// How far that can be trusted.
     pub(super) way: Way,
     /// Closes the connection at once.

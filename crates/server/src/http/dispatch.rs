@@ -26,8 +26,6 @@ const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 /// All routes, ready to be matched.
 pub(super) struct Dispatch {
     gate: Arc<Readiness>,
-    /// `http` or `https`, for traces.
-    scheme: &'static str,
     paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
     unmatched: RouteMetrics,
     requests: AtomicU64,
@@ -36,7 +34,7 @@ pub(super) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(super) fn new(gate: Arc<Readiness>, scheme: &'static str) -> Self {
+    pub(super) fn new(gate: Arc<Readiness>) -> Self {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
         for route in ROUTES {
@@ -51,7 +49,7 @@ impl Dispatch {
         }
         let unmatched = gate.metrics.route("none", "any");
         let run = getrandom::u32().unwrap_or(0);
-        Self { gate, scheme, paths, unmatched, requests: AtomicU64::new(0), run }
+        Self { gate, paths, unmatched, requests: AtomicU64::new(0), run }
     }
 
     /// Answers one request.
@@ -60,7 +58,7 @@ impl Dispatch {
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let origin = request.headers().get(ORIGIN).cloned();
-        let from = (peer.address, self.scheme);
+        let from = (peer.address.ip(), peer.scheme);
         let followed = HttpFollowed::begin(self.gate.traces.as_ref(), &request, from, started, &id);
         let (parts, body) = request.into_parts();
         let (unread, linger) = (Unread::new(body), peer.linger.clone());

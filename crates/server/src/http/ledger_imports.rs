@@ -6,7 +6,7 @@ use super::imports::json;
 use super::problem;
 use serde_json::Value;
 use tally_service::Failure;
-use tally_service::wallets::import::{self, Imported, NewChunk};
+use tally_service::ledger::import::{self, Imported, NewChunk};
 use tally_wire::Problem;
 use tally_wire::api::imports;
 use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};

@@ -4,6 +4,7 @@ use super::call::Peer;
 use super::dispatch::Dispatch;
 use crate::accept::{Accepted, Acceptor};
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX, RESERVED_HEAD_TIMEOUT};
+use crate::listener::{Listen, Listeners, SocketFile};
 use crate::progress::Linger;
 use crate::readiness::Readiness;
 use crate::tls::{Patience, Stream, Tls};
@@ -15,7 +16,6 @@ use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
@@ -25,19 +25,20 @@ const FULL: &[u8] =
 
 /// A server that listens.
 pub struct HttpServer {
-    /// Where it listens, with the port the system chose.
-    pub address: SocketAddr,
+    /// Where it listens for TCP, with the port the system chose.
+    pub address: Option<SocketAddr>,
+    /// The Unix socket where it listens.
+    pub file: Option<SocketFile>,
     stop: oneshot::Sender<()>,
     accepting: JoinHandle<()>,
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Readiness>, listen: &str, tls: Option<Tls>) -> std::io::Result<HttpServer> {
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
+pub async fn start(gate: Arc<Readiness>, listen: &Listen, tls: Option<Tls>) -> std::io::Result<HttpServer> {
+    let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = oneshot::channel();
-    let accepting = tokio::spawn(accept_all(gate, listener, tls, stopped));
-    Ok(HttpServer { address, stop, accepting })
+    let accepting = tokio::spawn(accept_all(gate, (listeners, address), tls, stopped));
+    Ok(HttpServer { address, file, stop, accepting })
 }
 
 impl HttpServer {
@@ -45,6 +46,7 @@ impl HttpServer {
     pub async fn stop(self) {
         // Already gone where accepting has ended by itself.
         let _ = self.stop.send(());
+        drop(self.file);
         if self.accepting.await.is_err() {
             tracing::error!("the HTTP listener panicked");
         }
@@ -53,16 +55,13 @@ impl HttpServer {
 
 async fn accept_all(
     gate: Arc<Readiness>,
-    listener: TcpListener,
+    (listeners, address): (Listeners, Option<SocketAddr>),
     tls: Option<Tls>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    // It is bound, so it has an address.
-    let Ok(address) = listener.local_addr() else { return };
-    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate), scheme));
+    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate)));
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
-    let mut acceptor = Acceptor::new(listener, gate.limits.connections, true, rejection);
+    let mut acceptor = Acceptor::new(listeners, gate.limits.connections, true, rejection);
     let graceful = GracefulShutdown::new();
     let patience = Patience { handshake: gate.limits.head_timeout, write: gate.limits.write_timeout };
     loop {
@@ -77,11 +76,12 @@ async fn accept_all(
             open.inc();
             let linger = Linger::default();
             // A broken connection is the client's affair.
+            let scheme = if tls.is_some() && stream.is_tcp() { "https" } else { "http" };
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
                 let cut = Arc::new(Notify::new());
                 let way = Way::of(&gate, peer, address);
-                let peer =
-                    Peer { address: peer, way, cut: Arc::clone(&cut), linger, reserved: slot.reserved };
+                let (cutting, reserved) = (Arc::clone(&cut), slot.reserved);
+                let peer = Peer { address: peer, scheme, way, cut: cutting, linger, reserved };
                 let served = watcher.watch(serve(&gate, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}

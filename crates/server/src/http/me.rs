@@ -11,10 +11,9 @@ use tally_rules::BoardId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Login;
+use tally_service::members::pay::{self, NewPayment, Payment};
 use tally_service::members::ranks;
 use tally_service::members::signin::{self, SignedIn};
-use tally_service::wallets::command::NewPayment;
-use tally_service::wallets::pay::{self, Payment};
 use tally_service::{CallerKind, Failure};
 use tally_wire::api::members::{read_payment, read_sign_in};
 use tally_wire::cursor::{self, Names};
@@ -35,7 +34,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
             Ok(answer::ok(&json!({"data": data})))
         }
         SignedIn::Wrong => {
-            let detail = "login and password do not belong together";
+            let detail = "invalid login or password";
             let wrong = Problem::new(401, "invalid_credentials", detail);
             Err(wrong.header("www-authenticate", "Bearer realm=\"tally\""))
         }

@@ -12,9 +12,10 @@ use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{Micros, PlayerId};
+use tally_service::members::NewMember;
+use tally_service::members::change::{MemberChange, Set};
 use tally_service::members::find;
-use tally_service::wallets::command::{MemberChange, NewMember, Set};
-use tally_service::{Failure, Tally, wallets};
+use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::members::{self, Changed, MemberRules};
 
@@ -43,7 +44,7 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
         tokens_from: Micros(0),
         closed_at: None,
     };
-    let made = wallets::members::create(&tally, NewMember { member, player_is_id, identity });
+    let made = tally_service::members::create(&tally, NewMember { member, player_is_id, identity });
     let made = made.await.map_err(failed)?;
     let body = show(tally, made.id).await?;
     Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), made.replayed))
@@ -132,7 +133,7 @@ async fn changed(
     change: MemberChange,
     identity: Option<IdempotencyKey>,
 ) -> Result<Answer, Problem> {
-    let replayed = wallets::members::change(&tally, id, change, identity).await;
+    let replayed = tally_service::members::change(&tally, id, change, identity).await;
     let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::ok(&show(tally, id).await?), replayed))
 }
@@ -144,7 +145,7 @@ pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
     let body = call.json_or_none().await?;
     let identity = call.identity(&tally, body.as_ref())?;
     let force = members::read_close(body).map_err(Problem::fields)?;
-    let closed = wallets::members::close(&tally, member, force, identity).await;
+    let closed = tally_service::members::close(&tally, member, force, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
     Ok(answer::replayed(answer::ok(&show(tally, member).await?), replayed))
 }

@@ -142,7 +142,7 @@ fn of_fault(fault: &Fault) -> Problem {
             let detail = "others change the same at the same time; nothing was done, try again";
             Problem::new(503, "contention", detail).retry_after(1)
         }
-        Fault::ShardAway { shard, .. } => {
+        Fault::ShardUnavailable { shard, .. } => {
             let detail = format!("{shard} of the store cannot be used now; nothing was done");
             Problem::new(503, "store_away", detail).retry_after(5)
         }

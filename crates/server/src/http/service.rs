@@ -145,13 +145,13 @@ fn contests(counts: &Counts) -> Value {
     };
     let entered =
         counts.entered().into_iter().map(|(state, count)| (state.as_str().to_owned(), json!(count)));
-    let standing = counts.standing();
-    let states = standing.as_ref().map(|standing| {
-        let states = standing.states.iter();
+    let found = counts.state_counts();
+    let states = found.as_ref().map(|found| {
+        let states = found.states.iter();
         states.map(|(state, count)| (state.as_str().to_owned(), json!(count))).collect::<Map<_, _>>()
     });
     json!({
-        "states": states, "due": standing.map(|standing| standing.due), "turned": entered.collect::<Map<_, _>>(),
+        "states": states, "due": found.map(|found| found.due), "turned": entered.collect::<Map<_, _>>(),
         "prizes": payments(counts.prizes()), "refunds": payments(counts.refunds()),
     })
 }

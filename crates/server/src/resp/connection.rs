@@ -204,7 +204,7 @@ async fn followed_round<S: AsyncRead + AsyncWrite + Unpin>(
         Protocol::Resp2 => "2",
         Protocol::Resp3 => "3",
     };
-    followed.answered(session.client.peer, protocol, &pipe.out);
+    followed.answered(session.client.peer.ip(), protocol, &pipe.out);
     open
 }
 

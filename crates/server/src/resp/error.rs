@@ -153,7 +153,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
             "TRYAGAIN others change the same at the same time; nothing was done, try again".into()
         }
         Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
-        Fault::ShardAway { shard, .. } => {
+        Fault::ShardUnavailable { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()
         }
         Fault::OutcomeUnknown(_) => {

@@ -4,7 +4,7 @@
 
 use super::args::Args;
 use super::error::Wrong;
-use super::keys::matches;
+use super::pattern::Pattern;
 use super::session::Session;
 use super::spec::{self, Spec, TABLE};
 use std::fmt::Write;
@@ -29,23 +29,28 @@ pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> Result
 pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let settings = &session.door.settings;
     let timeout = settings.idle_timeout.map_or(0, |time| time.as_secs());
-    let all = [
+    let all: [(&str, String); 10] = [
         ("appendfsync", if settings.relaxed { "everysec" } else { "always" }.to_owned()),
         ("appendonly", "yes".to_owned()),
         ("databases", "1".to_owned()),
         ("maxclients", settings.connections.all.to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
-        ("port", session.door.address.port().to_string()),
+        ("port", session.door.port().to_string()),
         ("proto-max-bulk-len", (512 << 10).to_string()),
         ("save", String::new()),
         ("timeout", timeout.to_string()),
     ];
-    let meant =
-        |name: &str| args.from(2).any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
-    let found: Vec<_> = all.iter().filter(|(name, _)| meant(name)).collect();
-    to.map(found.len());
-    for (name, value) in found {
+    // One pattern after the other: there may be many, and each takes more memory than its text.
+    let mut meant = [false; 10];
+    for pattern in args.from(2) {
+        let pattern = Pattern::new(&pattern.to_ascii_lowercase());
+        let each = meant.iter_mut().zip(&all);
+        each.for_each(|(meant, (name, _))| *meant |= pattern.fits(name.as_bytes()));
+    }
+    let found = || meant.iter().zip(&all).filter(|(meant, _)| **meant).map(|(_, pair)| pair);
+    to.map(found().count());
+    for (name, value) in found() {
         to.bulk(name);
         to.bulk(value);
     }
@@ -176,7 +181,7 @@ fn server(session: &Session, field: &mut dyn FnMut(&str, String)) {
     field("os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
     field("arch_bits", usize::BITS.to_string());
     field("process_id", std::process::id().to_string());
-    field("tcp_port", session.door.address.port().to_string());
+    field("tcp_port", session.door.port().to_string());
     field("uptime_in_seconds", up.to_string());
     field("uptime_in_days", (up / 86_400).to_string());
 }

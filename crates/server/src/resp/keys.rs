@@ -2,6 +2,7 @@
 
 use super::args::Args;
 use super::error::{self, Wrong};
+use super::pattern::Pattern;
 use super::run::{Made, Making, Shape};
 use super::session::Session;
 use super::target::{Reading, board_id};
@@ -46,7 +47,8 @@ pub(super) fn dbsize(reading: &Reading<'_>, _: Args<'_>, to: &mut Encoder<'_>) -
 /// `KEYS pattern`
 pub(super) fn keys(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
-    let meant = |board: &&Arc<Board>| matches(args.get(1), board.id.as_str().as_bytes());
+    let pattern = Pattern::new(args.get(1));
+    let meant = |board: &&Arc<Board>| pattern.fits(board.id.as_str().as_bytes());
     let names: Vec<&Arc<Board>> =
         boards.iter().filter(meant).filter(|board| reading.is_there(board)).take(KEYS_MAX).collect();
     to.array(names.len());
@@ -63,7 +65,7 @@ pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
         boards.last().filter(|_| boards.len() == scan.count).map_or(0, |last| u64::from(last.no.0) + 1);
     let meant = |board: &&Arc<Board>| {
         let name = board.id.as_str().as_bytes();
-        scan.sorted_sets && scan.pattern.is_none_or(|pattern| matches(pattern, name))
+        scan.sorted_sets && scan.pattern.as_ref().is_none_or(|pattern| pattern.fits(name))
     };
     let names: Vec<&Arc<Board>> =
         boards.iter().filter(meant).filter(|board| reading.is_there(board)).collect();
@@ -75,17 +77,17 @@ pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
 }
 
 /// What `SCAN` and `ZSCAN` are asked.
-pub(super) struct Scan<'a> {
+pub(super) struct Scan {
     pub(super) cursor: u64,
-    pub(super) pattern: Option<&'a [u8]>,
+    pub(super) pattern: Option<Pattern>,
     pub(super) count: usize,
     /// Whether sorted sets are meant: there is nothing else.
     sorted_sets: bool,
 }
 
-impl<'a> Scan<'a> {
+impl Scan {
     /// Reads the cursor at an argument and the options behind it.
-    pub(super) fn read(args: Args<'a>, at: usize) -> Result<Self, Wrong> {
+    pub(super) fn read(args: Args<'_>, at: usize) -> Result<Self, Wrong> {
         let cursor = std::str::from_utf8(args.get(at)).ok().and_then(|text| text.parse().ok());
         let cursor = cursor.ok_or("ERR invalid cursor")?;
         let mut scan = Self { cursor, pattern: None, count: COUNT_DEFAULT, sorted_sets: true };
@@ -95,7 +97,7 @@ impl<'a> Scan<'a> {
             }
             let value = args.get(word + 1);
             if args.is(word, "match") {
-                scan.pattern = Some(value);
+                scan.pattern = Some(Pattern::new(value));
             } else if args.is(word, "count") {
                 let count = number::integer(value).ok_or(error::NOT_AN_INTEGER)?;
                 let count = usize::try_from(count).ok().filter(|count| *count > 0).ok_or(error::SYNTAX)?;
@@ -153,100 +155,4 @@ pub(super) fn delete_in_transaction(making: &mut Making<'_>, args: Args<'_>) -> 
         return Ok(Made::Answer(|to| to.integer(0)));
     }
     Ok(Made::Steps(steps, Shape::Deleted))
-}
-
-/// Whether a name fits a pattern of `*`, `?`, `[a-z]`, `[^a]` and `\` before what is meant as it is.
-pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut p, mut n) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit: it swallows one byte more.
-    let mut star: Option<(usize, usize)> = None;
-    loop {
-        let here = match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p + 1, n));
-                p += 1;
-                continue;
-            }
-            None if n == name.len() => return true,
-            None => None,
-            Some(_) if n == name.len() => None,
-            Some(_) => one(&pattern[p..], name[n]),
-        };
-        match (here, star) {
-            (Some(length), _) => {
-                p += length;
-                n += 1;
-            }
-            (None, Some((after, from))) if from < name.len() => {
-                (p, n) = (after, from + 1);
-                star = Some((after, from + 1));
-            }
-            (None, _) => return false,
-        }
-    }
-}
-
-/// How long the first element of a pattern is, if it fits a byte.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
-    match pattern {
-        [b'?', ..] => Some(1),
-        [b'\\', escaped, ..] => (*escaped == byte).then_some(2),
-        [b'[', ..] => {
-            let negated = pattern.get(1) == Some(&b'^');
-            let (mut at, mut fits) = (if negated { 2 } else { 1 }, false);
-            loop {
-                match &pattern[at..] {
-                    [] => break,
-                    [b']', ..] => {
-                        at += 1;
-                        break;
-                    }
-                    [b'\\', escaped, ..] => {
-                        fits |= *escaped == byte;
-                        at += 2;
-                    }
-                    [from, b'-', to, ..] => {
-                        fits |= (*from.min(to)..=*from.max(to)).contains(&byte);
-                        at += 3;
-                    }
-                    [single, ..] => {
-                        fits |= *single == byte;
-                        at += 1;
-                    }
-                }
-            }
-            (fits != negated).then_some(at)
-        }
-        [single, ..] => (*single == byte).then_some(1),
-        [] => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_are_those_of_redis() {
-        let rows: [(&str, &str, bool); 14] = [
-            ("*", "", true),
-            ("a*c", "abbc", true),
-            ("a*c", "abbd", false),
-            ("h?llo", "hello", true),
-            ("h?llo", "hllo", false),
-            ("h[ae]llo", "hallo", true),
-            ("h[^e]llo", "hello", false),
-            ("h[a-c]llo", "hbllo", true),
-            ("h[c-a]llo", "hbllo", true),
-            (r"a\*c", "a*c", true),
-            (r"a\*c", "abc", false),
-            ("[abc", "a", true),
-            ("*a*b*", "xxaxxbxx", true),
-            ("", "a", false),
-        ];
-        for (pattern, name, fits) in rows {
-            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), fits, "{pattern} {name}");
-        }
-        assert!(!matches("a*".repeat(50).as_bytes(), "a".repeat(49).as_bytes()));
-    }
 }

@@ -6,15 +6,16 @@ use super::counts::Counts;
 use super::session::{Client, Names, Session};
 use super::threads::Threads;
 use crate::accept::{Acceptor, ConnectionLimits};
+use crate::listener::{Listen, PeerAddress, SocketFile};
 use crate::progress::Linger;
 use crate::readiness::Readiness;
 use crate::tls::{Patience, Stream, Tls};
+use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -45,7 +46,8 @@ pub struct Settings {
 pub(super) struct Door {
     pub(super) gate: Arc<Readiness>,
     pub(super) settings: Settings,
-    pub(super) address: SocketAddr,
+    /// Where it listens for TCP.
+    pub(super) address: Option<SocketAddr>,
     clients: Mutex<BTreeMap<u64, Arc<Client>>>,
     next: AtomicU64,
     pub(super) served: AtomicU64,
@@ -58,16 +60,17 @@ const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// A door that listens.
 pub struct RespServer {
-    /// Where it listens, with the port the system chose.
-    pub address: SocketAddr,
+    /// Where it listens for TCP, with the port the system chose.
+    pub address: Option<SocketAddr>,
+    /// The Unix socket where it listens.
+    pub file: Option<SocketFile>,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
 }
 
 /// Starts to listen.
-pub async fn start(gate: Arc<Readiness>, listen: &str, settings: Settings) -> std::io::Result<RespServer> {
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
+pub async fn start(gate: Arc<Readiness>, listen: &Listen, settings: Settings) -> std::io::Result<RespServer> {
+    let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = watch::channel(false);
     let buffers = Buffers::new(settings.buffer_bytes_max);
     let door = Arc::new(Door {
@@ -82,9 +85,9 @@ pub async fn start(gate: Arc<Readiness>, listen: &str, settings: Settings) -> st
     });
     let threads = Threads::start(door.settings.threads, &door, &stopped)?;
     let rejection = if door.settings.tls.is_some() { b"".as_slice() } else { FULL };
-    let acceptor = Acceptor::new(listener, door.settings.connections, false, rejection);
+    let acceptor = Acceptor::new(listeners, door.settings.connections, false, rejection);
     let accepting = tokio::spawn(accept_all(door, threads, acceptor, stopped));
-    Ok(RespServer { address, stop, accepting })
+    Ok(RespServer { address, file, stop, accepting })
 }
 
 impl RespServer {
@@ -92,6 +95,7 @@ impl RespServer {
     pub async fn stop(self) {
         // Already gone where accepting has ended by itself.
         let _ = self.stop.send(true);
+        drop(self.file);
         if self.accepting.await.is_err() {
             tracing::error!("the listener of the Redis protocol panicked");
         }
@@ -99,6 +103,11 @@ impl RespServer {
 }
 
 impl Door {
+    /// Its TCP port; 0 for none, as Redis says.
+    pub(super) fn port(&self) -> u16 {
+        self.address.map_or(0, |address| address.port())
+    }
+
     /// Everybody who is connected, by number.
     pub(super) fn clients(&self) -> Vec<Arc<Client>> {
         self.lock().values().cloned().collect()
@@ -108,7 +117,7 @@ impl Door {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn welcome(&self, peer: SocketAddr) -> Arc<Client> {
+    fn welcome(&self, peer: PeerAddress) -> Arc<Client> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let names = Mutex::new(Names { resp: 2, ..Names::default() });
         let (heard, held, closing) = (AtomicU64::new(0), AtomicUsize::new(0), Notify::new());
@@ -141,7 +150,7 @@ async fn accept_all(
 pub(super) async fn serve(
     door: &Arc<Door>,
     counts: Arc<Counts>,
-    (stream, peer): (TcpStream, SocketAddr),
+    (stream, peer): (Transport, PeerAddress),
     stopped: watch::Receiver<bool>,
 ) {
     let patience = Patience {

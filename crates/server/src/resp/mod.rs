@@ -20,6 +20,7 @@ mod info;
 mod keys;
 mod lb;
 pub mod listen;
+mod pattern;
 mod run;
 mod session;
 mod spec;

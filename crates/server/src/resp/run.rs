@@ -19,8 +19,8 @@ use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Rejection};
 use tally_service::requests::Running;
-use tally_service::scores::pipeline;
-use tally_service::scores::steps::{Commands, ReadStep, Step, StepReply};
+use tally_service::scores::pipeline::{self, Pipeline};
+use tally_service::scores::steps::{ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol, Quota};
 
@@ -130,7 +130,7 @@ impl Session {
                     return Err(error::CROSS_SLOT.into());
                 }
                 Ok(tally) => {
-                    let commands = Commands { steps, atomic, relaxed: self.relaxed, alone: false };
+                    let commands = Pipeline { steps, atomic, relaxed: self.relaxed, alone: false };
                     match pipeline::run(&tally, commands).await {
                         // Whoever deletes a board takes it from the list a moment after the store has lost it.
                         Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
@@ -151,7 +151,7 @@ impl Session {
 
     /// Does one step and gives its reply.
     pub(super) async fn one(&self, step: Step) -> Result<StepReply, Wrong> {
-        let commands = Commands { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
+        let commands = Pipeline { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
         let replies = pipeline::run(self.tally()?, commands).await;
         match replies.map(|mut replies| replies.pop()) {
             Ok(Some(StepReply::Failed(fault))) => Err(error::of_failure(&fault.into())),

@@ -10,10 +10,10 @@ use super::listen::Door;
 use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
 use super::target::{self, Reading};
+use crate::listener::PeerAddress;
 use crate::readiness::Serving;
 use crate::security::Event;
 use crate::way::Way;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -32,7 +32,7 @@ const MULTI_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: u64,
-    pub(super) peer: SocketAddr,
+    pub(super) peer: PeerAddress,
     pub(super) since: Instant,
     pub(super) names: Mutex<Names>,
     /// Milliseconds after `since` when bytes came last.

@@ -29,7 +29,7 @@ pub(super) enum Target {
     Missing,
     /// A board over all time.
     Board(Arc<Board>),
-    /// Another part of a board.
+    /// Another window of a board.
     View(View),
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Target {
-    /// The board, whichever part of it.
+    /// The board, whichever window of it.
     pub(super) fn board(&self) -> Option<&Arc<Board>> {
         match self {
             Self::Missing => None,
@@ -132,13 +132,13 @@ impl Reading<'_> {
     /// Refuses a member that was not found where its stored row is damaged.
     pub(super) fn check_missed(&self, key: &[u8], member: &[u8]) -> Result<(), Wrong> {
         let store = &*self.tally.store;
-        let (true, Ok(player)) = (store.damaged_count() > 0, player(member)) else { return Ok(()) };
+        let (true, Ok(player)) = (store.corrupt_row_count() > 0, player(member)) else { return Ok(()) };
         let target = self.target(key)?;
-        let part = match &target {
-            Target::View(view) => view.part(),
+        let window = match &target {
+            Target::View(view) => view.window(),
             _ => Some(ALL_TIME),
         };
-        let noted = target.board().and_then(|board| damaged::noted(store, board, part, &player));
+        let noted = target.board().and_then(|board| damaged::noted(store, board, window, &player));
         match noted {
             None => Ok(()),
             Some(_) if self.serving => Err(error::WAITS.into()),

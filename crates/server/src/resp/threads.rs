@@ -13,7 +13,6 @@ use crate::accept::Accepted;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 
 /// The name of every thread that serves connections: a panic there ends a connection, and not the process.
@@ -85,8 +84,8 @@ async fn one(
     open: Open,
 ) {
     let Accepted { stream, peer, slot } = accepted;
-    // It was accepted under another runtime, which would go on being the one that is woken for it.
-    if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
+    // It was accepted under another runtime.
+    if let Ok(stream) = stream.here() {
         serve(&door, counts, (stream, peer), stopped).await;
     }
     drop((slot, open));

@@ -6,7 +6,7 @@ use super::Followed;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Version};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_service::traces::Sink;
@@ -41,7 +41,7 @@ impl HttpFollowed {
     pub(crate) fn begin(
         traces: Option<&Arc<Traces>>,
         request: &Request<Incoming>,
-        (peer, scheme): (SocketAddr, &'static str),
+        (peer, scheme): (IpAddr, &'static str),
         began: Instant,
         id: &str,
     ) -> Option<Self> {
@@ -103,7 +103,7 @@ fn method(method: &Method) -> (&str, &str) {
 
 fn attributes(
     request: &Request<Incoming>,
-    peer: SocketAddr,
+    peer: IpAddr,
     scheme: &'static str,
     id: &str,
 ) -> Vec<(&'static str, Value)> {
@@ -118,7 +118,7 @@ fn attributes(
         ("url.scheme", scheme.into()),
         ("url.path", cut(request.uri().path()).into()),
         ("network.protocol.version", version.into()),
-        ("client.address", peer.ip().to_canonical().to_string().into()),
+        ("client.address", peer.to_canonical().to_string().into()),
         ("tally.request_id", id.to_owned().into()),
     ];
     if let Some((host, port)) = text(HOST).map(host) {

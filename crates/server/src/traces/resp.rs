@@ -4,7 +4,7 @@
 //! has sent; keys and members are left out.
 
 use super::Followed;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_service::traces::Sink;
@@ -41,7 +41,7 @@ impl Pipeline {
     }
 
     /// Says that all were answered; where none was whole yet, nothing is told.
-    pub(crate) fn answered(self, peer: SocketAddr, protocol: &'static str, out: &[u8]) {
+    pub(crate) fn answered(self, peer: IpAddr, protocol: &'static str, out: &[u8]) {
         let Some(name) = self.name else { return };
         let mut root = self.followed.root();
         root.ended = Some(Instant::now());
@@ -55,7 +55,7 @@ impl Pipeline {
             ("db.operation.name", operation.into()),
             ("network.protocol.name", "resp".into()),
             ("network.protocol.version", protocol.into()),
-            ("client.address", peer.ip().to_canonical().to_string().into()),
+            ("client.address", peer.to_canonical().to_string().into()),
         ];
         if self.commands > 1 {
             root.attributes.push(("db.operation.batch.size", self.commands.into()));

@@ -1,7 +1,7 @@
-//! Boards: the live ones by name, with everything of them that is in memory.
+//! Leaderboards: the live ones by name, with everything of them that is in memory.
 //!
-//! What several servers share of a board is in the store, under a revision; here is what this one knows, and the revision it
-//! knew it at. Not here: putting and deleting them ([`put`]), and following others' changes (`servers`).
+//! What several servers share of a leaderboard is in the store, under a revision. This server has a copy, and the revision of
+//! the copy. Not here: putting and deleting leaderboards ([`put`]), and following changes of other servers (`servers`).
 
 mod put;
 mod registry;
@@ -9,50 +9,50 @@ mod room;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
-use crate::periods::stale::Stale;
-use crate::periods::{LivePart, Periods};
+use crate::periods::outdated::OutdatedArchives;
+use crate::periods::{LiveWindow, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, BoardState, Part, Revisions};
+use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
 pub(crate) use room::make_room;
 
-/// A live board.
+/// A live leaderboard.
 #[derive(Debug)]
 pub struct Board {
     /// Its number in the store.
     pub no: BoardNo,
-    /// Its name.
+    /// Its public name.
     pub id: BoardId,
-    /// What it is.
+    /// Its definition, as it was created.
     pub definition: Definition,
     /// When it was created.
     pub created_at: Micros,
-    /// The order over all time, without those who are hidden.
+    /// The ranking over all time, without banned players.
     pub order: WindowRanking,
-    /// Where its orders are kept.
+    /// Where its rankings are kept.
     ranking: RankingBackend,
-    /// Players who are hidden here. Changed by the lane only, with the order; it is not asked when a batch is decided,
-    /// because a hidden player's submits count like any other.
+    /// Banned players. Changed by the lane only, with the ranking; a batch is decided without it, because the submits of a
+    /// banned player count like any other.
     pub(crate) hidden: RwLock<HashSet<PlayerId>>,
-    /// Whether it was made by its first score; a spec for it ends that.
+    /// Whether its first score made it; a request for it ends that.
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
-    /// Closed ones whose order is to be written anew.
-    pub(crate) stale: Stale,
-    /// Which change of it is known here; none where nobody else makes any.
+    /// Closed ones whose archive is to be written anew.
+    pub(crate) stale: OutdatedArchives,
+    /// The revision of this copy; none where no other server writes.
     revisions: RwLock<Revisions>,
     /// The contest that it belongs to.
     pub(crate) play: OnceLock<Play>,
-    /// Who watches it.
+    /// The watchers of its live feed.
     pub(crate) live: Live,
     /// Batches under way that change it here when they are published.
     changing: AtomicUsize,
@@ -60,7 +60,7 @@ pub struct Board {
     in_doubt: Mutex<Vec<usize>>,
 }
 
-/// A batch that will change a board: until it is dropped the board is not renewed.
+/// A batch that will change a leaderboard: until it is dropped the copy is not renewed.
 #[derive(Debug)]
 pub(crate) struct Changing {
     board: Arc<Board>,
@@ -68,7 +68,7 @@ pub(crate) struct Changing {
 }
 
 impl Changing {
-    /// Nobody knows for now whether this database has committed the batch: what others change elsewhere is taken over meanwhile.
+    /// The commit of the batch on this database is in doubt: what others change elsewhere is taken over meanwhile.
     pub(crate) fn doubt(&mut self, shard: usize) {
         if self.in_doubt.is_none() {
             self.in_doubt = Some(shard);
@@ -94,7 +94,7 @@ impl Drop for Changing {
 impl Board {
     /// A board without records; refused where a schedule cannot be read.
     pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &RankingBackend) -> Result<Self, Rejection> {
-        let order = ranking.of_part(row.no.0, ALL_TIME.0, &row.definition);
+        let order = ranking.of_window(row.no.0, ALL_TIME.0, &row.definition);
         let ranking = ranking.clone();
         let hidden = RwLock::new(hidden.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Rejection::InvalidDefinition)?);
@@ -110,7 +110,7 @@ impl Board {
             hidden,
             implicit,
             periods,
-            stale: Stale::default(),
+            stale: OutdatedArchives::default(),
             revisions: RwLock::default(),
             play: OnceLock::new(),
             live: Live::default(),
@@ -119,7 +119,7 @@ impl Board {
         })
     }
 
-    /// Which change of it is known here. Asked before anything else of it is.
+    /// The revision of this copy. Read before anything else of it.
     pub(crate) fn revisions(&self) -> Revisions {
         self.revisions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -128,7 +128,7 @@ impl Board {
         *self.revisions.write().unwrap_or_else(PoisonError::into_inner) = revisions;
     }
 
-    /// Keeps it as it is for a batch that was planned on those revisions; nothing where they are others by now.
+    /// Keeps the copy as it is for a batch that was planned on those revisions; nothing where they are others by now.
     pub(crate) fn change(self: &Arc<Self>, planned: &Revisions) -> Option<Changing> {
         self.changing.fetch_add(1, Ordering::SeqCst);
         let changing = Changing { board: Arc::clone(self), in_doubt: None };
@@ -139,13 +139,13 @@ impl Board {
         self.in_doubt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A batch that has changed it is published: it is as of this revision of a database.
+    /// A batch that has changed it is published: the copy is as of this revision of a database.
     pub(crate) fn advance(&self, shard: usize, revision: u64) {
         self.revisions.write().unwrap_or_else(PoisonError::into_inner).advance(shard, revision);
     }
 
-    /// Takes over what is stored, where that is another revision. Not while a batch that changes it is under way: then it says
-    /// so. One that the database has lost is forgotten, so that the board is read whole. Of a database that was away stays what is
+    /// Takes over what is stored, where that is another revision; false while a batch that changes it is under way. A revision
+    /// that the database has lost is forgotten, so that the leaderboard is read whole. Of a database that was away stays what is
     /// known: a period that only it may have stays open.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
@@ -153,14 +153,14 @@ impl Board {
         let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
         let (unheard, known) = (state.revisions.unheard(), self.revisions());
-        // In this order: one in doubt is noted there before it is not here any more.
+        // In this order: a batch in doubt is noted there before it leaves this count.
         if self.changing.load(Ordering::SeqCst) > 0
             || !self.in_doubt().iter().all(|shard| unheard.has(*shard))
         {
             return Ok(false);
         }
         if state.revisions.are_behind(&known) {
-            // Else a batch has changed it since it was asked for.
+            // Else a batch has changed it since it was read.
             if state.bans.are_since(&known) {
                 self.set_revisions(Revisions::default());
             }
@@ -170,14 +170,15 @@ impl Board {
             if !state.bans.apply(&known, &mut hidden) {
                 return Ok(false);
             }
-            let mut parts = state.parts.clone();
+            let mut windows = state.windows.clone();
             if !unheard.is_empty() {
-                let is_missing = |live: &&Arc<LivePart>| parts.iter().all(|row| row.part != live.part);
-                let kept = periods.live_parts().filter(is_missing).map(|live| live.row(false));
-                parts.extend(kept.collect::<Vec<_>>());
+                let is_missing =
+                    |live: &&Arc<LiveWindow>| windows.iter().all(|row| row.window != live.window);
+                let kept = periods.live_windows().filter(is_missing).map(|live| live.row(false));
+                windows.extend(kept.collect::<Vec<_>>());
             }
-            let known = |part: Part| periods.live(part).cloned();
-            fresh.place(&parts, known, |row| self.order_of_part(row.part));
+            let known = |window: Window| periods.live(window).cloned();
+            fresh.place(&windows, known, |row| self.order_of_window(row.window));
             *periods = fresh;
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
             self.set_revisions(state.revisions.clone());
@@ -185,33 +186,33 @@ impl Board {
         Ok(true)
     }
 
-    /// Whether others may change it too.
+    /// Whether other servers may change it too.
     pub(crate) fn is_shared(&self) -> bool {
         self.order.waits()
     }
 
-    /// The revisions that are known here, unless nothing is known yet.
+    /// The revisions of this copy, unless there is none yet.
     pub(crate) fn known(&self) -> Option<Revisions> {
         Some(self.revisions()).filter(Revisions::are_known)
     }
 
-    /// The revisions that are known here, where others may change it too.
+    /// The revisions of this copy, where other servers may change it too.
     pub(crate) fn followed(&self) -> Option<Revisions> {
         self.is_shared().then(|| self.revisions())
     }
 
     /// Its periods in memory.
-    pub(crate) fn live(&self) -> Vec<Arc<LivePart>> {
-        self.periods().live_parts().cloned().collect()
+    pub(crate) fn live(&self) -> Vec<Arc<LiveWindow>> {
+        self.periods().live_windows().cloned().collect()
     }
 
-    /// Bytes of this process' memory that its orders take.
+    /// Bytes of this process' memory that its rankings take.
     pub fn bytes(&self) -> u64 {
         self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
     }
 
-    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that is
-    /// read where none is named.
+    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that a request
+    /// without a period means.
     pub fn members(&self, now: Micros) -> u64 {
         if self.definition.all_time {
             return self.order.total();
@@ -221,32 +222,31 @@ impl Board {
         live.find(|live| live.span.contains(now)).map_or(0, |live| live.order.total())
     }
 
-    /// Asks something of the order of each part in memory, that over all time first.
-    pub(crate) fn each_order(&self, mut with: impl FnMut(Part, &WindowRanking)) {
+    /// Calls something for the ranking of each window in memory, that over all time first.
+    pub(crate) fn each_order(&self, mut with: impl FnMut(Window, &WindowRanking)) {
         if self.definition.all_time {
             with(ALL_TIME, &self.order);
         }
-        self.live().iter().for_each(|live| with(live.part, &live.order));
+        self.live().iter().for_each(|live| with(live.window, &live.order));
     }
 
-    /// The order of a part that is new to this process.
-    pub(crate) fn order_of_part(&self, part: Part) -> WindowRanking {
-        self.ranking.of_part(self.no.0, part.0, &self.definition)
+    /// The ranking of a window that is new to this process.
+    pub(crate) fn order_of_window(&self, window: Window) -> WindowRanking {
+        self.ranking.of_window(self.no.0, window.0, &self.definition)
     }
 
-    /// What is kept of its orders elsewhere is not needed any more.
+    /// Removes its rankings from Redis.
     pub(crate) fn forget_orders(&self) {
         self.order.forget();
         self.live().iter().for_each(|live| live.order.forget());
     }
 
-    /// Whether anybody may see it: one that was made by its first score is gone with its last player,
-    /// shown or hidden.
+    /// Whether requests see it: one that its first score made goes with its last player, ranked or banned.
     pub fn is_there(&self) -> bool {
         !self.is_implicit() || self.order.total() > 0 || self.hides_anybody()
     }
 
-    /// Whether it was made by its first score, and nobody has wished for it since.
+    /// Whether its first score made it, and no request has asked for it since.
     pub fn is_implicit(&self) -> bool {
         self.implicit.load(Ordering::Acquire)
     }
@@ -261,14 +261,14 @@ impl Board {
         self.periods.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the lane and the keeper.
+    /// For the lane and the scheduler.
     pub(crate) fn periods_mut(&self) -> RwLockWriteGuard<'_, Periods> {
         self.periods.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the stored order of a closed period lacks a change that may be acknowledged.
-    pub(crate) fn is_behind(&self, part: Part) -> bool {
-        self.stale.is_behind() && self.periods().closed(part).is_some_and(|row| row.stale)
+    /// Whether the archive of a closed period lacks a change that may be acknowledged.
+    pub(crate) fn is_behind(&self, window: Window) -> bool {
+        self.stale.is_behind() && self.periods().closed(window).is_some_and(|row| row.stale)
     }
 
     /// The definition with its present periods.
@@ -282,12 +282,12 @@ impl Board {
         }
     }
 
-    /// Whether any player is hidden here.
+    /// Whether any player is banned here.
     pub(crate) fn hides_anybody(&self) -> bool {
         !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a player is hidden here.
+    /// Whether a player is banned here.
     pub fn hides(&self, player: &PlayerId) -> bool {
         self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
     }

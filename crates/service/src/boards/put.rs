@@ -1,18 +1,18 @@
-//! Putting and deleting boards.
+//! Putting and deleting leaderboards.
 //!
-//! Each is one transaction, which finds a name that another server has taken: then its board is read and the spec is one for
-//! that. Not here: changing a board that is there, which goes through the lane (`scores/redefine`).
+//! Each is one transaction. Where it finds that another server has taken the name, it reads that leaderboard, and the request
+//! is one for that. Not here: changing a leaderboard that is there, which goes through the lane (`scores`).
 
 use super::Board;
 use super::room::{make_room, may_go};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::keys::seen_before;
+use crate::outcomes;
 use crate::periods::prizes;
 use crate::periods::purge::Purge;
-use crate::scores::command::{Done, Redefine, Request};
+use crate::scores::{Redefine, Redefined};
 use crate::servers;
-use crate::servers::doubts::{self, Doubts};
+use crate::servers::in_doubt::{self, InDoubtCommits};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError};
@@ -20,19 +20,21 @@ use tally_lanes::BarrierGuard;
 use tally_ranking::RankingBackend;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::BoardSpec;
-use tally_rules::idempotency::{IdempotencyKey, KeyCheck, Stored};
+use tally_rules::idempotency::{IdempotencyKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, Definition, Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, BoardRow, Changes, Loaded, Name, Plan, ShardSet, Store, StoreError};
+use tally_store::{
+    BoardChange, BoardNo, BoardRef, BoardRow, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet,
+};
 
-/// How often it is tried to write prizes down before a change: a period may end between the two.
+/// How often prizes are stored before a change: a period may end between the two.
 const TRIES: u32 = 3;
 
-/// What came of putting a board.
+/// The answer to a put.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// The board.
+    /// The leaderboard as it is now.
     pub board: Arc<Board>,
     /// Whether it is new.
     pub created: bool,
@@ -40,7 +42,7 @@ pub struct Put {
     pub replayed: bool,
 }
 
-/// Creates a board, finds that it is there as wished, or changes its periods. Blocks on the store and the lane.
+/// Creates a leaderboard, finds that it is there as requested, or changes its periods. Blocks on the store and the lane.
 pub fn put(
     tally: &Tally,
     id: &BoardId,
@@ -50,9 +52,9 @@ pub fn put(
     let mut purge = Purge::default();
     loop {
         let done = servers::again(|| put_once(tally, id, spec, identity));
-        let Err(Failure::Fault(Fault::Purging(parts))) = done else { return done };
+        let Err(Failure::Fault(Fault::Purging(windows))) = done else { return done };
         // A change of schedule needs the number of a period that was forgotten. Other boards are put meanwhile.
-        purge = purge.of(&*tally.store, parts)?;
+        purge = purge.of(&*tally.store, windows)?;
     }
 }
 
@@ -68,7 +70,7 @@ fn put_once(
     }
     tally.boards.check_damaged(id.as_str())?;
     spec.check_currencies(&tally.settings.ledger.currencies)?;
-    doubts::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     tally.look_now();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
@@ -88,17 +90,14 @@ fn put_once(
         }
     };
     for _ in 0..TRIES {
-        // What is over is owed what stands in the definition now.
+        // What is over is owed the prizes of the present definition.
         let written = match spec.periods {
             Some(_) => prizes::write_down(tally, &board)?,
             None => HashSet::new(),
         };
         let (spec, identity) = (spec.clone(), identity.cloned());
-        let request = Request::Redefine(Redefine { board: Arc::clone(&board), spec, identity, written });
-        let Done::Redefined { created, replayed, owes } = tally.lane.ask_blocking(request, running.take())?
-        else {
-            unreachable!("a redefinition is answered as one")
-        };
+        let redefine = Redefine { board: Arc::clone(&board), spec, identity, written };
+        let Redefined { created, replayed, owes } = tally.lane.ask_blocking(redefine, running.take())?;
         if !owes {
             return Ok(Put { board, created, replayed });
         }
@@ -112,7 +111,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
         return Err(Rejection::ReservedName.into());
     }
     tally.boards.check_damaged(id.as_str())?;
-    doubts::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     servers::again(|| {
         if let Some(board) = tally.board(id) {
             return Ok(board);
@@ -128,7 +127,7 @@ pub fn sorted_set(tally: &Tally, id: &BoardId) -> Result<Arc<Board>, Failure> {
     })
 }
 
-/// What came of making a board.
+/// The outcome of making a leaderboard.
 enum Made {
     /// It is made, or was by the same request.
     New(Put),
@@ -152,13 +151,13 @@ fn create(
 ) -> Result<Made, Failure> {
     let now = tally.now();
     let full = !make_room(tally, 1)?;
-    // One that nobody sees is replaced.
+    // One that no request sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
-    plan.alone = true;
+    plan.exclusive = true;
     if let Some(unseen) = &unseen {
         plan.boards.push(unseen.no);
-        // Every database holds still: a first score may be on its way to any.
+        // Every database is locked: a first score may be on its way to any.
         plan.shards = ShardSet::first(tally.store.shards());
     }
     let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
@@ -181,7 +180,8 @@ fn create(
             BoardRow { no: loaded.next_board, id: id.clone(), definition: definition()?, created_at: now };
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking)?;
         if board.is_shared() {
-            // Others may ask it as soon as it is stored. Nobody else has its number while this transaction holds the next one.
+            // Other servers may read it as soon as it is stored. No other has its number while this transaction holds the next
+            // one.
             servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
         }
         new = Some(board);
@@ -211,14 +211,14 @@ fn create(
     Ok(Made::New(Put { board, created, replayed: true }))
 }
 
-/// Puts a board in the place of that name, and forgets the orders of the one that was there.
+/// Puts a leaderboard in the place of that name, and forgets the rankings of the one that was there.
 pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
         old.forget_orders();
     }
 }
 
-/// Brings the boards that are known here to those that are stored, where nobody else writes: one that was made while its answer
+/// Brings the leaderboards in memory to those that are stored, where no other server writes: one that was made while its answer
 /// was lost has no records.
 pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     if tally.has_others() {
@@ -237,15 +237,15 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     }
     for board in unlisted.into_values() {
         // One that cannot be read is not listed, and stays.
-        if tally.store.board(Name::No(board.no), None)?.is_none() && tally.boards.has(&board) {
+        if tally.store.board(BoardRef::No(board.no), None)?.is_none() && tally.boards.has(&board) {
             set(tally, &board.id, None);
         }
     }
     Ok(())
 }
 
-/// Keeps the lanes from batches while a board goes, where one may be between two databases: it must find the board on both, or on
-/// none.
+/// Keeps the lanes from batches while a leaderboard goes, where one may be between two databases: it must find the leaderboard
+/// on both, or on none.
 fn still(tally: &Tally) -> Result<Option<BarrierGuard>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
@@ -258,9 +258,9 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) ->
 }
 
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
-    doubts::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     tally.look_now();
-    // It goes with its periods; what those that are over have promised stays owed.
+    // It goes with its periods; the prizes of those that are over stay owed.
     let written = match tally.boards.get(id) {
         Some(board) => prizes::write_down(tally, &board)?,
         None => HashSet::new(),
@@ -288,7 +288,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     let stored = stored?;
     if stored.is_none() {
         set(tally, id, None);
-        tally.maintenance.wake();
+        tally.tasks.maintenance.wake();
     }
     Ok(stored.is_some())
 }
@@ -300,36 +300,36 @@ fn contest_is_over(tally: &Tally, id: &BoardId) -> Result<bool, Failure> {
     Ok(record.is_some_and(|record| matches!(record.state, State::Settled | State::Cancelled)))
 }
 
-fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> Plan {
-    Plan {
+fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> ReadSet {
+    ReadSet {
         board_names: vec![id.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
         // Of no player.
         shards: ShardSet::of(0),
-        ..Plan::default()
+        ..ReadSet::default()
     }
 }
 
-/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same
-/// request was done before, and then changes nothing. Where it meets another one's change it is not tried again.
+/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same request
+/// was done before, and then changes nothing. Where it meets the change of another server it is not tried again.
 pub(crate) fn run_once(
-    (store, doubts): (&dyn Store, &Doubts),
-    plan: &Plan,
+    (store, in_doubt): (&dyn Store, &InDoubtCommits),
+    plan: &ReadSet,
     identity: Option<&IdempotencyKey>,
     (now, keep_micros): (Micros, i64),
-    mut change: impl FnMut(&Loaded, &mut Changes) -> Result<Outcome, Rejection>,
+    mut change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
     let mut decide =
         |loaded: &Loaded| {
-            let mut changes = Changes::default();
+            let mut changes = WriteSet::default();
             let stored = loaded.requests.first().and_then(Option::as_ref);
-            let done = match seen_before(identity, stored, now, keep_micros) {
-                Ok(KeyCheck::Replay(_)) => {
+            let done = match outcomes::replay(identity, stored, (now, keep_micros)) {
+                Ok(Some(_)) => {
                     result = Ok(stored.cloned());
                     return changes;
                 }
-                Ok(KeyCheck::New) => change(loaded, &mut changes),
+                Ok(None) => change(loaded, &mut changes),
                 Err(rejection) => Err(rejection),
             };
             match done {
@@ -342,10 +342,10 @@ pub(crate) fn run_once(
                 }
                 Err(rejection) => {
                     result = Err(rejection);
-                    Changes::default()
+                    WriteSet::default()
                 }
             }
         };
-    doubts.run(store, plan, &mut decide)?;
+    in_doubt.run(store, plan, &mut decide)?;
     Ok(result?)
 }

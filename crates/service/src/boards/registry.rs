@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_rules::{BoardId, Rejection};
-use tally_store::{BoardNo, DamagedRow};
+use tally_store::{BoardNo, CorruptRow};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
@@ -39,12 +39,13 @@ impl Boards {
         self.read().by_id.get(id).cloned()
     }
 
-    /// Whether a board is still the one of its name: orders of others may be gone, and who asked too late is told so.
+    /// Whether a leaderboard is still the one of its name: its ranking may be deleted, and a request that came too late is told
+    /// so.
     pub fn has(&self, board: &Board) -> bool {
         self.read().by_no.contains_key(&board.no)
     }
 
-    /// Whoever remembers a board asks whether this has changed.
+    /// Callers that cache a leaderboard compare this.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -65,14 +66,14 @@ impl Boards {
     }
 
     /// Boards that are stored and cannot be read, in order of names.
-    pub fn damaged_rows(&self) -> Vec<DamagedRow> {
+    pub fn damaged_rows(&self) -> Vec<CorruptRow> {
         let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        let row = |key: &String| DamagedRow {
+        let row = |key: &String| CorruptRow {
             table: "boards",
             key: key.clone(),
             what: "the leaderboard is unavailable".into(),
         };
-        let mut rows: Vec<DamagedRow> = damaged.iter().map(row).collect();
+        let mut rows: Vec<CorruptRow> = damaged.iter().map(row).collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
     }
@@ -82,7 +83,7 @@ impl Boards {
         self.damaged.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a walk.
+    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a scan.
     fn nearest(&self, id: &BoardId) -> Option<String> {
         let distance = |board: &Arc<Board>| strsim::damerau_levenshtein(board.id.as_str(), id.as_str());
         let boards = self.list(None, NEAREST_AMONG);
@@ -98,8 +99,8 @@ impl Boards {
         there.filter(|board| board.is_there()).take(limit).cloned().collect()
     }
 
-    /// Boards in order of number, at most `limit`, from the first that is not before `from`; all that were there all
-    /// the while are met by a walk.
+    /// Boards in order of number, at most `limit`, from the first that is not before `from`; a scan finds all that were there
+    /// all the while.
     pub fn from_no(&self, from: BoardNo, limit: usize) -> Vec<Arc<Board>> {
         self.read().by_no.range(from..).take(limit).map(|(_, board)| Arc::clone(board)).collect()
     }
@@ -120,7 +121,7 @@ impl Boards {
     }
 
     /// Puts a board in the place of that name, or leaves it empty; gives what was there. A board that is there stays itself:
-    /// whoever made it and whoever follows what is stored may both bring it.
+    /// the request that made it and the follower may both bring it.
     pub(crate) fn set(&self, id: &BoardId, board: Option<Arc<Board>>) -> Option<Arc<Board>> {
         let mut all = self.write();
         if board.as_ref().is_some_and(|board| all.by_no.contains_key(&board.no)) {

@@ -1,21 +1,21 @@
-//! Room for leaderboards: those that nobody sees any more go where another one needs it.
+//! Room for leaderboards: those that no request sees any more go where another one needs it.
 //!
-//! Not here: making and deleting leaderboards that are wished for (`put`).
+//! Not here: making and deleting leaderboards by request (`put`).
 
 use super::Board;
 use super::put::set;
 use crate::damaged;
 use crate::failure::Failure;
-use crate::scores::command::{Done, Request};
+use crate::scores::Vanish;
 use crate::tally::Tally;
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardChange, BoardNo, Changes, Loaded, Plan, ShardSet};
+use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
 
 /// The database of what belongs to no player.
 const FIRST: usize = 0;
 
-/// Whether a board goes that nobody sees any more. Asked in the transaction that deletes it: where others write too, that
-/// one has locked the board's row, so the store holds still.
+/// Whether a leaderboard goes that no request sees any more. Read in the transaction that deletes it: where others write too,
+/// that one has locked the board's row, so the store does not change meanwhile.
 pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     // A record that cannot be read is one all the same.
     if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
@@ -30,12 +30,13 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
         && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
     let shown = !board.is_implicit() || board.hides_anybody();
     known && !shown && {
-        let found = tally.store.walk_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
+        let found = tally.store.scan_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
         matches!(found, Ok(0))
     }
 }
 
-/// Whether so many boards may be made; those that nobody sees any more go where that needs their room. Holds `changing_boards`.
+/// Whether so many leaderboards may be made; those that no request sees any more go where that needs their room. Holds
+/// `changing_boards`.
 pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
     if !has_room() {
@@ -44,8 +45,8 @@ pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     Ok(has_room())
 }
 
-/// Lets boards go that nobody sees any more: they stay until their room is needed. Whoever is about to write to one is
-/// told by the lane that it is gone, and makes it again.
+/// Deletes leaderboards that no request sees any more: they stay until their room is needed. A request that is about to write
+/// to one learns from the lane that it is gone, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
     let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
     for board in unseen {
@@ -53,27 +54,27 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
         let gone = if board.is_shared() {
             vanish(tally, &board)?
         } else {
-            matches!(tally.lane.ask_blocking(Request::Vanish(board), None)?, Done::Vanished(true))
+            tally.lane.ask_blocking(Vanish(board), None)?
         };
         if gone {
             set(tally, &id, None);
         }
     }
-    tally.maintenance.wake();
+    tally.tasks.maintenance.wake();
     Ok(())
 }
 
-/// Deletes a board that nobody sees, whoever else writes.
+/// Deletes a leaderboard that no request sees, whatever other servers write.
 fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
-    // Every database holds still: a first score may be on its way to any.
+    // Every database is locked: a first score may be on its way to any.
     let shards = ShardSet::first(tally.store.shards());
-    let plan = Plan { boards: vec![board.no], alone: true, shards, ..Plan::default() };
+    let plan = ReadSet { boards: vec![board.no], exclusive: true, shards, ..ReadSet::default() };
     let mut gone = false;
-    // Once: who waits for room waits for the lock as well.
-    tally.keys.doubts.run(&*tally.store, &plan, &mut |loaded| {
+    // Once: a caller that waits for room waits for the lock as well.
+    tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
-        Changes { boards, ..Changes::default() }
+        WriteSet { boards, ..WriteSet::default() }
     })?;
     Ok(gone)
 }

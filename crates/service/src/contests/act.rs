@@ -1,18 +1,17 @@
-//! One act, as a use case: look, ask the lane, and look again where something was not as it was seen. Blocks.
+//! One act on a contest, as a use case: read the contest, ask the lane, and read again where it has changed meanwhile. Blocks.
 
-use super::command::{Act, ContestDone, ContestOrder, What};
+use super::acts::{Act, ContestDone, ContestOrder, What};
 use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use tally_rules::contest::{ActorKind, ContestId, Event, Record, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, PlayerId, Rejection};
 
-/// How often it is tried anew because something changed meanwhile.
+/// How often an act is tried because something changed meanwhile.
 const TRIES: usize = 16;
 
-/// Who asks, as a door knows.
+/// The origin of an act, as a listener knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Actor {
     /// A key that may do everything.
@@ -26,7 +25,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// What it is to a contest, where it acts on a player or on the whole.
+    /// The actor's role in a contest, for an act on a player or on the whole contest.
     pub(crate) fn by(
         &self,
         record: &Record,
@@ -48,7 +47,7 @@ impl Actor {
     }
 }
 
-/// Whether somebody may make contests, or do anything with a series: members may not.
+/// Refuses members: they may not make contests, nor do anything with a series.
 pub(super) fn may_make(actor: &Actor) -> Result<(), Rejection> {
     if matches!(actor, Actor::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
 }
@@ -58,23 +57,19 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     Ok(tally.store.ledger().contest(id)?.ok_or(Rejection::ContestNotFound)?)
 }
 
-/// Puts an order into the lane and waits.
+/// Puts an order into the lane and waits for its answer.
 pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
     let is_cancelled = order.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
     let of_fees = matches!(order.act, Act::Refund(..)) || is_cancelled;
-    match tally.ledger.ask_blocking(Request::Contest(Box::new(order)))? {
-        Done::Contest(done) => {
-            tally.contests.counts.note(&done, of_fees);
-            Ok(done)
-        }
-        done => Err(Fault::Broken(format!("a contest is answered as one, not as {done:?}")).into()),
-    }
+    let done = tally.ledger.ask_blocking(order)?;
+    tally.contests.counts.note(&done, of_fees);
+    Ok(done)
 }
 
-/// What an act takes beside the contest: by whom, and what it may touch.
+/// The actor's role, and the act with everything that it may touch.
 pub(crate) type Planned = Result<(ActorKind, Act), Failure>;
 
-/// Does an act of somebody.
+/// Does an act that is planned from the contest as it is.
 pub(crate) fn act(
     tally: &Tally,
     id: &ContestId,
@@ -85,7 +80,7 @@ pub(crate) fn act(
     act_at(tally, id, identity, None, plan)
 }
 
-/// The same as of some time.
+/// The same as of a given instant.
 pub(crate) fn act_at(
     tally: &Tally,
     id: &ContestId,
@@ -100,7 +95,7 @@ pub(crate) fn act_at(
     })
 }
 
-/// One try of it: nothing where something was not as it was seen.
+/// One try; nothing where the contest has changed since it was read.
 pub(super) fn once(
     tally: &Tally,
     id: &ContestId,
@@ -111,10 +106,10 @@ pub(super) fn once(
     let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
     let done = ask(tally, ContestOrder { id, seen, by, at, act, boards, identity })?;
-    Ok((done.what != What::Stale).then_some(done))
+    Ok((done.what != What::Outdated).then_some(done))
 }
 
-/// Tries until something comes of it.
+/// Tries until there is an answer.
 pub(super) fn again<T>(mut once: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
     for _ in 0..TRIES {
         if let Some(done) = once()? {

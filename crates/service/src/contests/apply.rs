@@ -1,8 +1,8 @@
-//! Applying, deciding on applications, and taking one back, wherever they are (`desk`). Each blocks.
+//! Applying, deciding on applications, and withdrawing one, in any application store. Each blocks.
 
 use super::act::Actor;
-use super::command::{ContestDone, Seen, What};
-use super::desk;
+use super::acts::{ContestDone, Seen, What};
+use super::application_store;
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::PoisonError;
@@ -20,10 +20,10 @@ pub fn apply(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
-    desk::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
+    application_store::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
-/// Players are accepted, or rejected; each row for itself. A replay has the rows as they stand.
+/// Accepts or rejects players; each row for itself. A replay answers their present status.
 pub fn decide(
     tally: &Tally,
     id: &ContestId,
@@ -32,20 +32,21 @@ pub fn decide(
     accept: bool,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    let mut done = desk::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
+    let mut done =
+        application_store::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
     if done.replayed {
-        done.what = What::Decided(standing(tally, &done.record, players)?);
+        done.what = What::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
 }
 
-/// How applications stand: after the start its members are left of those who were accepted, and nobody else.
-fn standing(
+/// The present status of players: after the start the accepted ones are members, and no other application is left.
+fn statuses(
     tally: &Tally,
     record: &Record,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Status, Rejection>>, Failure> {
-    let seen = desk::of(tally, record)?.seen(record, players)?;
+    let seen = application_store::of(tally, record)?.seen(record, players)?;
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
     let keys = tally_lanes::keys_to_load(players.iter().map(key));
     let enrolled = tally.store.ledger().enrolled(&keys)?;
@@ -59,7 +60,7 @@ fn standing(
     Ok(seen.into_iter().map(one).collect())
 }
 
-/// A player takes the application back, or staff does.
+/// Withdraws an application, for the player or for staff.
 pub fn withdraw(
     tally: &Tally,
     id: &ContestId,
@@ -67,5 +68,5 @@ pub fn withdraw(
     player: &PlayerId,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    desk::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
+    application_store::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
 }

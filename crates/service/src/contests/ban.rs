@@ -1,7 +1,7 @@
-//! Hiding a member, out of ranks and prizes, or showing it again: while the contest runs.
+//! Banning a member, out of ranks and prizes, or restoring it, while the contest runs.
 //!
-//! It is hiding on the board, in the lane of scores, so it has its place among scores and before the end. A contest's board is
-//! not hidden on by any other way, so the rules of contests judge every such request.
+//! The ban goes through the lane of scores, so it has its place among scores and before the end. A leaderboard of a contest has
+//! no other way to a ban, so the rules of contests judge every such request.
 
 use super::act::{Actor, find};
 use crate::failure::{Failure, blocking};
@@ -14,7 +14,8 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
-/// Hides a player on a board, or shows it again, by the rules of the contest whose board it is. Says whether it was a replay.
+/// Bans a player on a leaderboard, or restores it, by the rules of the contest that the leaderboard belongs to. Says whether it
+/// was a replay.
 pub async fn on_board(
     tally: &Arc<Tally>,
     board: &BoardId,
@@ -36,7 +37,7 @@ pub async fn on_board(
     }
 }
 
-/// Hides a member, or shows it again. Says whether it was a replay.
+/// Bans a member, or restores it. Says whether it was a replay.
 pub async fn ban(
     tally: &Arc<Tally>,
     id: &ContestId,
@@ -72,7 +73,7 @@ async fn of(
     });
     match board.await? {
         Ok(board) => erase::ban(tally, &board, player.clone(), hidden, identity).await,
-        // It ended meanwhile; what was done before is still said.
+        // It ended meanwhile; a retry still gets the first answer.
         Err(ended) => gone(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
     }
 }

@@ -1,9 +1,9 @@
-//! Making a contest, changing what it is, and opening it. Each blocks.
+//! Making a contest, changing its definition, and opening it. Each blocks.
 
 use super::act::{Actor, act, act_at, ask, may_make};
-use super::command::{Act, ContestDone, ContestOrder};
+use super::acts::{Act, ContestDone, ContestOrder};
 use super::start::check_boards;
-use super::{desk, finish};
+use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
 use crate::periods::Periods;
 use crate::tally::Tally;
@@ -16,7 +16,7 @@ use tally_rules::rejection::WrongField;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
-/// A name for a contest that has none: a random one, or for a request that may be retried the same for every retry of it.
+/// An id for a contest that comes without one: random, or the same for every retry of a request.
 pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<ContestId, Failure> {
     let mut bytes = [0; 16];
     match identity {
@@ -31,7 +31,7 @@ pub fn new_id(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<Contes
     Ok(ContestId::new(&text).expect("digits and letters"))
 }
 
-/// Makes one.
+/// Makes a contest.
 pub fn create(
     tally: &Tally,
     id: &ContestId,
@@ -50,7 +50,7 @@ pub fn create(
     )
 }
 
-/// Changes what it is.
+/// Changes its definition.
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
@@ -76,7 +76,7 @@ pub fn patch(
     })
 }
 
-/// Refuses to make staff of members: staff does not take part, and members stay members.
+/// Refuses to make staff of members: staff takes no part, and members stay members.
 fn check_staff(tally: &Tally, record: &Record, spec: &ContestSpec) -> Result<(), Failure> {
     let Some(staff) = spec.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
@@ -99,7 +99,7 @@ pub(super) fn check_schedules(spec: &ContestSpec) -> Result<(), Rejection> {
     read.map_err(|wrong| Rejection::InvalidContest(vec![wrong.within("/leaderboard")]))
 }
 
-/// Takes applications from now on; or anew, where it did and they are lost.
+/// Opens a contest for applications; or again, if it is open and its applications are lost.
 pub fn open(
     tally: &Tally,
     id: &ContestId,
@@ -110,7 +110,7 @@ pub fn open(
     open_at(tally, id, identity, None, |record| actor.by(record, Event::Open, None))
 }
 
-/// The same as of some time.
+/// The same as of a given instant.
 pub(super) fn open_at(
     tally: &Tally,
     id: &ContestId,
@@ -125,7 +125,7 @@ pub(super) fn open_at(
         if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
             check_boards(tally, &record.contest, 1)?;
         }
-        let kept = desk::opening(tally, record, by)?;
+        let kept = application_store::opening(tally, record, by)?;
         if let (ApplicationLocation::Redis(number), true) = (kept, kept != record.kept) {
             prepared.borrow_mut().push((record.no, number));
         }
@@ -134,12 +134,12 @@ pub(super) fn open_at(
     let used = match &done {
         Ok(done) => Some(done.record.kept),
         Err(Failure::Refused(_)) => Some(ApplicationLocation::Store),
-        // Nobody knows: what is prepared is small, and may be in use.
+        // The outcome is unknown: what is prepared is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };
     for (contest, number) in prepared.into_inner() {
         if used.is_some_and(|used| used != ApplicationLocation::Redis(number)) {
-            desk::forget(tally, contest, number);
+            application_store::forget(tally, contest, number);
         }
     }
     done

@@ -1,10 +1,10 @@
-//! What is counted of contests, for whoever watches the service.
+//! Counts of contests, for monitoring.
 //!
-//! How many are in which state is asked of the store every few seconds, by an index and with a bound, and kept: a scrape
-//! reads no table and does not wait for a database that is away. What this server has done is counted when it is answered, so a
-//! retry, or another server that does the same, counts nothing. Not here: how it is shown.
+//! The states are counted in the store every few seconds, by an index and with a bound. So a scrape reads no table and does not
+//! wait for a database that is unavailable. What this server has done is counted when it is answered: a retry, or another
+//! server that does the same, counts nothing. Not here: how it is shown.
 
-use super::command::{ContestDone, What};
+use super::acts::{ContestDone, What};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,41 +18,41 @@ pub const COUNTED_MAX: usize = 10_000;
 /// Contests that are counted of those with something due.
 pub const DUE_MAX: usize = 1_000;
 
-/// What there is, a few seconds ago.
+/// Contests by state, a few seconds ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct StateCounts {
     /// How many there are in each state.
     pub states: Vec<(State, usize)>,
     /// How many have something under way, or something that is due by the clock.
     pub due: usize,
 }
 
-/// What became of payments.
+/// Outcomes of payments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payments {
-    /// Made.
+    /// Payments that were made.
     pub paid: u64,
-    /// Not made, by the reason.
+    /// Payments that were not made, by the reason.
     pub unpaid: Vec<(UnpaidReason, u64)>,
 }
 
 /// The counts of this server.
 #[derive(Debug, Default)]
 pub struct Counts {
-    standing: Mutex<Option<Standing>>,
+    state_counts: Mutex<Option<StateCounts>>,
     entered: [AtomicU64; State::ALL.len()],
-    prizes: Paid,
-    refunds: Paid,
+    prizes: PayoutCounts,
+    refunds: PayoutCounts,
 }
 
 #[derive(Debug, Default)]
-struct Paid {
+struct PayoutCounts {
     paid: AtomicU64,
     unpaid: [AtomicU64; UnpaidReason::ALL.len()],
 }
 
 impl Counts {
-    /// Notes what an act has done. Payments are prizes, or fees that are paid back.
+    /// Counts what an act has done. Payments are prizes, or fees that are paid back.
     pub(super) fn note(&self, done: &ContestDone, of_fees: bool) {
         if done.turned
             && let Some(at) = State::ALL.iter().position(|state| *state == done.record.state)
@@ -65,18 +65,18 @@ impl Counts {
         }
     }
 
-    /// Asks the store how many there are.
+    /// Counts the states in the store.
     pub(super) fn look(&self, tally: &Tally) {
-        let found = standing(tally);
+        let found = state_counts(tally);
         if let Err(failure) = &found {
             tracing::debug!(%failure, "count contests; it is tried again");
         }
-        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
+        *self.state_counts.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
     }
 
-    /// How many there were a few seconds ago; nothing where the store could not be asked.
-    pub fn standing(&self) -> Option<Standing> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The states a few seconds ago; nothing where the store was unavailable.
+    pub fn state_counts(&self) -> Option<StateCounts> {
+        self.state_counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How often this server has brought one into each state.
@@ -85,18 +85,18 @@ impl Counts {
         State::ALL.iter().zip(&self.entered).map(of).collect()
     }
 
-    /// What became of prizes here.
+    /// Outcomes of prizes on this server.
     pub fn prizes(&self) -> Payments {
         self.prizes.now()
     }
 
-    /// What became of fees here that were to be paid back.
+    /// Outcomes of refunds on this server.
     pub fn refunds(&self) -> Payments {
         self.refunds.now()
     }
 }
 
-impl Paid {
+impl PayoutCounts {
     fn note(&self, row: Result<(), UnpaidReason>) {
         let count = match row {
             Ok(()) => &self.paid,
@@ -117,9 +117,9 @@ impl Paid {
     }
 }
 
-fn standing(tally: &Tally) -> Result<Standing, Failure> {
+fn state_counts(tally: &Tally) -> Result<StateCounts, Failure> {
     let ledger = tally.store.ledger();
     let counts = ledger.count_contests(COUNTED_MAX)?;
     let due = ledger.due_contests(tally.now(), None, DUE_MAX)?.len();
-    Ok(Standing { states: State::ALL.iter().copied().zip(counts).collect(), due })
+    Ok(StateCounts { states: State::ALL.iter().copied().zip(counts).collect(), due })
 }

@@ -1,12 +1,13 @@
-//! Whether a player has an entry in a contest that is open or runs: its application, or its place among the members. And whether it
-//! is staff, which a renaming neither gives nor leaves behind.
+//! Entries of a player in contests that are open or run: its application, or its place among the members. And its place on the
+//! staff, which a renaming neither gives nor leaves behind.
 //!
-//! An entry is of a player's name and of the member that had it. So a name with an entry neither comes to another member nor goes
-//! from its own, or scores of one member would pay another. Applying and renaming exclude each other on one server; on several
-//! servers an application may come between the look and the renaming. A closed member keeps its entries and releases its name; a
-//! new member does not get that name while they are there. Blocks. Not here: what becomes of entries of an erased player (`erase`).
+//! An entry belongs to a player's name and to the member that had it. So a name with an entry neither comes to another member
+//! nor goes from its own, or scores of one member would pay another. Applying and renaming exclude each other on one server; on
+//! several servers an application may come between the check and the renaming. A closed member keeps its entries and releases
+//! its name; a new member does not get that name while they are there. Blocks. Not here: entries of an erased player (`erase`).
 
-use super::{desk, series};
+use super::application_store;
+use super::pages::{each_of_contests, each_of_series};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
@@ -15,15 +16,12 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::EntrantKey;
 
-/// Contests of one read.
-const PAGE: usize = 500;
-
 /// Players of one read: with a page of contests at most 5,000 rows.
 const PLAYERS: usize = 10;
 
 /// Refuses a change of players with an entry, and of those that are staff of a contest that is not over, or of a series.
 pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure> {
-    each_page(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
+    each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, record) in page {
             let is_staff = players.iter().any(|player| record.contest.is_staff(player));
             let may_have = matches!(record.state, State::Open | State::Running);
@@ -33,31 +31,26 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
         }
         Ok(())
     })?;
-    let mut after = None;
-    loop {
-        let page = series::list(tally, after.as_ref(), PAGE)?.rows;
+    each_of_series(tally, |page| {
         let is_staff = |record: &SeriesRecord| players.iter().any(|one| record.series.template.is_staff(one));
-        if let Some((id, _)) = page.iter().find(|(_, record)| is_staff(record)) {
-            return Err(Rejection::PlayerInContest(id.as_str().into()).into());
+        match page.iter().find(|(_, record)| is_staff(record)) {
+            Some((id, _)) => Err(Rejection::PlayerInContest(id.as_str().into()).into()),
+            None => Ok(()),
         }
-        if page.len() < PAGE {
-            return Ok(());
-        }
-        after = page.into_iter().next_back().map(|(id, _)| id);
-    }
+    })
 }
 
-/// What a look at names for new members finds.
+/// What is found of names for new members.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct NameLookup {
     /// Names that a member has.
     pub(crate) taken: Vec<Handle>,
-    /// Names that no member has, and that a closed member has entries under; each with a contest.
+    /// Names that no member has, and that a closed member left entries under; each with a contest.
     pub(crate) left_behind: Vec<(PlayerId, ContestId)>,
 }
 
-/// Looks at names for new members.
-pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, Failure> {
+/// Looks up names for new members.
+pub(crate) fn look_up(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<NameLookup, Failure> {
     let ledger = tally.store.ledger();
     let handles: Vec<Handle> = players.iter().cloned().map(Handle::Player).collect();
     let holders = ledger.members_of(&handles)?;
@@ -67,10 +60,10 @@ pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, 
     }
     let mut left_behind = Vec::new();
     if free.is_empty() {
-        return Ok(Look { taken, left_behind });
+        return Ok(NameLookup { taken, left_behind });
     }
-    each_page(tally, &[State::Open, State::Running], |page| {
-        // Entries of others are of no member.
+    each_of_contests(tally, &[State::Open, State::Running], |page| {
+        // An entry without a member belongs to no closed member.
         let paid: Vec<_> = page.iter().filter(|(_, record)| record.contest.needs_members()).collect();
         for players in free.chunks(PLAYERS) {
             let keys = |has_begun: bool| {
@@ -98,28 +91,7 @@ pub(crate) fn look(tally: &Tally, players: &BTreeSet<PlayerId>) -> Result<Look, 
         }
         Ok(())
     })?;
-    Ok(Look { taken, left_behind })
-}
-
-/// Pages of the contests in some states.
-fn each_page(
-    tally: &Tally,
-    states: &[State],
-    mut with: impl FnMut(&[(ContestId, Record)]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    // A contest that starts meanwhile is met in its next state.
-    for state in states {
-        let mut after = None::<ContestId>;
-        loop {
-            let page = tally.store.ledger().contests(Some(*state), after.as_ref(), PAGE)?;
-            with(&page)?;
-            if page.len() < PAGE {
-                break;
-            }
-            after = page.into_iter().next_back().map(|(id, _)| id);
-        }
-    }
-    Ok(())
+    Ok(NameLookup { taken, left_behind })
 }
 
 fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<bool, Failure> {
@@ -128,7 +100,7 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         return Ok(tally.store.ledger().enrolled(&keys)?.iter().any(Option::is_some));
     }
-    match desk::of(tally, record).and_then(|desk| desk.seen(record, players)) {
+    match application_store::of(tally, record).and_then(|desk| desk.seen(record, players)) {
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),

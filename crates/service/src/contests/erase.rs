@@ -1,44 +1,38 @@
-//! What becomes of a player's applications when the player is erased. Blocks.
+//! The applications of a player that is erased. Blocks.
 //!
-//! Where a contest is open they are taken back, and what is held for them is released. Who is a member stays one: the fee that was
-//! paid belongs to it, and settling and paying back go by members, so neither meets a gap. Its scores go with those of all
-//! boards, and with them its rank. A rejection stays until the contest's applications are cleared, or erasing would be a way
-//! round it. Not here: boards and profiles (`players::erase`).
+//! Applications of open contests are withdrawn, and their holds are released. A member of a contest stays one: the fee that was
+//! paid belongs to it, and settling and refunds go by members, so neither meets a gap. Its scores go with those of all
+//! leaderboards, and with them its rank. A rejection stays until the contest's applications are cleared, or erasing would be a
+//! way round it. Not here: leaderboards and profiles (`players::erase`).
 
 use super::act::Actor;
-use super::{apply, desk};
+use super::pages::each_of_contests;
+use super::{application_store, apply};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::{PlayerId, Rejection};
 
-/// Open contests of one read.
-const PAGE: usize = 500;
-
-/// Takes back every application that can be taken back. Says whether there was one.
+/// Withdraws every application that can be withdrawn. Says whether there was one.
 pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
-    let (mut found, mut after) = (false, None::<ContestId>);
-    loop {
-        // An application that is taken back stays so.
-        let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
-        let page = tally.store.ledger().contests(Some(State::Open), after.as_ref(), PAGE);
-        let page = page.map_err(|error| told(error.into()))?;
-        for (id, record) in &page {
-            let told = |failure: Failure| if found { failure.after_a_part() } else { failure };
-            found |= of_contest(tally, id, record, player).map_err(told)?;
+    let mut found = false;
+    let done = each_of_contests(tally, &[State::Open], |page| {
+        for (id, record) in page {
+            found |= of_contest(tally, id, record, player)?;
         }
-        if page.len() < PAGE {
-            return Ok(found);
-        }
-        after = page.into_iter().next_back().map(|(id, _)| id);
-    }
+        Ok(())
+    });
+    // An application that was withdrawn stays so.
+    done.map_err(|failure| if found { failure.after_a_window() } else { failure })?;
+    Ok(found)
 }
 
 fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
-    let asked = desk::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
+    let asked =
+        application_store::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
-        // They are gone, or were cleared meanwhile.
+        // They are lost, or were cleared meanwhile.
         Err(Failure::Refused(Rejection::ApplicationsLost)) => false,
         Err(failure) => return Err(failure),
     };
@@ -47,7 +41,7 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
     }
     match apply::withdraw(tally, id, &Actor::Server, player, None) {
         Ok(_) => Ok(true),
-        // It has started meanwhile, or somebody else was faster.
+        // It has started meanwhile, or another request was faster.
         Err(Failure::Refused(
             Rejection::ContestState(_)
             | Rejection::NotApplied

@@ -1,8 +1,8 @@
-//! Ending a contest that is played: no score is decided while the ledger's lane writes that, and none after it. Each blocks.
+//! Ending a contest that is played: no score is decided while the ledger's lane stores that, and none after it. Each blocks.
 
 use super::act::{Actor, act, act_at};
-use super::command::{Act, ContestDone};
-use super::{desk, work};
+use super::acts::{Act, ContestDone};
+use super::{application_store, pieces};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -32,7 +32,7 @@ pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<Con
     })
 }
 
-/// Calls it off: what is held is released, and captured fees are paid back.
+/// Cancels it: holds are released, and captured fees are paid back.
 pub fn cancel(
     tally: &Tally,
     id: &ContestId,
@@ -42,9 +42,11 @@ pub fn cancel(
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
-    // It is called off, whatever becomes of this: the keeper goes on with it.
+    // It is cancelled even if this fails: the scheduler goes on with it.
     let record = Record::clone(&done.record);
-    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
+    if let Err(failure) =
+        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");
     }
     Ok(done)
@@ -60,7 +62,7 @@ pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<
     }
 }
 
-/// The same, where none may be left out: another server may have made one that is not known here yet.
+/// The same, where none may be left out: another server may have made one that is not in memory here yet.
 pub(super) fn all_of_contest(
     tally: &Tally,
     id: &ContestId,
@@ -79,7 +81,7 @@ pub(super) fn all_of_contest(
     Ok(boards)
 }
 
-/// Those of a contest that is played, to be changed where others write too: they plan anew then.
+/// The leaderboards of a contest that is played, as a change of theirs where several servers write: then others plan anew.
 pub(super) fn boards(
     tally: &Tally,
     id: &ContestId,

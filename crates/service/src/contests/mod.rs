@@ -1,38 +1,52 @@
 //! Contests: use cases around one state machine.
 //!
-//! The rules are `tally_rules::contest`. Everything that changes a contest is an act ([`command`]) in the ledger's lane, because
-//! it may move money: `wallets/decide/contests.rs` decides it under the contest's lock, and [`act`] looks at the contest
-//! first, because a transaction reads by key. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use
-//! cases, and block; [`series`] makes contests that come again;
-//! `work` is what they set off and takes several transactions, `keeper` what happens by the clock, `play`
-//! what a score asks of its contest, [`counts`] what is counted for whoever watches, `erase` what becomes of a player's
-//! applications, [`expire`] how long leaderboards stay,
-//! `staff` what a closed member leaves.
+//! The rules are `tally_rules::contest`. Every change of a contest is an act ([`acts`]) in the ledger's lane, because it may
+//! move money. [`act`] reads the contest first, because a transaction reads by key; `decide` decides the act under the
+//! contest's lock. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use cases, and block.
+//! [`series`] makes contests that recur.
 //!
-//! What an act answers is the contest after it ([`command::ContestDone`]); a replay shows it as it stands, and the rows of a
-//! decision on applications with it.
+//! [`scheduler`] does what is due by the clock, `pieces` what takes several transactions. `play` checks a score against the
+//! contest of its leaderboard. [`counts`] is for monitoring, `erase` for players that are erased, `staff` for members that
+//! close, [`expire`] for leaderboards whose time is over, `repay` for what an earlier release left unpaid.
 //!
-//! Where applications are is behind one interface: `desk`, and `redis` for those that are not in the store. Prizes of a board's
-//! periods are of its periods (`periods::prizes`).
+//! The answer to an act is the contest after it ([`acts::ContestDone`]). A replay answers the present contest, and the rows of
+//! a decision on applications with it. The application store is behind one interface: `application_store`, with
+//! `redis_applications` for those in Redis. Not here: prizes of the periods of a leaderboard (`periods::prizes`).
 
 pub mod act;
+pub mod acts;
+mod application_store;
 pub mod apply;
 pub mod ban;
 pub mod change;
-pub mod command;
 pub mod counts;
-mod desk;
+pub(crate) mod decide;
 pub(crate) mod entries;
 pub(crate) mod erase;
 pub mod expire;
 pub mod finish;
-pub mod keeper;
+mod pages;
+pub(crate) mod pieces;
 pub(crate) mod play;
 pub mod read;
-mod redis;
+mod redis_applications;
 pub(crate) mod repay;
+pub mod scheduler;
 pub mod series;
 pub mod settle;
 pub(crate) mod staff;
 pub mod start;
-pub(crate) mod work;
+
+use crate::periods::prizes::PaidPeriods;
+use counts::Counts;
+use std::sync::RwLock;
+
+/// What this server has of contests in memory.
+#[derive(Default)]
+pub(crate) struct Contests {
+    /// Periods whose prizes are paid.
+    pub(crate) paid: PaidPeriods,
+    pub(crate) counts: Counts,
+    /// Shared by requests that apply; a renaming holds it alone.
+    pub(crate) renaming: RwLock<()>,
+}

@@ -1,8 +1,8 @@
-//! What a score asks of the contest that its board belongs to.
+//! The check of a score against the contest that its leaderboard belongs to.
 //!
-//! Which contest that is follows from the board's reserved name; whether it is played is kept with the board and changed while
-//! no score is decided (`wallets/work`), so no score comes in after the end. Who takes part is read by key: a member is
-//! never changed, so that needs no lock. Where several servers write, the end is a change of the board, and a batch that was
+//! The reserved name of a leaderboard says which contest that is. Its state is kept with the leaderboard and changed while no
+//! score is decided (`ledger/batch.rs`), so no score comes in after the end. Members are read by key: a member is never
+//! changed, so that needs no lock. Where several servers write, the end is a change of the leaderboard, and a batch that was
 //! planned before it is planned again.
 
 use crate::boards::Board;
@@ -14,11 +14,11 @@ use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{EntrantKey, Store, StoreError};
 
-/// A contest as its board knows it.
+/// A contest as its leaderboard has it.
 #[derive(Debug)]
 pub(crate) struct Play {
     no: Uuid,
-    /// Whose board it is, where there are divisions.
+    /// The division of the leaderboard, where there are divisions.
     division: Option<u32>,
     state: AtomicU8,
     since: AtomicI64,
@@ -47,7 +47,7 @@ impl Play {
     /// Refuses scores when it is not played.
     fn judge(&self, now: Micros) -> Result<(), Rejection> {
         match self.state() {
-            // It has ended; whoever writes that down is on the way.
+            // It has ended, and that is not stored yet.
             State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
                 Err(Rejection::ContestState(State::Finished))
             }
@@ -57,7 +57,7 @@ impl Play {
     }
 }
 
-/// Notes what its board has to know of a contest.
+/// Brings a leaderboard to the state of its contest.
 pub(crate) fn tell(board: &Board, record: &Record) {
     let division = || ContestId::of_board(&board.id).and_then(|(_, division)| division);
     board.play.get_or_init(|| Play::of(record, division())).set(record);
@@ -73,14 +73,14 @@ pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The contest of a board that takes no more scores, in which state it was when it was last looked at, and since when.
+/// The contest of a leaderboard that takes no more scores, its last observed state, and since when.
 pub(crate) fn over(board: &Board) -> Option<(ContestId, State, Micros)> {
     let play = board.play.get().filter(|play| play.state() > State::Running)?;
     let (id, _) = ContestId::of_board(&board.id)?;
     Some((id, play.state(), Micros(play.since.load(Ordering::SeqCst))))
 }
 
-/// Whether a board is a contest's.
+/// Whether a leaderboard belongs to a contest.
 pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
@@ -90,7 +90,7 @@ pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
     board.play.get().map_or(Ok(()), |play| play.judge(now))
 }
 
-/// What is wrong with each of these scores, where something is: none of ordinary boards. Blocks on the store.
+/// The rejection of each of these scores, where there is one: of none on ordinary leaderboards. Blocks on the store.
 pub(crate) fn judge(
     store: &dyn Store,
     scores: &[(&Arc<Board>, &PlayerId)],
@@ -106,7 +106,7 @@ pub(crate) fn judge(
         let (Some(play), Some(key)) = (score.0.play.get(), key(score)) else { return Ok(()) };
         play.judge(now)?;
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
-        // A member of one division is nobody in the others.
+        // A member of one division has no place in the others.
         let mine = enrolled.filter(|enrolled| enrolled.division == play.division);
         mine.map(drop).ok_or(Rejection::NotAMember)
     };

@@ -1,7 +1,7 @@
-//! Reading contests: one, a list by state, who applied, who takes part, who is paid. Each blocks.
+//! Reading contests: one, a list by state, applications, members, payouts. Each blocks.
 
 use super::act::{Actor, find};
-use super::desk;
+use super::application_store;
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -21,8 +21,7 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     find(tally, id)
 }
 
-/// How many applications each of these has; nothing where that cannot be told, because the Redis that has them is away or
-/// has lost them.
+/// The number of applications of each of these; nothing where the Redis that has them is unavailable or has lost them.
 pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
     let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
@@ -68,9 +67,11 @@ pub fn applications(
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
     match state::judge(record.state, Event::Decide, by) {
-        Ok(_) => match desk::of(tally, &record)?.page(&record, status, above, limit) {
-            // Cleared meanwhile.
-            Err(Failure::Refused(Rejection::ApplicationsLost)) if desk::has_moved_on(tally, id, &record)? => {
+        Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
+            // They were cleared meanwhile.
+            Err(Failure::Refused(Rejection::ApplicationsLost))
+                if application_store::has_moved_on(tally, id, &record)? =>
+            {
                 Ok(Listing::default())
             }
             page => page,
@@ -80,7 +81,7 @@ pub fn applications(
     }
 }
 
-/// A member of a contest, and whether it is hidden: out of ranks and prizes.
+/// A member of a contest, and whether it is banned from ranks and prizes.
 pub type Listed = (PlayerId, ContestMember, bool);
 
 /// At most `limit` members in order of players, from the first one after `after`.
@@ -115,7 +116,7 @@ pub fn prizes(
     payouts(tally, id, State::Settled, (from, limit))
 }
 
-/// At most `limit` fees that one which was called off has paid back, in order of acceptance, from that place on.
+/// At most `limit` refunds of a contest that was cancelled, in order of acceptance, from that place on.
 pub fn refunds(
     tally: &Tally,
     id: &ContestId,

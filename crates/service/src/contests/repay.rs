@@ -1,20 +1,22 @@
 //! Prizes and fees that an earlier release left unpaid by mistake: it took every rejection for a closed member, also that of a
-//! currency that was not configured. Each start pays such rows until none is left, and says what it finds; `owed` looks once more. Blocks.
+//! currency that was not configured. Each start pays such rows until none is left, and logs what it finds; `owed` looks once
+//! more. Blocks.
 //!
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
-//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's revision
-//! or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet (`work`).
+//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's
+//! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet
+//! (`pieces`).
 
 use super::act::{act_at, find};
-use super::command::{Act, What};
-use super::work::PIECE;
+use super::acts::{Act, What};
+use super::pieces::PIECE;
 use crate::failure::Failure;
-use crate::periods::prizes::{self, PaymentAct, PaymentOrder};
+use crate::periods::payments::{PaymentAct, PaymentOrder};
 use crate::tally::Tally;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
-use tally_store::PartKey;
+use tally_store::WindowKey;
 
 /// The name under which the store remembers that there are no such rows.
 const CHECKED_META: &str = "unpaid_checked";
@@ -109,7 +111,7 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
 }
 
 /// Pays what is wrong of a period.
-pub(crate) fn all_of_period(tally: &Tally, key: PartKey) -> Result<usize, Failure> {
+pub(crate) fn all_of_period(tally: &Tally, key: WindowKey) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let found = each(tally, payment.no, |from| of_period(tally, key, from))?;
     found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
@@ -117,17 +119,17 @@ pub(crate) fn all_of_period(tally: &Tally, key: PartKey) -> Result<usize, Failur
 }
 
 /// The same from that place on, in one read.
-fn of_period(tally: &Tally, key: PartKey, from: u32) -> Result<usize, Failure> {
+fn of_period(tally: &Tally, key: WindowKey, from: u32) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let rows = wrong(tally, payment.no, from)?.rows;
     let count = rows.len();
     if count > 0 {
-        prizes::ask(tally, PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
+        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Repay(payment, rows) })?;
     }
     Ok(count)
 }
 
-/// Walks the rows under a number, and pays those of each read.
+/// Reads the rows under a number page by page, and pays those of each page.
 fn each(tally: &Tally, no: Uuid, pay: impl Fn(u32) -> Result<usize, Failure>) -> Result<Found, Failure> {
     let (mut found, mut from) = (Found::default(), Some(0));
     while let Some(place) = from {

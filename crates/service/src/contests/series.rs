@@ -1,31 +1,37 @@
-//! Series of contests: making one, changing it, taking it away, and making the contest that is next.
+//! Series of contests: making one, changing it, deleting it, and making the contest that is next.
 //!
-//! Whoever changes a series says what it was and what it is to be; the lane puts it in place where it still is what it was, together
-//! with the contest that is made of it, so two servers make a contest once. Contests that were made are contests like any other:
-//! what becomes of their series changes nothing of them. Cron and time zones are those of the periods of boards
-//! (`calendar`). Each blocks. Not here: which contests there are when (`tally_rules::contest::series`).
+//! A change says what the series was and what it becomes. The lane applies it where the series still is what it was, together
+//! with the contest that is made of it, so two servers make a contest once. Contests of a series are like any other: a change
+//! of the series changes none of them. Cron and time zones are those of periods (`calendar`). Each blocks. Not here: which
+//! contests there are when (`tally_rules::contest::series`).
 
 use super::act::{Actor, again, may_make};
 use super::change::check_schedules;
 use crate::calendar::Calendar;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::{LedgerRequest, Needs};
+use crate::ledger::state::BatchState;
+use crate::outcomes;
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use tally_rules::contest::id::Minute;
 use tally_rules::contest::series::{Moments, Occurrence, SeriesSpec, Timetable, of_template};
-use tally_rules::contest::{ContestId, Series, SeriesRecord};
+use tally_rules::contest::{ContestId, Record, Series, SeriesRecord};
 use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::Uuid;
+use tally_rules::outcome::Outcome;
 use tally_rules::rejection::WrongField;
 use tally_rules::{Micros, Rejection};
+use tally_store::ReadSet;
 
 /// A change of a series.
 #[derive(Clone, Debug)]
 pub struct SeriesOrder {
-    /// Which.
+    /// The series.
     pub id: ContestId,
-    /// As it was when somebody looked; there is none where one is made.
+    /// The series as it was read; nothing where one is made.
     pub seen: Option<Box<SeriesRecord>>,
-    /// What it is to be; nothing takes it away.
+    /// What it becomes; nothing deletes it.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Occurrence>>,
@@ -33,15 +39,56 @@ pub struct SeriesOrder {
     pub identity: Option<IdempotencyKey>,
 }
 
-/// What came of it.
+/// The answer to a change of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeriesDone {
     /// It was done.
     Done,
-    /// It had been done before; the series as it stands, if it still is there.
+    /// It was done before; the present series, if there still is one.
     Replayed(Option<Box<SeriesRecord>>),
-    /// It was not as it was seen; nothing was done.
-    Stale,
+    /// The series has changed since it was read; nothing was done.
+    Outdated,
+}
+
+/// The series changes where it still is as it was read; then the contest that is made of it is there too. If there is a contest
+/// of that name, it counts as made, and the series goes on.
+impl LedgerRequest for SeriesOrder {
+    type Answer = SeriesDone;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: usize::from(self.making.is_some()), ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        let contests = &mut plan.ledger.contests;
+        contests.series.push(self.id.clone());
+        contests.contests.extend(self.making.iter().map(|making| making.id.clone()));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<SeriesDone, Rejection> {
+        let present = state.series.get(&self.id).cloned();
+        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+            return Ok(SeriesDone::Replayed(present.map(Box::new)));
+        }
+        if present.as_ref() != self.seen.as_deref() {
+            return Ok(SeriesDone::Outdated);
+        }
+        if let Some(making) = self.making.as_deref()
+            && state.contests.get(&making.id).is_none()
+        {
+            let series = Some(self.id.clone());
+            let mut record = Record::new(ids[0], making.contest.clone(), series, state.now);
+            record.since = making.at;
+            state.added.tell(&record, None, state.now);
+            state.contests.set(&making.id, Some(record));
+        }
+        if self.seen.is_some() || self.then.is_some() {
+            state.series.set(&self.id, self.then.as_deref().cloned());
+            state.outcomes.remember(self.identity.as_ref(), Outcome::ContestChanged);
+        }
+        Ok(SeriesDone::Done)
+    }
 }
 
 impl Moments for Calendar {
@@ -66,7 +113,7 @@ fn timetable(series: &Series) -> Result<Timetable<Calendar>, Rejection> {
         let read = Calendar::parse(schedule, zone);
         read.map_err(|one| wrong.push(WrongField::new(pointer, one.why))).ok()
     };
-    // A zone that is not known is said once.
+    // An unknown zone is reported once.
     let zone = if read("/time_zone", "* * * * *", zone).is_some() { zone } else { "UTC" };
     let (open, start) = (read("/open", &series.open, zone), read("/start", &series.start, zone));
     match (open, start, read("/end", &series.end, zone)) {
@@ -79,17 +126,10 @@ fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     Ok(tally.store.ledger().series(id)?.ok_or(Rejection::SeriesNotFound)?)
 }
 
-fn ask(tally: &Tally, order: SeriesOrder) -> Result<SeriesDone, Failure> {
-    match tally.ledger.ask_blocking(Request::Series(Box::new(order)))? {
-        Done::Series(done) => Ok(done),
-        done => Err(Fault::Broken(format!("a series is answered as one, not as {done:?}")).into()),
-    }
-}
-
 /// A series as it is after an act, and whether that repeats an earlier answer.
 type Shown = (SeriesRecord, bool);
 
-/// Makes one, and its first contests.
+/// Makes a series, and its first contests.
 pub fn create(
     tally: &Tally,
     id: &ContestId,
@@ -112,14 +152,14 @@ pub fn create(
         making: None,
         identity: identity.cloned(),
     };
-    match ask(tally, order)? {
+    match tally.ledger.ask_blocking(order)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
-        SeriesDone::Stale => Err(Rejection::SeriesExists.into()),
+        SeriesDone::Outdated => Err(Rejection::SeriesExists.into()),
     }
 }
 
-/// Changes what it is, for the contests that are made from now on.
+/// Changes it, for the contests that are made from now on.
 pub fn patch(
     tally: &Tally,
     id: &ContestId,
@@ -139,11 +179,11 @@ pub fn patch(
     })?;
     match done {
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
-        SeriesDone::Done | SeriesDone::Stale => Ok((made_due(tally, id)?, false)),
+        SeriesDone::Done | SeriesDone::Outdated => Ok((made_due(tally, id)?, false)),
     }
 }
 
-/// Takes it away. Contests that it made stay, and go on. Gives whether that repeats an earlier answer.
+/// Deletes it. Contests that it made stay, and go on. Says whether that repeats an earlier answer.
 pub fn delete(
     tally: &Tally,
     id: &ContestId,
@@ -156,7 +196,7 @@ pub fn delete(
     Ok(matches!(done, SeriesDone::Replayed(_)))
 }
 
-/// A change of one that is there, or was when the same request came first.
+/// A change of a series that is there, or was when the same request came first.
 fn changed(
     tally: &Tally,
     id: &ContestId,
@@ -168,7 +208,7 @@ fn changed(
         if seen.is_none() && identity.is_none() {
             return Err(Rejection::SeriesNotFound.into());
         }
-        // Without one this can only be a replay, which the lane knows.
+        // Without a series this can only be a replay, which the lane finds out.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
         let is_gone = seen.is_none();
         let order = SeriesOrder {
@@ -178,8 +218,8 @@ fn changed(
             making: None,
             identity: identity.cloned(),
         };
-        match ask(tally, order)? {
-            SeriesDone::Stale => Ok(None),
+        match tally.ledger.ask_blocking(order)? {
+            SeriesDone::Outdated => Ok(None),
             SeriesDone::Done if is_gone => Err(Rejection::SeriesNotFound.into()),
             done => Ok(Some(done)),
         }
@@ -200,8 +240,8 @@ pub fn list(
     Ok(tally.store.ledger().list_series(after, limit)?)
 }
 
-/// Makes what is due of a series that was just changed: nobody has to wait for the next look. There are no more than are to be
-/// there ahead. Where that fails the keeper does it.
+/// Makes what is due of a series that was just changed, so that no caller waits for the next look. A series makes a bounded
+/// number of contests ahead. After a failure the scheduler does it.
 fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     loop {
         match make_next(tally, id) {
@@ -231,6 +271,6 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         making: Some(Box::new(making)),
         identity: None,
     };
-    // Where it was not as it was seen somebody else may have made it: the next look tells.
-    ask(tally, order).map(|_| true)
+    // If the series has changed, another server may have made the contest: the next look finds out.
+    tally.ledger.ask_blocking(order).map(|_| true)
 }

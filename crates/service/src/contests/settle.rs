@@ -1,10 +1,10 @@
-//! Settling: the prizes of the final ranks are written down in one transaction, once, and then paid piece by piece. Blocks.
+//! Settling: the prizes of the final ranks are stored in one transaction, once, and then paid piece by piece. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::command::{Act, ContestDone};
-use super::{finish, work};
+use super::acts::{Act, ContestDone};
+use super::{finish, pieces};
 use crate::failure::{Failure, Fault};
-use crate::servers::marks;
+use crate::servers::outbox;
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::Reads;
@@ -19,7 +19,7 @@ use tally_store::EntrantKey;
 /// Ranks of one read.
 pub(crate) const PAGE: usize = 1_000;
 
-/// Pays every prize, or gives the contest as it stands where that was done.
+/// Pays every prize; if that was done before, answers the present contest.
 pub fn settle(
     tally: &Tally,
     id: &ContestId,
@@ -38,7 +38,7 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // What a start has left to clear comes first.
-    work::go_on(tally, id, find(tally, id)?)?;
+    pieces::go_on(tally, id, find(tally, id)?)?;
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
@@ -47,8 +47,8 @@ pub(super) fn settle_at(
         };
         Ok((by, Act::Settle(payouts)))
     })?;
-    // Its prizes are written down, whatever becomes of this: the scheduler goes on with them.
-    let record = match work::go_on(tally, id, Record::clone(&done.record)) {
+    // Its prizes are stored even if this fails: the scheduler goes on with them.
+    let record = match pieces::go_on(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");
@@ -65,8 +65,8 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
         return Ok(all);
     }
     for board in finish::all_of_contest(tally, id, record)? {
-        // What counts was committed before the end; whoever committed it may not have published it yet.
-        marks::publish_all(&*tally.store, &board)?;
+        // What counts was committed before the end, but may not be published yet.
+        outbox::publish_all(&*tally.store, &board)?;
         let alone = board.definition.ranking == Ranking::Ordinal;
         let most = last_rank(&record.contest.prizes) as usize;
         let ranked = ranked(alone, most, |from| {
@@ -87,7 +87,7 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
     Ok(all)
 }
 
-/// Whose wallets some prizes go into, in one question.
+/// The members that some prizes go to, in one query.
 fn members_of(
     tally: &Tally,
     record: &Record,
@@ -101,18 +101,18 @@ fn members_of(
     Ok(keys.into_iter().zip(found).filter_map(member).collect())
 }
 
-/// A page of an order: names and records.
+/// A page of a ranking: names and records.
 pub(crate) type Page = Vec<(Vec<u8>, tally_rules::Record)>;
 
-/// The page of an order from a place on.
+/// The page of a ranking from a position on.
 pub(crate) fn page(order: &dyn Reads, from: usize) -> Page {
     let mut rows = Vec::new();
     order.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
     rows
 }
 
-/// The first ranks of an order, each with whether it is shared with the one before, if ranks are shared at all; and all who share the
-/// last of them. `read` gives a page from a place on.
+/// The first ranks of a ranking, each with whether it is shared with the one before, if ranks are shared at all; and all
+/// players that share the last of them. `read` gives a page from a position on.
 pub(crate) fn ranked(
     alone: bool,
     most: usize,

@@ -1,12 +1,12 @@
-//! The start: one durable transaction makes members of those accepted, captures their fees, makes the leaderboard and changes
+//! The start: one transaction makes members of the accepted players, captures their fees, makes the leaderboards and changes
 //! the state; then the applications are cleared. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::command::{Act, ContestDone, What};
-use super::{desk, play, work};
+use super::acts::{Act, ContestDone, What};
+use super::{application_store, pieces, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
-use crate::servers::{self, doubts};
+use crate::servers::{self, in_doubt};
 use crate::tally::Tally;
 use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
@@ -17,16 +17,16 @@ use tally_rules::{Micros, Rejection};
 use tally_store::BoardRow;
 use tally_store::plan::ALL_TIME;
 
-/// What came of a start.
+/// The answer to a start.
 #[derive(Clone, Debug)]
 pub struct Started {
     /// The contest after it.
     pub done: ContestDone,
-    /// Who did not become a member.
+    /// Players that did not become members.
     pub failed: Vec<InvalidApplication>,
 }
 
-/// Starts it.
+/// Starts a contest.
 pub fn start(
     tally: &Tally,
     id: &ContestId,
@@ -37,7 +37,7 @@ pub fn start(
     start_at(tally, id, identity, None, |record| actor.by(record, Event::Start, None))
 }
 
-/// The same as of some time.
+/// The same as of a given instant.
 pub(super) fn start_at(
     tally: &Tally,
     id: &ContestId,
@@ -45,22 +45,22 @@ pub(super) fn start_at(
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<Started, Failure> {
-    doubts::find_out(tally)?;
+    in_doubt::resolve_all(tally)?;
     let mut done = {
         let held = Cell::new(false);
         let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
         let done = act_at(tally, id, identity, at, |record| {
             let by = by(record)?;
-            // Who may not start it, or not now, holds nothing still.
+            // A caller that may not start it, or not now, freezes nothing.
             if state::judge(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
-            let desk = desk::of(tally, record)?;
+            let desk = application_store::of(tally, record)?;
             held.set(true);
             let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
-                // Another start has cleared them; the transaction finds that the contest is not as it was seen.
+                // Another start has cleared them; the transaction finds that the contest has changed.
                 Err(Failure::Refused(Rejection::ApplicationsLost))
-                    if desk::has_moved_on(tally, id, record)? =>
+                    if application_store::has_moved_on(tally, id, record)? =>
                 {
                     return Ok((by, Act::Start(Vec::new())));
                 }
@@ -85,15 +85,17 @@ pub(super) fn start_at(
         What::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
-    // It has started, whatever becomes of this: the keeper goes on with it.
+    // It has started even if this fails: the scheduler goes on with it.
     let record = Record::clone(&done.record);
-    if let Err(failure) = work::go_on(tally, id, record).and_then(|record| desk::clear(tally, id, record)) {
+    if let Err(failure) =
+        pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
+    {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");
     }
     Ok(Started { done, failed })
 }
 
-/// How many leaderboards may still be made: as many as a contest needs with so many members, if there can be room for them.
+/// How many leaderboards may still be made, after making room for a contest with so many members.
 pub(super) fn boards_free(tally: &Tally, contest: &Contest, members: u32) -> Result<u32, Failure> {
     let free = || tally.settings.boards_max.saturating_sub(tally.boards.len());
     let wanted = contest.boards_of(members) as usize;
@@ -110,15 +112,15 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
     if contest.boards_of(members) > free { Err(Rejection::TooManyBoards.into()) } else { Ok(()) }
 }
 
-/// A start that did not take place holds no application still.
+/// Thaws the applications of a start that did not take place.
 fn let_go(tally: &Tally, id: &ContestId) {
-    let gone = find(tally, id).and_then(|record| desk::of(tally, &record)?.let_go(tally, id));
+    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
     if let Err(failure) = gone {
         tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
     }
 }
 
-/// Boards that are stored are there for everybody.
+/// Adds stored leaderboards to those that are served.
 fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Failure> {
     for row in boards {
         let broken = |rejection: Rejection| Fault::Broken(rejection.detail());

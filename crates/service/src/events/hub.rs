@@ -1,18 +1,18 @@
-//! Who listens to what is stored: each is woken when there may be something new, and reads it in the store itself.
+//! Streams of stored events: each is woken when there may be something new, and reads it in the store itself.
 //!
-//! So a word that is lost or comes twice does no harm, and nothing is copied into queues. The ledger's lane wakes those whom its
-//! batches touch, and asks for that only while anybody listens. What other servers write is found by the thread of events, by
-//! one question for all. Not here: what is read (`log`), and who listens to a board's periods (`live`).
+//! So a wake that is lost or comes twice does no harm, and nothing is copied into queues. The ledger's lane wakes the streams
+//! that its batches touch, and looks for them only while there is one. The background task of events finds what other servers
+//! write, by one query for all. Not here: what is read (`log`), and watched leaderboards (`live`).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_rules::ledger::{Currency, MemberId, Uuid};
-use tally_store::{LedgerChanges, Topic};
+use tally_store::{LedgerWriteSet, Topic};
 use tokio::sync::watch;
 
-/// What can be listened to here.
+/// What a stream can be about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// A contest, by the number that it was given once.
@@ -21,14 +21,14 @@ pub enum Subject {
     Member(MemberId),
 }
 
-/// How far a subject was known to have come.
+/// The last observed position of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     Event(u64),
     Entries(Vec<(Currency, u64)>),
 }
 
-/// Those who listen.
+/// The subjects that have streams.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     listeners: AtomicUsize,
@@ -42,10 +42,10 @@ struct Heard {
     known: Option<Known>,
 }
 
-/// What a batch touches of what somebody listens to.
+/// The subjects of a batch that have streams.
 pub(crate) type Touched = Vec<Subject>;
 
-/// One who listens, until it is dropped.
+/// A stream's subscription, until it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     hub: Arc<Hub>,
@@ -67,7 +67,7 @@ impl Listener {
 
     /// Waits until there may be something new.
     pub(super) async fn woken(&mut self) {
-        // The hub lives as long as whoever listens.
+        // The hub lives as long as its streams.
         drop(self.woken.changed().await);
     }
 }
@@ -85,13 +85,13 @@ impl Drop for Listener {
 }
 
 impl Hub {
-    /// Whether anybody listens.
+    /// Whether there is a stream.
     pub(super) fn is_heard(&self) -> bool {
         self.listeners.load(Ordering::SeqCst) > 0
     }
 
-    /// What changes touch, where anybody listens.
-    pub(crate) fn touched(&self, changes: &LedgerChanges) -> Touched {
+    /// The subjects that changes touch, if there is a stream.
+    pub(crate) fn touched(&self, changes: &LedgerWriteSet) -> Touched {
         if !self.is_heard() {
             return Touched::new();
         }
@@ -104,7 +104,7 @@ impl Hub {
         members.chain(contests).filter(|subject| subjects.contains_key(subject)).collect()
     }
 
-    /// Wakes those who listen to these.
+    /// Wakes the streams of these subjects.
     pub(crate) fn wake(&self, touched: Touched) {
         if touched.is_empty() {
             return;
@@ -113,12 +113,12 @@ impl Hub {
         touched.iter().filter_map(|subject| subjects.get(subject)).for_each(Heard::wake);
     }
 
-    /// What is listened to.
+    /// Every subject that has a stream.
     pub(super) fn all(&self) -> Vec<Subject> {
         self.subjects().keys().copied().collect()
     }
 
-    /// Wakes those who listen to what has come further than was known.
+    /// Wakes the streams of subjects that are further than was observed.
     pub(super) fn compare(&self, present: impl Iterator<Item = (Subject, Known)>) {
         let mut subjects = self.subjects();
         for (subject, present) in present {

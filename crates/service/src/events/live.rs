@@ -1,62 +1,62 @@
-//! The scores of one board as they are published, for those who watch it: who has changed, and what each is a moment later.
+//! The live feed of a leaderboard: which players have changed, and the record and rank of each a moment later.
 //!
-//! Publishing notes names, and only while somebody watches: else it costs one look at a number. Where orders are in Redis
-//! several servers publish, so the names are noted and asked for there. What a player's record and
-//! rank are is asked of the order when a batch goes out, so each batch has the newest of every player, whatever lane
-//! published it in which order. Nothing here is stored. Not here: when a batch goes out (`events`), and its form on the wire.
+//! Publishing notes names, and only while the leaderboard is watched: else it costs one read of a number. Where rankings are in
+//! Redis several servers publish, so the names are noted and read there. The ranking is asked for records and ranks when a
+//! batch goes out, so each batch has the newest of every player, whatever lane published it in which order. Nothing here is
+//! stored. Not here: when a batch goes out (`events`), and its form on the wire.
 
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::periods::{ALL_TIME_NAME, LivePart};
+use crate::periods::{ALL_TIME_NAME, LiveWindow};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use tally_ranking::{RankedEntry, Watched, WindowRanking};
 use tally_rules::{Micros, PlayerId};
-use tally_store::Part;
+use tally_store::Window;
 use tally_store::plan::ALL_TIME;
 use tokio::sync::{broadcast, watch};
 
-/// Players of one batch where few watch, and at least.
+/// Players of one batch, at least, and where there are few watchers.
 const BATCH_PLAYERS: usize = 1_000;
 const BATCH_PLAYERS_MIN: usize = 100;
-/// What all who watch a board are sent between two looks, a tenth of a second, in records: a thousand who watch must not take the
-/// processors from those who score. Where one batch is more than that, some looks are left out after it.
+/// Records that all watchers of a leaderboard are sent between two looks, a tenth of a second: a thousand watchers must not
+/// take the processors from those that score. After a larger batch some looks are left out.
 const SENT_AT_ONCE: usize = 10_000;
 /// Names that wait for a batch; beyond, a batch says that it leaves some out.
 const WAITING_MAX: usize = 10_000;
-/// Batches that a stream may be behind; one that is further behind is too slow.
+/// Batches that a stream may lag; one that lags more is too slow.
 const BATCHES_BEHIND: usize = 64;
 
-/// What has changed on a board since the last batch.
+/// The changes of a leaderboard since the last batch.
 #[derive(Debug)]
 pub struct ScoreBatch {
-    /// What users call the part that this is of.
+    /// The public name of the window.
     pub period: String,
-    /// Where those who have a place are now, best first.
+    /// Ranked players that have changed, best first.
     pub places: Vec<RankedEntry>,
-    /// Those who have none any more.
+    /// Players that are no longer ranked.
     pub gone: Vec<PlayerId>,
-    /// How many players the part has.
+    /// How many players are ranked.
     pub total: u64,
-    /// Whether others have changed too who are not told.
+    /// Whether the batch leaves out players that have changed.
     pub left_out: bool,
-    /// When it was made.
+    /// When the batch was made.
     pub made: Instant,
-    /// As it goes over the wire, made by the first stream that sends it, for each way to write integers.
+    /// The batch on the wire, made by the first stream that sends it, for each way to write integers.
     pub written: [OnceLock<Arc<[u8]>>; 2],
 }
 
-/// The part of a board that knows who watches it.
+/// The watchers of a leaderboard.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     watchers: AtomicUsize,
     changed: Mutex<Noted>,
     batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
-    /// The last looks at parts that others publish to.
-    looks: Mutex<BTreeMap<Part, Watched>>,
-    /// Wakes those who wait for a period to be closed.
+    /// The last looks at rankings that other servers publish to.
+    looks: Mutex<BTreeMap<Window, Watched>>,
+    /// Wakes streams that wait for a period to be closed.
     closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
     known: AtomicU64,
@@ -66,19 +66,19 @@ pub(crate) struct Live {
 
 #[derive(Debug, Default)]
 struct Noted {
-    players: BTreeMap<Part, HashSet<PlayerId>>,
+    players: BTreeMap<Window, HashSet<PlayerId>>,
     waiting: usize,
     left_out: bool,
 }
 
-/// One who watches a board, until it is dropped.
+/// A watcher of a leaderboard, until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     board: Arc<Board>,
     batches: broadcast::Receiver<Arc<ScoreBatch>>,
 }
 
-/// Whoever watches does not read fast enough.
+/// The watcher does not read fast enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooSlow;
 
@@ -90,7 +90,7 @@ impl Watch {
         Self { board: Arc::clone(board), batches }
     }
 
-    /// The board.
+    /// The leaderboard that is watched.
     pub fn board(&self) -> &Arc<Board> {
         &self.board
     }
@@ -112,7 +112,7 @@ impl Drop for Watch {
 }
 
 impl Live {
-    /// Whether anybody watches.
+    /// Whether there is a watcher.
     pub(crate) fn is_watched(&self) -> bool {
         self.watchers() > 0
     }
@@ -121,20 +121,20 @@ impl Live {
         self.watchers.load(Ordering::Relaxed)
     }
 
-    /// Whether this look is left out. Only one thread looks.
+    /// Whether this look is left out. Only the background task looks.
     fn rests(&self) -> bool {
         let left = self.rests.load(Ordering::Relaxed);
         self.rests.store(left.saturating_sub(1), Ordering::Relaxed);
         left > 0
     }
 
-    /// Notes who has changed in a part.
-    pub(crate) fn note<'a>(&self, part: Part, players: impl Iterator<Item = &'a PlayerId>) {
+    /// Notes the players that have changed in a ranking.
+    pub(crate) fn note<'a>(&self, window: Window, players: impl Iterator<Item = &'a PlayerId>) {
         let mut noted = self.changed();
         let noted = &mut *noted;
-        let of_part = noted.players.entry(part).or_default();
+        let of_window = noted.players.entry(window).or_default();
         for player in players {
-            if of_part.contains(player) {
+            if of_window.contains(player) {
                 continue;
             }
             if noted.waiting == WAITING_MAX {
@@ -142,11 +142,11 @@ impl Live {
                 return;
             }
             noted.waiting += 1;
-            of_part.insert(player.clone());
+            of_window.insert(player.clone());
         }
     }
 
-    /// Hears when a period may have been closed.
+    /// A receiver that is woken when a period may have been closed.
     pub(super) fn listen(&self) -> watch::Receiver<()> {
         self.closed.get_or_init(|| watch::Sender::new(())).subscribe()
     }
@@ -158,7 +158,7 @@ impl Live {
         }
     }
 
-    /// The same where the last event is another one than was known.
+    /// The same where the last event is another one than was observed.
     pub(super) fn compare(&self, last: u64) {
         if self.known.swap(last + 1, Ordering::SeqCst) != last + 1 {
             self.wake();
@@ -170,12 +170,12 @@ impl Live {
     }
 
     /// Takes names for one batch.
-    fn take(&self) -> Option<(Part, Vec<PlayerId>, bool)> {
+    fn take(&self) -> Option<(Window, Vec<PlayerId>, bool)> {
         let mut noted = self.changed();
         let noted = &mut *noted;
         noted.players.retain(|_, players| !players.is_empty());
         let mut first = noted.players.first_entry()?;
-        let part = *first.key();
+        let window = *first.key();
         let most = (SENT_AT_ONCE / self.watchers().max(1)).clamp(BATCH_PLAYERS_MIN, BATCH_PLAYERS);
         let players: Vec<PlayerId> = if first.get().len() <= most {
             first.remove().into_iter().collect()
@@ -185,75 +185,77 @@ impl Live {
             some.into_iter().collect()
         };
         noted.waiting -= players.len();
-        Some((part, players, std::mem::take(&mut noted.left_out)))
+        Some((window, players, std::mem::take(&mut noted.left_out)))
     }
 
-    /// Forgets who has changed: nobody watches.
+    /// Forgets the players that have changed, because there is no watcher.
     fn forget(&self) {
         *self.changed() = Noted::default();
         self.looks().clear();
     }
 
-    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Part, Watched>> {
+    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Board {
-    /// Whether those who watch hear of a part: the one that is meant where nobody names one.
-    pub(crate) fn shows_live(&self, part: Part) -> bool {
+    /// Whether watchers get a window: the one that a request without a period means.
+    pub(crate) fn shows_live(&self, window: Window) -> bool {
         if self.definition.all_time {
-            return part == ALL_TIME;
+            return window == ALL_TIME;
         }
         let periods = self.periods();
-        periods.rules.first().is_some_and(|first| first.live(part).is_some())
+        periods.rules.first().is_some_and(|first| first.live(window).is_some())
     }
 
-    /// Parts of which those who watch hear, those too that begin with their first score: now and next.
-    fn parts_live(&self, now: Micros) -> Vec<(Part, Option<Arc<LivePart>>)> {
+    /// The windows that watchers get, also those that begin with their first score: now and next.
+    fn windows_live(&self, now: Micros) -> Vec<(Window, Option<Arc<LiveWindow>>)> {
         if self.definition.all_time {
             return vec![(ALL_TIME, None)];
         }
         let periods = self.periods();
         let Some(first) = periods.rules.first() else { return Vec::new() };
-        let mut parts: Vec<_> = first.live.iter().map(|live| (live.part, Some(Arc::clone(live)))).collect();
+        let mut windows: Vec<_> =
+            first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
-        for part in current.into_iter().chain(next).map(|span| first.aimed(span).part) {
-            if first.live(part).is_none() {
-                parts.push((part, None));
+        for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
+            if first.live(window).is_none() {
+                windows.push((window, None));
             }
         }
-        parts
+        windows
     }
 
-    /// Notes who has changed in Redis since the last look, and goes on to be told. Blocks.
+    /// Notes the players that have changed in Redis since the last look, and goes on watching. Blocks.
     pub(super) fn look_live(&self, now: Micros) -> Result<(), Failure> {
         if !self.is_shared() {
             return Ok(());
         }
-        let parts = self.parts_live(now);
+        let windows = self.windows_live(now);
         let mut looks = self.live.looks();
-        looks.retain(|part, _| parts.iter().any(|(known, _)| known == part));
-        for (part, live) in &parts {
+        looks.retain(|window, _| windows.iter().any(|(known, _)| known == window));
+        for (window, live) in &windows {
             let fresh;
             let order = match live {
                 Some(live) => &live.order,
-                None if *part == ALL_TIME => &self.order,
+                None if *window == ALL_TIME => &self.order,
                 None => {
-                    fresh = self.order_of_part(*part);
+                    fresh = self.order_of_window(*window);
                     &fresh
                 }
             };
             let Some(remote) = order.remote() else { continue };
-            let (players, left_out) = remote.changed(looks.entry(*part).or_default()).map_err(Fault::from)?;
-            self.live.note(*part, players.iter());
+            let (players, left_out) =
+                remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+            self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }
         Ok(())
     }
 
-    /// Sends one batch of what has changed, if there is anything; whether anybody still watches.
+    /// Sends one batch of changes, if there are any; whether there still is a watcher.
     pub(super) fn send_live(&self, now: Micros) -> Result<bool, Failure> {
         let live = &self.live;
         if !live.is_watched() {
@@ -264,15 +266,15 @@ impl Board {
             return Ok(true);
         }
         self.look_live(now)?;
-        let Some((part, players, left_out)) = live.take() else { return Ok(true) };
-        let sent = self.batch((part, now), &players, left_out);
+        let Some((window, players, left_out)) = live.take() else { return Ok(true) };
+        let sent = self.batch((window, now), &players, left_out);
         if sent.is_err() {
-            live.note(part, players.iter());
+            live.note(window, players.iter());
         }
         if let (Some(batch), Some(batches)) = (sent?, live.batches.get()) {
             let sent = live.watchers() * players.len();
             live.rests.store(sent.saturating_sub(1) / SENT_AT_ONCE, Ordering::Relaxed);
-            // Whoever has gone meanwhile needs none.
+            // A watcher that has gone meanwhile needs no batch.
             drop(batches.send(Arc::new(batch)));
         }
         Ok(true)
@@ -280,23 +282,24 @@ impl Board {
 
     fn batch(
         &self,
-        (part, now): (Part, Micros),
+        (window, now): (Window, Micros),
         players: &[PlayerId],
         left_out: bool,
     ) -> Result<Option<ScoreBatch>, Failure> {
         let ask = |order: &WindowRanking| order.read(|order| order.among(players)).map_err(Fault::from);
-        let (period, among) = if part == ALL_TIME {
+        let (period, among) = if window == ALL_TIME {
             (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
         } else {
             let found = {
                 let periods = self.periods();
-                let live = periods.live(part).cloned();
+                let live = periods.live(window).cloned();
                 live.and_then(|live| Some((periods.rule_no(live.rule)?.name(live.span.start), live)))
             };
             let Some((period, live)) = found else {
-                // It is closed by now: what it came to is read there. Or it was begun by another server, and is known here soon.
-                if self.parts_live(now).iter().any(|(known, _)| *known == part) {
-                    self.live.note(part, players.iter());
+                // It is closed by now, and its ranks are read from the archive. Or another server began it, and it is known
+                // here soon.
+                if self.windows_live(now).iter().any(|(known, _)| *known == window) {
+                    self.live.note(window, players.iter());
                 }
                 return Ok(None);
             };

@@ -1,8 +1,8 @@
-//! What is stored of events, read in its order: where a stream stands, what comes next, and whether it can go on where it was.
+//! Stored events, read in order: the position of a stream, what comes next, and whether it can go on from a position.
 //!
 //! A stream stands behind the last event that it has sent, and goes on by number: so nothing is missed and nothing comes twice,
-//! whichever server it asks and however often its connection breaks. Whoever was away for so long that something of it is
-//! forgotten, or stands where this store has never been, begins anew. Blocks, but for waiting.
+//! whichever server it reads from and however often its connection breaks. A stream begins anew when an event behind its
+//! position is forgotten, or when this store never had that position. Blocks, but for waiting.
 
 use super::KEEP_MICROS;
 use super::hub::{Listener, Subject};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 /// Events that are read at once; fewer are the last ones.
 pub const PAGE: usize = 100;
 
-/// Where a stream stands: behind these.
+/// The position of a stream: behind these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// The number of an event.
@@ -29,7 +29,7 @@ pub enum Position {
     Entries(BTreeMap<Currency, u64>),
 }
 
-/// Something to be told.
+/// An event as a stream sends it.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// An event.
@@ -38,14 +38,14 @@ pub enum Told {
     Entry(Currency, Entry),
 }
 
-/// What is read.
+/// The rows that a reader reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Topic(Topic),
     Member(MemberId),
 }
 
-/// Who wakes the reader.
+/// What wakes a reader.
 #[derive(Debug)]
 enum Wake {
     Board(watch::Receiver<()>),
@@ -57,11 +57,11 @@ enum Wake {
 pub struct Log {
     of: Of,
     wake: Wake,
-    /// Where it stands.
+    /// Its position.
     pub position: Position,
 }
 
-/// A place to read from.
+/// A reader without its wake, to be moved to another thread.
 #[derive(Clone, Debug)]
 pub struct Reader {
     of: Of,
@@ -71,9 +71,9 @@ pub struct Reader {
 /// Where a reader begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// Where it was to.
+    /// At the position that was asked for.
     There,
-    /// In the present: where it was to begin it cannot.
+    /// In the present, because it cannot begin at that position.
     Anew,
 }
 
@@ -88,7 +88,7 @@ impl Log {
         Self::begin(tally, (Of::Topic(Topic::Board(board.no)), wake), after)
     }
 
-    /// Reads what happens to a contest, or to a member's money.
+    /// Reads the events of a contest, or of a member's money.
     pub fn of_subject(
         tally: &Tally,
         subject: Subject,
@@ -101,7 +101,7 @@ impl Log {
         Self::begin(tally, (of, Wake::Hub(tally.events.listen(subject))), after)
     }
 
-    /// It is woken from before this on, so what comes after what is read here is not missed.
+    /// It is woken from before this on, so what comes after the present position is not missed.
     fn begin(
         tally: &Tally,
         (of, wake): (Of, Wake),
@@ -122,21 +122,21 @@ impl Log {
             Wake::Hub(listener) => listener.woken().await,
             Wake::Board(woken) => {
                 if woken.changed().await.is_err() {
-                    // The board is gone, and whoever reads of it is told so in another way.
+                    // The board is deleted, and the reader finds that out in another way.
                     std::future::pending::<()>().await;
                 }
             }
         }
     }
 
-    /// For reading on from where it stands.
+    /// For reading on from its position.
     pub fn reader(&self) -> Reader {
         Reader { of: self.of, position: self.position.clone() }
     }
 }
 
 impl Reader {
-    /// What comes next, each with where one stands behind it; nothing where there is no more. Blocks.
+    /// The next events, each with the position behind it; nothing where there is no more. Blocks.
     pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, Told)>, Failure> {
         match (self.of, &self.position) {
             (Of::Topic(topic), Position::Event(after)) => {
@@ -153,7 +153,7 @@ impl Reader {
 }
 
 impl Of {
-    /// Behind the last of all.
+    /// The position behind the last event.
     fn present(self, tally: &Tally) -> Result<Position, StoreError> {
         let ledger = tally.store.ledger();
         Ok(match self {
@@ -186,8 +186,8 @@ impl Of {
                     (number < *last).then_some(EntryKey { wallet, sequence: number + 1 })
                 });
                 let first = match ledger.entries(&missed.collect::<Vec<_>>()) {
-                    // One that cannot be read is gone for this.
-                    Err(StoreError::Damaged(_)) => return Ok(false),
+                    // A corrupt row counts as forgotten here.
+                    Err(StoreError::CorruptRow(_)) => return Ok(false),
                     first => first?,
                 };
                 let oldest = Micros(tally.now().0.saturating_sub(KEEP_MICROS));
@@ -198,7 +198,7 @@ impl Of {
     }
 }
 
-/// The rows that follow a number without a damaged one among them. Where the first is damaged the stream ends; one that goes on
+/// The rows that follow a number without a corrupt one among them. Where the first is corrupt the stream ends; one that goes on
 /// there begins anew.
 fn unbroken<T>(list: Listing<(u64, T)>, after: u64) -> Result<Vec<(u64, T)>, StoreError> {
     if list.damaged.is_empty() {

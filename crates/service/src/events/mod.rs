@@ -1,26 +1,24 @@
-//! What happens, for those who listen: the scores of a board as they are published, and what is stored of contests, closed
-//! periods and money.
+//! Events for streams: the scores of a leaderboard as they are published, and what is stored of contests, closed periods and
+//! money.
 //!
-//! One thread of a server does it for all of its streams, and only while there is one: ten times a second it sends each
-//! watched board's newest scores ([`live`]), and where other servers write too it asks the store, four times a second and once
-//! for all, what has come further. A stream is woken ([`hub`]) and reads on from where it stands ([`log`]); it never looks by
-//! itself. Not here: who may listen, how many, and the form on the wire; the doors have that.
+//! One background task serves all streams of a server, and only while there is one. Ten times a second it sends the newest
+//! scores of each watched leaderboard ([`live`]). Where other servers write too, it asks the store four times a second, once
+//! for all, which subjects have new events. A stream is woken ([`hub`]) and reads on from its position ([`log`]); it never
+//! polls by itself. Not here: permissions, limits, and the form on the wire; the listeners have that.
 
 pub mod hub;
 pub mod live;
 pub mod log;
 
-use crate::background::Background;
+use crate::background::{BackgroundTask, Job, Next};
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
-use crate::trial::Trial;
 use hub::{Hub, Known, Listener, Subject};
 use live::Watch;
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Currency, MemberId};
 use tally_store::{StoreError, Topic};
@@ -28,18 +26,18 @@ use tokio::sync::Semaphore;
 
 /// How long events are kept.
 pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
-/// Between two batches of a board: at most ten a second.
+/// Between two batches of a leaderboard: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Between two looks what other servers have written.
+/// Between two looks for events of other servers.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Streams that read in the store at once.
 const READERS: usize = 4;
 
-/// Who listens to what.
+/// The streams of a server.
 pub struct Events {
     watched: Mutex<Vec<Arc<Board>>>,
     pub(crate) hub: Arc<Hub>,
-    thread: Background,
+    task: BackgroundTask,
     readers: Semaphore,
 }
 
@@ -48,24 +46,32 @@ impl Default for Events {
         Self {
             watched: Mutex::default(),
             hub: Arc::default(),
-            thread: Background::default(),
+            task: BackgroundTask::default(),
             readers: Semaphore::new(READERS),
         }
     }
 }
 
 impl Events {
-    /// Starts the thread; it ends when the service does.
-    pub(crate) fn start(&self, tally: Weak<Tally>) -> std::io::Result<()> {
-        self.thread.start("events", move |woken| run(&tally, &woken))
+    /// Starts the background task.
+    pub(crate) fn start(&self, tally: &Arc<Tally>) -> Result<(), Failure> {
+        let mut sending = Job::new("send scores to those who watch", PAUSE);
+        let mut looking = Job::new("look for events of other servers", LOOK_PAUSE);
+        self.task.start("events", tally, Next::WhenWoken, move |tally| {
+            sending.run(|| tally.events.send(tally));
+            if tally.has_others() {
+                looking.run(|| Ok(tally.events.compare(tally)?));
+            }
+            if tally.events.is_idle(tally) { Next::WhenWoken } else { Next::After(PAUSE) }
+        })
     }
 
-    /// Ends it. Streams hear nothing any more.
+    /// Ends it. Streams get nothing any more.
     pub(crate) fn stop(&self) {
-        self.thread.stop();
+        self.task.stop();
     }
 
-    /// Begins to watch a board: what is published from now on is heard.
+    /// Begins to watch a leaderboard: the watcher gets what is published from now on.
     pub fn watch(&self, board: &Arc<Board>) -> Watch {
         let watch = Watch::new(board);
         let mut watched = self.watched();
@@ -75,22 +81,22 @@ impl Events {
         let first = watched.len() == 1;
         drop(watched);
         if first {
-            self.thread.wake();
+            self.task.wake();
         }
         watch
     }
 
-    /// Has what others publish on a board told here from now on. Blocks.
+    /// Watches what other servers publish on a leaderboard from now on. Blocks.
     pub fn look(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
         board.look_live(tally.now())
     }
 
-    /// Begins to listen.
+    /// Begins to listen to a subject.
     pub(crate) fn listen(&self, subject: Subject) -> Listener {
         let first = !self.hub.is_heard();
         let listener = Listener::new(&self.hub, subject);
         if first {
-            self.thread.wake();
+            self.task.wake();
         }
         listener
     }
@@ -108,19 +114,19 @@ impl Events {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what has changed on every watched board; what cannot be asked now waits.
+    /// Sends the changes of every watched leaderboard; those of one that is unavailable wait.
     fn send(&self, tally: &Tally) -> Result<(), Failure> {
         let boards = self.watched().clone();
         let mut failed = None;
         for board in &boards {
             failed = board.send_live(tally.now()).err().or(failed);
         }
-        // Under the lock: whoever begins to watch counts before it looks whether the board is here.
+        // Under the lock: a new watcher counts before it looks whether the leaderboard is in the list.
         self.watched().retain(|board| board.live.is_watched());
         failed.map_or(Ok(()), Err)
     }
 
-    /// Looks what has come further, whoever wrote it.
+    /// Looks for new events, whichever server wrote them.
     fn compare(&self, tally: &Tally) -> Result<(), StoreError> {
         let (boards, subjects) = (self.watched().clone(), self.hub.all());
         let ledger = tally.store.ledger();
@@ -156,36 +162,8 @@ impl Events {
         Ok(())
     }
 
-    /// Whether nobody needs the thread.
+    /// Whether the task has nothing to do.
     fn is_idle(&self, tally: &Tally) -> bool {
         self.watched().is_empty() && !(tally.has_others() && self.hub.is_heard())
-    }
-}
-
-fn run(tally: &Weak<Tally>, woken: &Receiver<()>) {
-    let (mut sending, mut looking) =
-        (Trial::new("send scores to those who watch"), Trial::new("look for events of other servers"));
-    let (mut idle, mut sent, mut looked) = (true, None::<Instant>, None::<Instant>);
-    let is_time = |last: Option<Instant>, now: Instant, pause| last.is_none_or(|last| now - last >= pause);
-    loop {
-        let heard = if idle {
-            woken.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            woken.recv_timeout(PAUSE)
-        };
-        if heard == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
-        let Some(tally) = tally.upgrade() else { return };
-        let now = Instant::now();
-        if is_time(sent, now, PAUSE) && sending.is_due(now) {
-            sent = Some(now);
-            sending.note(now, tally.events.send(&tally).err().as_ref());
-        }
-        if tally.has_others() && is_time(looked, now, LOOK_PAUSE) && looking.is_due(now) {
-            looked = Some(now);
-            looking.note(now, tally.events.compare(&tally).map_err(Failure::from).err().as_ref());
-        }
-        idle = tally.events.is_idle(&tally);
     }
 }

@@ -1,8 +1,8 @@
 //! How many attempts of one kind a caller has before it waits: so many at once, and one more after each interval.
 //!
-//! An attempt can be taken before it is made, so that attempts at the same time gain nothing; it comes back when it was
-//! no guess. Memory is bounded: the least recently used caller is forgotten first, which gives it a full budget. Pure
-//! but for that memory: the time is an argument.
+//! An attempt can be taken before it is made, so that attempts at the same time gain nothing; it comes back when it was no
+//! guess. Memory is bounded: the least recently used caller is forgotten first, which gives it a full budget. Pure but for that
+//! memory: the time is an argument.
 
 use lru::LruCache;
 use std::hash::Hash;
@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone> Budget<K> {
 }
 
 impl<K: Hash + Eq> Taken<K> {
-    /// It was a guess: it does not come back.
+    /// The attempt was a guess: it does not come back.
     pub(crate) fn spend(mut self) {
         self.is_spent = true;
     }

@@ -1,9 +1,9 @@
-//! What is kept of members in memory: who has a phone number, and who a member is.
+//! The cache of members: by phone number, and by id.
 //!
-//! Bounded in entries, and each is kept so long at most. This server's own changes are seen at once: whoever changes a
-//! member says so before and after, and what was read meanwhile is not kept. What another server changes is seen when the
-//! entry is old enough, which is a shorter time where there are others. Balances and attempts are never taken from here,
-//! and no transfer is decided by it: the transaction compares. Not here: which entry goes first (`evict`).
+//! It is bounded in entries, and each is kept so long at most. This server's own changes are seen at once: a change of a member
+//! announces itself before and after, and what was read meanwhile is not kept. What another server changes is seen when the
+//! entry is old enough, which is a shorter time where there are other servers. Balances and attempts are never taken from here,
+//! and no transfer is decided by it: the transaction compares. Not here: which entry is evicted (`evict`).
 
 use super::evict::Entries;
 pub use super::evict::Policy;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tally_rules::ledger::member::Phone;
 use tally_rules::ledger::{Member, MemberId};
 
-/// What can be set about it.
+/// Settings of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Entries of each kind.
@@ -39,14 +39,14 @@ impl Default for CacheSettings {
     }
 }
 
-/// How often what was asked for was there.
+/// Hits and misses of one kind of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// Found.
+    /// Lookups that found an entry.
     pub hits: u64,
-    /// Not found, or too old.
+    /// Lookups that found none, or one that is too old.
     pub misses: u64,
-    /// Entries.
+    /// Entries of this kind.
     pub entries: u64,
 }
 
@@ -79,20 +79,21 @@ impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
 
 /// Changes so far, and how many are under way.
 #[derive(Debug, Default)]
-struct Changes {
+struct RecentChanges {
     begun: u64,
     running: u64,
 }
 
-/// The cache.
+/// See the head of the file.
 pub struct MemberCache {
     settings: CacheSettings,
     phones: Kept<Phone, Holder>,
     members: Kept<MemberId, Arc<Member>>,
-    changes: Mutex<Changes>,
+    changes: Mutex<RecentChanges>,
 }
 
-/// Who has a phone number. That nobody has it is kept as well: by how long it takes nobody learns who is there.
+/// The member that has a phone number. An unknown number is cached as well: the time of an answer must not tell which numbers
+/// are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) Option<MemberId>);
 
@@ -142,7 +143,8 @@ impl MemberCache {
         self.members.entries.insert(id, (Arc::clone(member), Instant::now()));
     }
 
-    /// The same of who has a phone number. Where it was changed and this is older all the same, the transaction finds out.
+    /// The same of the member that has a phone number. Where it was changed and this is older all the same, the transaction
+    /// finds out.
     pub(super) fn keep_phone(&self, moment: Moment, phone: &Phone, holder: Holder) {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if moment.0 == Some(changes.begun) {
@@ -164,7 +166,7 @@ impl MemberCache {
         self.members.entries.remove(&member);
     }
 
-    /// How often who has a phone number was known, and who a member is.
+    /// Hits and misses by phone number, and by id.
     pub fn rates(&self) -> [(&'static str, Rate); 2] {
         [("phones", self.phones.rate()), ("members", self.members.rate())]
     }

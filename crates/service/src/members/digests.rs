@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
 
-/// The queue.
+/// See the head of the file.
 pub(super) struct Digests {
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
     waiting_max: usize,
 }
 
-/// One that waits.
+/// A password that waits.
 struct Wait<'a>(&'a AtomicUsize);
 
 impl Drop for Wait<'_> {

@@ -1,6 +1,7 @@
-//! Entries of one kind in bounded room, and which of them goes first when there is none left: by the policy that is set.
+//! Entries of one kind in bounded room, evicted by the policy that is set.
 //!
-//! Both policies are libraries: `quick_cache` for S3-FIFO, `lru` for the oldest look. Not here: how old an entry may be.
+//! Both policies are libraries: `quick_cache` for S3-FIFO, `lru` for the least recently used. Not here: how old an entry may
+//! be.
 
 use lru::LruCache;
 use quick_cache::sync::Cache;
@@ -10,20 +11,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Looking into an LRU cache changes it, so many threads would wait for one lock: it is as many as this, if it is large.
 const SHARDS_MAX: usize = 16;
-/// Each shard has its own oldest entry, so a small one would often let go of what is rather new.
+/// Each shard has its own oldest entry, so a small one would often evict one that is rather new.
 const SHARD_ENTRIES_MIN: usize = 1_000;
 
-/// Which entry goes first.
+/// Which entry is evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// What was asked for once goes before what is asked for often, so that reading many once drives nothing out.
+    /// S3-FIFO: entries that were read once are evicted before those that are read often, so a scan drives nothing out.
     #[default]
     S3Fifo,
-    /// What was not asked for the longest.
+    /// The least recently used.
     Lru,
 }
 
-/// The entries.
+/// The entries of one kind.
 pub(super) enum Entries<K, V> {
     S3Fifo(Cache<K, V>),
     Lru(Lru<K, V>),

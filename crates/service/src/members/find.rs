@@ -1,4 +1,4 @@
-//! Finding a member: by its id, or by what it alone has. Blocks on the store.
+//! Finding a member: by its id, or by one of its handles. Blocks on the store.
 
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -11,7 +11,7 @@ pub fn by_id(tally: &Tally, id: MemberId) -> Result<Member, Failure> {
     tally.store.ledger().member(id)?.ok_or(Failure::Refused(Rejection::MemberNotFound))
 }
 
-/// Whose a login, a phone number or a player is.
+/// The member that a login, a phone number or a player finds.
 pub fn by_handle(tally: &Tally, handle: &Handle) -> Result<Option<(MemberId, Member)>, Failure> {
     let Some(id) = tally.store.ledger().member_of(handle)? else { return Ok(None) };
     Ok(Some((id, by_id(tally, id)?)))

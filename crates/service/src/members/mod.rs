@@ -1,22 +1,30 @@
-//! Members: who they are, what they sign in with, and what each may do with what is its own.
+//! Members: signing in, what each may do with its own, and how they are made, changed and closed.
 //!
-//! [`password`] and [`pin`] make and compare what is secret, [`token`] is what a member presents after signing in
-//! ([`signin`]), `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] looks somebody up and [`cache`] keeps who was looked up; `mend`
-//! corrects phone numbers that earlier versions stored. A member is made, changed and closed in the ledger's lane (`wallets::members`), because a member has a wallet from the
-//! start. Not here: money.
+//! [`password`] and [`pin`] make and compare secrets, [`token`] is what a member presents after signing in ([`signin`]),
+//! `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] finds a member and [`cache`] keeps it;
+//! `correct_names` corrects names that earlier versions stored. `create`, [`change`], `close` and [`pay`] are requests to the
+//! ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
 
 pub(crate) mod budget;
 pub mod cache;
+pub mod change;
+mod close;
+pub(crate) mod correct_names;
+pub(crate) mod create;
 mod digests;
 mod evict;
 pub mod find;
-pub(crate) mod mend;
 pub mod password;
+pub mod pay;
 pub mod pin;
 pub mod ranks;
 pub mod signin;
 mod throttle;
 pub mod token;
+
+pub use change::change;
+pub use close::close;
+pub use create::{Created, NewMember, create};
 
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use};
@@ -32,6 +40,9 @@ use tally_rules::ledger::member::{Handle, Phone};
 use tally_rules::ledger::{Member, MemberId};
 use throttle::Throttle;
 use token::Tokens;
+
+/// How often a change is tried because another came between.
+pub(crate) const TRIES: usize = 8;
 
 /// Unknown phone numbers that a member may transfer to before it waits; one more after each interval. As many of
 /// its transfers to phone numbers may be under way.
@@ -71,28 +82,28 @@ impl Default for MemberSettings {
     }
 }
 
-/// What is needed of members beside the store.
+/// What members need beside the store.
 pub struct Members {
     /// Makes and compares PINs.
     pub pins: PinKey,
     /// Makes and reads tokens.
     pub tokens: Tokens,
-    /// Who was looked up.
+    /// Members that were looked up.
     pub cache: MemberCache,
     throttle: Throttle,
     /// Transfers of a member to phone numbers that no member has.
     pub(crate) recipients: Arc<Budget<MemberId>>,
     settings: MemberSettings,
-    /// Of members that sign in.
+    /// Attempts to sign in.
     signing_in: Digests,
-    /// Of passwords that API keys set: a crowd that signs in does not keep an administrator waiting.
+    /// Passwords that API keys set: a crowd that signs in does not keep an administrator waiting.
     setting: Digests,
     /// Compared where there is nothing to compare, so that this takes as long.
     nobodys: Arc<str>,
 }
 
 impl Members {
-    /// Nobody is known yet. Takes as long as one digest.
+    /// Without members. Takes as long as one digest.
     pub fn new(secret: &Secret, settings: &MemberSettings) -> Result<Self, Fault> {
         let key = secret.derive(Use::Token);
         Ok(Self {
@@ -135,8 +146,8 @@ impl Members {
         Ok(member)
     }
 
-    /// Who had that phone number not long ago. The same is done whether somebody has it or not, and both are kept: it is
-    /// asked before a PIN was judged, and must not tell by its time who is there.
+    /// The member that had that phone number not long ago. An unknown number costs the same and is cached as well: the lookup
+    /// comes before the PIN is judged, and its time must not tell which numbers are known.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
         if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
             return Ok(found);

@@ -1,7 +1,7 @@
-//! Passwords: argon2id in the PHC text form, for signing in and for whoever brings digests along.
+//! Passwords: argon2id in the PHC text form, for signing in and for imports of digests.
 //!
-//! Pure but for the salt, and slow on purpose: never called on a thread that serves connections. A digest says its own
-//! cost, so the cost can be set anew at any time; one that would cost far more than ours is refused where it comes in.
+//! Pure but for the salt, and slow on purpose: never called on a thread that serves connections. A digest says its own cost, so
+//! the cost can be set anew at any time; one that would cost far more than ours is refused where it comes in.
 
 use crate::failure::Fault;
 use argon2::password_hash::phc::PasswordHash;
@@ -9,7 +9,7 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Versio
 use std::sync::Arc;
 use tally_rules::ledger::member::PASSWORD_BYTES_MAX;
 
-/// What a digest may cost at most: else whoever brings one along could stop the server with it.
+/// The most that an imported digest may cost: else it could stop the server.
 const MEMORY_KIB_MAX: u32 = 256 * 1024;
 const PASSES_MAX: u32 = 16;
 

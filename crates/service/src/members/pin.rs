@@ -1,8 +1,8 @@
 //! PINs: keyed by the secret, because a few digits cannot be protected by a slow digest.
 //!
-//! What is stored is a keyed digest of login and digits: equal PINs of two members do not look alike, and who has the
-//! database but not the secret can try none. The login is part of it because it never changes. Pure. Not here: counting
-//! attempts (`tally_rules::ledger::pin`).
+//! The stored form is a keyed digest of login and digits: equal PINs of two members do not look alike, and the database without
+//! the secret is not enough to try one. The login is part of it because it never changes. Pure. Not here: counting attempts
+//! (`tally_rules::ledger::pin`).
 
 use crate::secret::{Secret, Use};
 use tally_rules::ledger::member::{Login, Pin};

@@ -1,4 +1,4 @@
-//! The boards that rank a player, by name. Asks the orders; blocks where they are elsewhere, and then asks many at once.
+//! The leaderboards that rank a player, by name. Asks the rankings; blocks where they are in Redis, and then asks many at once.
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -11,14 +11,14 @@ use tally_rules::{BoardId, PlayerId};
 /// Boards that are looked at for one page: past it the page ends early.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// Boards that are asked at once where orders are elsewhere: few enough that nobody else waits long there.
+/// Leaderboards that are asked at once where rankings are in Redis: few enough that no other request waits long there.
 const AT_ONCE: usize = 200;
 
-/// A board and the player's place on it.
+/// A leaderboard and the player's position on it.
 pub struct BoardRank {
-    /// The board.
+    /// The name of the leaderboard.
     pub board: Arc<Board>,
-    /// The place.
+    /// The position of the player, with its record.
     pub ranked: Ranked,
 }
 
@@ -29,7 +29,7 @@ impl BoardRank {
     }
 }
 
-/// A page.
+/// A page of leaderboards.
 pub struct Page {
     /// The boards that rank the player.
     pub items: Vec<BoardRank>,

@@ -1,28 +1,27 @@
 //! Signing in: a login and its password for a token.
 //!
-//! An unknown login, one without a password and a wrong password are told alike and take as long: something is compared
-//! in any case. Guesses are slowed down before and again when their turn has come, so that guesses at the same time
-//! gain nothing. A digest of another cost, from an import or before a
-//! setting, is made anew with the right password: else its time would tell its member apart. Not here: what a token may do.
+//! An unknown login, one without a password and a wrong password get the same answer and take as long: a digest is compared in
+//! any case. Guesses are slowed down before they queue and again when their turn has come, so that guesses at the same time
+//! gain nothing. A digest of another cost, from an import or an earlier setting, is made anew with the right password: else its
+//! time would tell its member apart. Not here: what a token may do.
 
 use super::token::Said;
 use super::{find, password};
 use crate::failure::Failure;
+use crate::members::change::{MemberChange, Rehashed};
 use crate::tally::Tally;
-use crate::wallets;
-use crate::wallets::command::{MemberChange, Rehashed};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login};
 
-/// What came of it.
+/// The answer to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedIn {
     /// A token, and for how many seconds it is good.
     Token(String, u64),
-    /// Login and password do not belong together.
+    /// Invalid login or password.
     Wrong,
-    /// Too many were wrong: not looked at for so many seconds.
+    /// Too many attempts were wrong: none is made for so many seconds.
     Wait(u32),
 }
 
@@ -70,8 +69,8 @@ pub async fn sign_in(
     let (signed_in, rehashed) = members.signing_in.run(judge).await??;
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
-        // The password was right, whatever becomes of this; the next time it is tried again.
-        if let Err(failure) = wallets::members::change(tally, id, change, None).await {
+        // The password was right even if this fails; the next time it is tried again.
+        if let Err(failure) = super::change(tally, id, change, None).await {
             tracing::warn!(%failure, member = %id.0, "store a digest of today's cost");
         }
     }

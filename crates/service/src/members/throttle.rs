@@ -88,11 +88,11 @@ impl Throttle {
         }
     }
 
-    fn name(&self, parts: &[&[u8]]) -> u64 {
+    fn name(&self, windows: &[&[u8]]) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+        for window in windows {
+            hasher.update(&(window.len() as u64).to_le_bytes());
+            hasher.update(window);
         }
         u64::from_le_bytes(hasher.finalize().as_bytes()[..8].try_into().expect("eight of 32 bytes"))
     }
@@ -130,7 +130,7 @@ impl Throttle {
             rows.insert(name, rows.get(&name).unwrap_or_default().failed(now));
         };
         count(&self.by_pair, attempt.pair);
-        // What a pair that signed in before does wrong keeps no other address waiting.
+        // Failures of a pair that signed in before keep no other address waiting.
         if !self.has_signed_in(attempt) {
             count(&self.by_login, attempt.login);
             // Where others have spent it meanwhile, there is nothing left to spend.

@@ -83,7 +83,7 @@ struct Claims {
 /// What a good token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
-    /// Who.
+    /// The member that it belongs to.
     pub member: MemberId,
     /// From when on the member's tokens were good when it was given.
     pub tokens_from: Micros,

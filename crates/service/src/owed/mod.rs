@@ -1,30 +1,30 @@
-//! What contests and periods owe and have not paid: prizes that are written down, and fees to pay back.
+//! What contests and periods owe and have not paid: stored prizes, and fees to pay back.
 //!
-//! Lists are read a page at a time, by a walk that costs a bounded number of reads (`walk`). Blocks. Not here: amounts that are not known
-//! yet, such as the prizes of a contest before it is settled.
+//! Lists are read a page at a time, by a scan that costs a bounded number of reads (`scan`). Blocks. Not here: amounts that are
+//! not stored yet, such as the prizes of a contest before it is settled.
 
-mod walk;
+mod scan;
 
 use crate::contests::repay;
-use crate::damaged::DamagedRow;
+use crate::damaged::CorruptRow;
 use crate::failure::Failure;
 use crate::tally::Tally;
+pub use scan::DebtPosition;
+use scan::{DebtScan, Key};
 use std::fmt;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::contest::{ContestId, Payout, Record};
 use tally_rules::ledger::{Currency, MemberId};
 use tally_rules::{BoardId, PlayerId, Rejection};
-pub use walk::Place;
-use walk::{Key, Walk};
 
 /// What owes a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Debtor {
-    /// A contest.
+    /// A contest with its name.
     Contest(ContestId),
     /// A closed period of a leaderboard.
     Period {
-        /// The leaderboard.
+        /// The leaderboard that has the period.
         board: BoardId,
         /// The period's name.
         period: String,
@@ -51,7 +51,7 @@ pub struct Debt {
     pub member: Option<MemberId>,
     /// Whether a fee is to be paid back; else it is a prize.
     pub is_refund: bool,
-    /// The currency.
+    /// The currency of the amount.
     pub currency: Currency,
     /// The amount in units.
     pub amount: i64,
@@ -113,15 +113,15 @@ impl fmt::Display for Debt {
 pub struct Page {
     /// At most as many as were asked for; fewer do not mean the end.
     pub rows: Vec<Debt>,
-    /// Damaged rows that were met.
-    pub damaged: Vec<DamagedRow>,
+    /// Corrupt rows that the page met.
+    pub damaged: Vec<CorruptRow>,
     /// Where the next page begins; nothing at the end.
-    pub next: Option<Place>,
+    pub next: Option<DebtPosition>,
 }
 
 /// At most `limit` debts from that place on.
-pub fn list(tally: &Tally, from: Option<Place>, limit: usize) -> Result<Page, Failure> {
-    Ok(Walk::from(tally, from, limit)?.page)
+pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
+    Ok(DebtScan::from(tally, from, limit)?.page)
 }
 
 /// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of a
@@ -130,7 +130,7 @@ pub fn list(tally: &Tally, from: Option<Place>, limit: usize) -> Result<Page, Fa
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
     /// Where the next page begins.
-    next: Option<Place>,
+    next: Option<DebtPosition>,
     is_done: bool,
 }
 
@@ -140,14 +140,14 @@ impl Mistakes {
         if self.is_done {
             return Ok(());
         }
-        let walk = Walk::from(tally, self.next.clone(), usize::MAX)?;
-        for key in walk.marked {
+        let scan = DebtScan::from(tally, self.next.clone(), usize::MAX)?;
+        for key in scan.marked {
             match key {
                 Key::Contest(id) => repay::all_of_contest(tally, &id)?,
                 Key::Period(key) => repay::all_of_period(tally, key)?,
             };
         }
-        self.next = walk.page.next;
+        self.next = scan.page.next;
         self.is_done = self.next.is_none();
         Ok(())
     }

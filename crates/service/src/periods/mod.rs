@@ -1,61 +1,61 @@
-//! The periods of a board: which there are, which one an instant belongs to, and which still take scores.
+//! The periods of a leaderboard: which there are, which one an instant belongs to, and which still take scores.
 //!
 //! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
-//! boundary. What is open is decided by the clock, never by whether somebody has closed it yet; what was closed once
-//! stays so, whatever the clock or a longer grace says. Only the lane and the keeper change this state: [`keeper`]
-//! closes what is due, [`order`] writes the order of closed parts, [`prizes`] pays
-//! what their ranks get, [`view`] reads.
+//! boundary. The clock decides what is open, and not whether the scheduler has closed it yet. What was closed once stays so,
+//! whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`] closes what is
+//! due, [`archive`] writes the rankings of closed windows, [`prizes`] pays what their ranks get, [`view`] reads.
 
-pub(crate) mod behind;
-pub mod keeper;
-mod middle;
-pub mod order;
+pub mod archive;
+pub(crate) mod catch_up;
+mod name_range;
+pub(crate) mod outdated;
+pub(crate) mod payments;
 pub mod prizes;
 pub(crate) mod purge;
-mod shared;
-pub(crate) mod stale;
+pub(crate) mod scan;
+pub mod scheduler;
+mod shared_close;
 pub mod view;
-pub(crate) mod walk;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{PeriodRule, Span, part_number};
+use tally_rules::period::{PeriodRule, Span, window_number};
 use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow, ShardSet};
+use tally_store::{ShardSet, Window, WindowRow};
 
-/// The name of the part over all time.
+/// The public name of the window over all time.
 pub const ALL_TIME_NAME: &str = "all_time";
 
 /// A period that is in memory: open, or closing.
 #[derive(Debug)]
-pub struct LivePart {
-    /// Its number.
-    pub part: Part,
+pub struct LiveWindow {
+    /// Its number, unique on its leaderboard.
+    pub window: Window,
     /// The number of its rule.
     pub rule: u32,
     /// From when to when.
     pub span: Span,
-    /// Its order.
+    /// Its ranking.
     pub order: WindowRanking,
-    /// A bit for each database that has said that it has nothing to purge under the number of this period.
+    /// A bit for each database that has nothing to purge under its number.
     checked: AtomicU64,
 }
 
-impl LivePart {
+impl LiveWindow {
     /// A period in memory.
-    pub(crate) fn new(part: Part, rule: u32, span: Span, order: WindowRanking) -> Self {
-        Self { part, rule, span, order, checked: AtomicU64::default() }
+    pub(crate) fn new(window: Window, rule: u32, span: Span, order: WindowRanking) -> Self {
+        Self { window, rule, span, order, checked: AtomicU64::default() }
     }
 
-    /// As it is stored before its order is.
-    pub(crate) fn row(&self, closed: bool) -> PartRow {
-        let Self { part, rule, span, .. } = *self;
-        PartRow { part, rule, span, closed, version: 0, stale: false, total: 0 }
+    /// As it is stored before it has an archive.
+    pub(crate) fn row(&self, closed: bool) -> WindowRow {
+        let Self { window, rule, span, .. } = *self;
+        WindowRow { window, rule, span, closed, version: 0, stale: false, total: 0 }
     }
 
     /// Whether all of these databases have nothing to purge under its number.
@@ -72,14 +72,14 @@ impl LivePart {
 /// One rule with its periods.
 #[derive(Clone, Debug)]
 pub struct RuleState {
-    /// What it says.
+    /// The rule as it was defined.
     pub rule: PeriodRule,
-    /// When it says it.
+    /// The schedule of the rule.
     pub calendar: Calendar,
     /// Those in memory, oldest first.
-    pub live: Vec<Arc<LivePart>>,
-    /// Those that are closed, oldest first. One whose order is not stored yet has version 0.
-    pub closed: Vec<PartRow>,
+    pub live: Vec<Arc<LiveWindow>>,
+    /// Closed ones, oldest first. One that has no archive yet has version 0.
+    pub closed: Vec<WindowRow>,
 }
 
 /// All rules of a board.
@@ -91,17 +91,17 @@ pub struct Periods {
     pub rules_given: u32,
 }
 
-/// A part that a row counts for.
+/// A window that a row counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aimed {
-    /// Its number.
-    pub part: Part,
+    /// Its number, unique on its leaderboard.
+    pub window: Window,
     /// Its rule and span; none for all time.
     pub period: Option<(u32, Span)>,
 }
 
-/// The part over all time.
-pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { part: ALL_TIME, period: None };
+/// The window over all time.
+pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { window: ALL_TIME, period: None };
 
 impl RuleState {
     /// A rule without periods.
@@ -133,23 +133,22 @@ impl RuleState {
         span.end.plus(i64::from(self.rule.grace_s) * SECOND)
     }
 
-    /// What users call the period that starts then.
+    /// The public name of the period that starts then.
     pub fn name(&self, start: Micros) -> String {
         format!("{}:{}", self.rule.name, self.calendar.name(start))
     }
 
-    /// The part of a span.
+    /// The window of a span.
     pub fn aimed(&self, span: Span) -> Aimed {
-        Aimed { part: Part(part_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
+        Aimed { window: Window(window_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
     }
 
     /// The period in memory of that number.
-    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
-        self.live.iter().find(|live| live.part == part)
+    pub fn live(&self, window: Window) -> Option<&Arc<LiveWindow>> {
+        self.live.iter().find(|live| live.window == window)
     }
 
-    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock
-    /// says.
+    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock says.
     pub fn takes(&self, span: Span, now: Micros) -> bool {
         now < self.due(span) && !self.is_closed(span)
     }
@@ -160,20 +159,20 @@ impl RuleState {
     }
 
     /// Puts a row in the place of a closed period, or leaves that empty.
-    pub(crate) fn replace_closed(&mut self, part: Part, row: Option<PartRow>) {
-        self.closed.retain(|old| old.part != part);
+    pub(crate) fn replace_closed(&mut self, window: Window, row: Option<WindowRow>) {
+        self.closed.retain(|old| old.window != window);
         self.closed.extend(row);
         self.closed.sort_by_key(|row| row.span.start);
     }
 
-    /// The closed period of that span; its order may still be in memory.
-    pub fn closed(&self, span: Span) -> Option<&PartRow> {
+    /// The closed period of that span; its ranking may still be in memory.
+    pub fn closed(&self, span: Span) -> Option<&WindowRow> {
         let at = self.closed.binary_search_by_key(&span.start, |row| row.span.start).ok()?;
         Some(&self.closed[at])
     }
 
-    /// Whether the calendar alone would begin a period where this one ends. Where not, only its being stored says where
-    /// the next one begins.
+    /// Whether the calendar alone would begin a period where this one ends. Otherwise only its row says where the next one
+    /// begins.
     pub fn calendar_follows(&self, span: Span) -> bool {
         self.calendar.span(span.end).is_some_and(|next| next.start == span.end)
     }
@@ -209,30 +208,29 @@ impl Periods {
     }
 
     /// The period in memory of that number.
-    pub fn live(&self, part: Part) -> Option<&Arc<LivePart>> {
-        self.rules.iter().find_map(|state| state.live(part))
+    pub fn live(&self, window: Window) -> Option<&Arc<LiveWindow>> {
+        self.rules.iter().find_map(|state| state.live(window))
     }
 
     /// Those in memory.
-    pub fn live_parts(&self) -> impl Iterator<Item = &Arc<LivePart>> {
+    pub fn live_windows(&self) -> impl Iterator<Item = &Arc<LiveWindow>> {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
-    /// Puts periods in as they are stored. `known` gives those that are in memory already, `order` makes the order of
-    /// another one. A closed one whose order is not stored yet is read from memory; but where lines of an import have made
-    /// it, nobody has its order.
+    /// Adds periods as they are stored. `known` gives those that are in memory already, `order` makes the ranking of another
+    /// one. A closed one without an archive is read from memory; but where lines of an import have made it, no memory has it.
     pub(crate) fn place(
         &mut self,
-        rows: &[PartRow],
-        known: impl Fn(Part) -> Option<Arc<LivePart>>,
-        order: impl Fn(&PartRow) -> WindowRanking,
+        rows: &[WindowRow],
+        known: impl Fn(Window) -> Option<Arc<LiveWindow>>,
+        order: impl Fn(&WindowRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };
-            let known = known(row.part).filter(|known| known.span == row.span);
+            let known = known(row.window).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
-                let PartRow { part, rule, span, .. } = *row;
-                let fresh = || Arc::new(LivePart::new(part, rule, span, order(row)));
+                let WindowRow { window, rule, span, .. } = *row;
+                let fresh = || Arc::new(LiveWindow::new(window, rule, span, order(row)));
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {
@@ -282,39 +280,38 @@ impl Periods {
     }
 
     /// The closed period of that number.
-    pub fn closed(&self, part: Part) -> Option<&PartRow> {
-        self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.part == part))
+    pub fn closed(&self, window: Window) -> Option<&WindowRow> {
+        self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.window == window))
     }
 
-    /// Closed periods whose order is stored and older than their records, or not stored yet. One that is still in memory is
-    /// closed from there.
-    pub fn stale(&self) -> Vec<Part> {
+    /// Closed periods whose archive is older than their records, or missing. One that is still in memory is closed from there.
+    pub fn stale(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
-            let marked = state.closed.iter().filter(|row| row.stale && state.live(row.part).is_none());
-            marked.map(|row| row.part)
+            let marked = state.closed.iter().filter(|row| row.stale && state.live(row.window).is_none());
+            marked.map(|row| row.window)
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
 
-    /// Closed periods whose order is stored.
-    pub fn packed(&self) -> Vec<PartRow> {
+    /// Closed periods that have an archive.
+    pub fn packed(&self) -> Vec<WindowRow> {
         self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
     }
 
-    /// Closed periods whose order is stored, or written by another server meanwhile: that one has to see a change of them.
-    pub(crate) fn packed_anywhere(&self, is_shared: bool) -> Vec<PartRow> {
+    /// Closed periods that have an archive, or of which another server may be writing it: it has to see a change of them.
+    pub(crate) fn packed_anywhere(&self, is_shared: bool) -> Vec<WindowRow> {
         let all = self.rules.iter().flat_map(|state| &state.closed);
         all.filter(|row| is_shared || row.version > 0).copied().collect()
     }
 
-    /// Every part there is, open or closed.
-    pub fn parts(&self) -> Vec<Part> {
+    /// Every window there is, open or closed.
+    pub fn windows(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
             // One that is being closed is in both.
-            let closed = state.closed.iter().filter(|row| state.live(row.part).is_none());
-            state.live.iter().map(|live| live.part).chain(closed.map(|row| row.part))
+            let closed = state.closed.iter().filter(|row| state.live(row.window).is_none());
+            state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window))
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
@@ -349,8 +346,8 @@ mod tests {
         for (now, open) in
             [(hours(10), true), (hours(10).plus(60 * SECOND - 1), true), (hours(10).plus(60 * SECOND), false)]
         {
-            let (parts, closed) = periods.aim(at, now);
-            assert_eq!((parts.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
+            let (windows, closed) = periods.aim(at, now);
+            assert_eq!((windows.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
         }
         assert_eq!(periods.aim(at, hours(11)).1, ["hourly:1970-01-01T09:00"]);
     }
@@ -359,7 +356,8 @@ mod tests {
     fn a_stored_end_holds_and_the_next_period_begins_there() {
         let mut state = rule("0 * * * *", 0);
         let span = Span { start: hours(9), end: hours(9).plus(1_800 * SECOND) };
-        let row = PartRow { part: Part(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
+        let row =
+            WindowRow { window: Window(1), rule: 0, span, closed: true, version: 1, stale: false, total: 1 };
         state.closed.push(row);
         assert_eq!(state.span_at(hours(9)), Some(span));
         assert_eq!(state.span_at(span.end), Some(Span { start: span.end, end: hours(10) }));

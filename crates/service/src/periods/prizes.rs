@@ -1,19 +1,19 @@
-//! Prizes of closed periods: who is owed what is written down once, and then paid a piece at a time.
+//! Prizes of closed periods: what is owed is stored once, and then paid a piece at a time.
 //!
-//! A closed period is owed its prizes where its rule had some before it was closed: those that stood there then, so they are
-//! written down before a rule changes. Whether they were written down is asked of the store, so a crash between closing and that loses nothing, and two servers write it down once: the ledger's lane finds the other's.
-//! A contest that was cancelled before a period was over owes none for it.
-//! Pieces say where they begin, and the payment's row says where the next one does. Players who are no members get nothing, and
-//! nobody moves up for them. A period is not forgotten before it is paid. Blocks.
+//! A closed period owes the prizes that its rule had when it closed, so they are stored before a rule changes. The store says
+//! whether they were stored. So a crash between closing and storing loses nothing, and two servers store them once. A contest
+//! that was cancelled before a period was over owes none for it. Pieces say where they begin, and the payment's row says where
+//! the next one does. Players that are no members get nothing, and no player moves up for them. A period is not forgotten
+//! before it is paid. Blocks.
 
+use super::payments::{Over, PaymentAct, PaymentOrder};
 use super::view::View;
-use super::{LivePart, Periods, RuleState, keeper};
+use super::{LiveWindow, Periods, RuleState, scheduler};
 use crate::boards::Board;
+use crate::contests::pieces::{PIECE, payouts};
 use crate::contests::settle::{PAGE, page, ranked};
-use crate::contests::work::{PIECE, payouts};
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
-use crate::wallets::command::{Done, Request};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_rules::contest::Payout;
@@ -21,75 +21,34 @@ use tally_rules::contest::prize::{Share, last_rank, shares};
 use tally_rules::definition::Ranking;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
-use tally_rules::period::{Payment, PeriodPrizes};
-use tally_rules::{BoardId, Micros, PlayerId};
-use tally_store::{BoardNo, Part, PartKey, PartRow, Store};
+use tally_rules::period::PeriodPrizes;
+use tally_rules::{Micros, PlayerId};
+use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
 /// Open payments of one look.
 const LOOK: usize = 100;
 
-/// What is asked of the ledger's lane.
-#[derive(Clone, Debug)]
-pub(crate) struct PaymentOrder {
-    /// Which period.
-    pub(crate) key: PartKey,
-    /// What.
-    pub(crate) act: PaymentAct,
-}
-
-/// A period that is over.
-#[derive(Clone, Debug)]
-pub(crate) struct Over {
-    /// Of which board.
-    pub(crate) board: BoardId,
-    /// Its name.
-    pub(crate) period: String,
-    /// Since when it takes no more scores.
-    pub(crate) since: Micros,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug)]
-pub(crate) enum PaymentAct {
-    /// What is to be paid becomes known, if it is not yet.
-    Begin(Over, Vec<Payout>),
-    /// The next prizes are paid, the first of them being of that number.
-    Pay(u32, Vec<Payout>),
-    /// Prizes of a payment that were left unpaid by mistake are paid.
-    Repay(Payment, Vec<(u32, Payout)>),
-}
-
-impl PaymentOrder {
-    /// How many prizes it is about.
-    pub(crate) fn rows(&self) -> usize {
-        match &self.act {
-            PaymentAct::Begin(_, rows) | PaymentAct::Pay(_, rows) => rows.len(),
-            PaymentAct::Repay(_, rows) => rows.len(),
-        }
-    }
-}
-
-/// Closed periods of each board that are known to be paid, so that nobody asks the store for them again.
+/// Closed periods of each board that are paid, cached so that the store is not asked for them again.
 #[derive(Debug, Default)]
-pub(crate) struct Paid {
-    known: Mutex<HashMap<BoardNo, HashSet<Part>>>,
+pub(crate) struct PaidPeriods {
+    known: Mutex<HashMap<BoardNo, HashSet<Window>>>,
 }
 
-impl Paid {
-    /// Those of a board; whoever took them sets them again.
-    fn take(&self, board: BoardNo) -> HashSet<Part> {
+impl PaidPeriods {
+    /// Those of a board; the caller sets them again.
+    fn take(&self, board: BoardNo) -> HashSet<Window> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.remove(&board).unwrap_or_default()
     }
 
-    fn set(&self, board: BoardNo, paid: HashSet<Part>) {
+    fn set(&self, board: BoardNo, paid: HashSet<Window>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(board, paid);
     }
 }
 
-/// Whether a period has prizes, which have perhaps been paid. One in which all are banned has none to pay, which is written down
-/// too: a restored player gets none afterwards.
-pub(super) fn has_prizes(state: &RuleState, row: &PartRow) -> bool {
+/// Whether a period has prizes, which have perhaps been paid. One in which all players are banned has none to pay, which is
+/// stored too: a restored player gets none afterwards.
+pub(super) fn has_prizes(state: &RuleState, row: &WindowRow) -> bool {
     row.version > 0 && state.rule.prizes.are_for(state.due(row.span))
 }
 
@@ -98,16 +57,17 @@ pub(super) fn is_unpaid(
     store: &dyn Store,
     board: &Board,
     state: &RuleState,
-    row: &PartRow,
+    row: &WindowRow,
 ) -> Result<bool, Failure> {
     if !has_prizes(state, row) {
         return Ok(false);
     }
-    let payment = store.ledger().payment(PartKey { board: board.no, part: row.part })?;
+    let payment = store.ledger().payment(WindowKey { board: board.no, window: row.window })?;
     Ok(payment.is_none_or(|payment| payment.is_open()))
 }
 
-/// Pays everything that is due now, unless the clock is in doubt: what was closed may be open by another time. What fails does not keep others from it.
+/// Pays everything that is due now, unless the clock is in doubt: what was closed may be open by another time. A failure keeps
+/// no other period from it.
 pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     if tally.believed_now().is_none() {
         return Ok(());
@@ -130,15 +90,15 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
 }
 
 /// A closed period of a board with its prizes.
-type Closed = (PartRow, Over, PeriodPrizes);
+type Closed = (WindowRow, Over, PeriodPrizes);
 
 /// Those of a board that have prizes: which are among the known ones, and the others.
-fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) {
+fn closed(board: &Board, known: &HashSet<Window>) -> (HashSet<Window>, Vec<Closed>) {
     let (mut among, mut others) = (HashSet::new(), Vec::new());
     for state in &board.periods().rules {
         for row in state.closed.iter().filter(|row| has_prizes(state, row)) {
-            if known.contains(&row.part) {
-                among.insert(row.part);
+            if known.contains(&row.window) {
+                among.insert(row.window);
             } else {
                 let (period, since) = (state.name(row.span.start), state.due(row.span));
                 let over = Over { board: board.id.clone(), period, since };
@@ -149,25 +109,25 @@ fn closed(board: &Board, known: &HashSet<Part>) -> (HashSet<Part>, Vec<Closed>) 
     (among, others)
 }
 
-/// Closes what is over of a board and writes its prizes down, whatever becomes of its rules; which periods those are. Blocks.
-pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Part>, Failure> {
+/// Closes what is over of a board and stores its prizes, before its rules change; which periods those are. Blocks.
+pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Window>, Failure> {
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
     }
-    keeper::close_due_of(tally, board)?;
-    keeper::refresh_due_of(tally, board)?;
+    scheduler::close_due_of(tally, board)?;
+    scheduler::refresh_due_of(tally, board)?;
     let (_, closed) = closed(board, &HashSet::new());
     closed.iter().try_for_each(|one| begin(tally, board, one))?;
-    Ok(closed.into_iter().map(|(row, ..)| row.part).collect())
+    Ok(closed.into_iter().map(|(row, ..)| row.window).collect())
 }
 
-/// Whether a period is over that has prizes and is none of those that are written down.
-pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Part>) -> bool {
+/// Whether a period is over that has prizes and is none of those that are stored.
+pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Window>) -> bool {
     periods.rules.iter().any(|state| {
         let promised = |span| state.rule.prizes.are_for(state.due(span));
         // One that is sealed is in memory until it is packed.
-        let late = |live: &Arc<LivePart>| !state.takes(live.span, now) && promised(live.span);
-        let owed = |row: &PartRow| has_prizes(state, row) && !written.contains(&row.part);
+        let late = |live: &Arc<LiveWindow>| !state.takes(live.span, now) && promised(live.span);
+        let owed = |row: &WindowRow| has_prizes(state, row) && !written.contains(&row.window);
         state.live.iter().any(late) || state.closed.iter().any(owed)
     })
 }
@@ -177,9 +137,9 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     let (mut paid, owed) = closed(board, &tally.contests.paid.take(board.no));
     let mut done = Ok(());
     for one in &owed {
-        let key = PartKey { board: board.no, part: one.0.part };
+        let key = WindowKey { board: board.no, window: one.0.window };
         match begin(tally, board, one).and_then(|()| go_on(tally, key)) {
-            Ok(()) => drop(paid.insert(key.part)),
+            Ok(()) => drop(paid.insert(key.window)),
             Err(failure) => done = Err(failure),
         }
     }
@@ -189,9 +149,9 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     done
 }
 
-/// Writes down what is to be paid, where that was not done yet.
+/// Stores what is to be paid, unless that was done.
 fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Result<(), Failure> {
-    let key = PartKey { board: board.no, part: row.part };
+    let key = WindowKey { board: board.no, window: row.window };
     if tally.store.ledger().payment(key)?.is_some() {
         return Ok(());
     }
@@ -215,10 +175,10 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
             payouts.push(Payout { player, member, division: None, rank, currency, amount, paid: None });
         }
     }
-    ask(tally, PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
+    tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Begin(over.clone(), payouts) })
 }
 
-/// Which of the players of some prizes are members, in one question.
+/// The players of some prizes that are members, in one query.
 fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<PlayerId, MemberId>, Failure> {
     let players: BTreeSet<&PlayerId> = shares.iter().map(|share| &share.who).collect();
     let handles: Vec<Handle> = players.iter().map(|player| Handle::Player((*player).clone())).collect();
@@ -228,7 +188,7 @@ fn members_of(tally: &Tally, shares: &[Share<PlayerId>]) -> Result<BTreeMap<Play
 }
 
 /// Pays until nothing is left.
-fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
+fn go_on(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
     loop {
         let ledger = tally.store.ledger();
         let Some(payment) = ledger.payment(key)?.filter(|payment| payment.is_open()) else { return Ok(()) };
@@ -237,19 +197,12 @@ fn go_on(tally: &Tally, key: PartKey) -> Result<(), Failure> {
             let (board, period) = (payment.board.as_str(), &payment.period);
             return Err(Fault::Broken(format!("prizes of `{board}` {period} are not there")).into());
         }
-        ask(tally, PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
+        tally.ledger.ask_blocking(PaymentOrder { key, act: PaymentAct::Pay(payment.done, payouts(rows)) })?;
     }
 }
 
-pub(crate) fn ask(tally: &Tally, order: PaymentOrder) -> Result<(), Failure> {
-    match tally.ledger.ask_blocking(Request::Payment(Box::new(order)))? {
-        Done::Payment => Ok(()),
-        done => Err(Fault::Broken(format!("a payment is answered as one, not as {done:?}")).into()),
-    }
-}
-
-/// What was written down for a period: at most `limit` prizes with their numbers, best rank first, from that number on, none before it is closed; and
-/// whether all of them had their turn.
+/// The stored prizes of a period: at most `limit` with their numbers, best rank first, from that number on, none before it is
+/// closed; and whether all of them had their turn.
 pub fn prizes(
     tally: &Tally,
     view: &View,
@@ -257,8 +210,8 @@ pub fn prizes(
     limit: usize,
 ) -> Result<(Vec<(u32, Payout)>, bool), Failure> {
     let ledger = tally.store.ledger();
-    let payment = match view.part() {
-        Some(part) => ledger.payment(PartKey { board: view.board.no, part })?,
+    let payment = match view.window() {
+        Some(window) => ledger.payment(WindowKey { board: view.board.no, window })?,
         None => None,
     };
     match payment {
@@ -290,12 +243,13 @@ mod tests {
 
     #[test]
     fn what_is_over_is_owed_until_it_is_written_down() {
-        let (none, part, rule) = (HashSet::new(), Part(7), 0);
+        let (none, window, rule) = (HashSet::new(), Window(7), 0);
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
         let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
-        let live = || Arc::new(LivePart::new(part, rule, span, order()));
-        let row = |version, total| PartRow { part, rule, span, closed: true, version, stale: false, total };
+        let live = || Arc::new(LiveWindow::new(window, rule, span, order()));
+        let row =
+            |version, total| WindowRow { window, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);
         assert!(!owes(&periods, due, &none));
         // Over, and not closed yet; sealed, and not packed yet; closed, with players or without.
@@ -307,7 +261,7 @@ mod tests {
         periods.rules[0].live.clear();
         periods.rules[0].closed = vec![row(1, 3)];
         assert!(owes(&periods, due, &none));
-        assert!(!owes(&periods, due, &HashSet::from([part])));
+        assert!(!owes(&periods, due, &HashSet::from([window])));
         periods.rules[0].closed = vec![row(1, 0)];
         assert!(owes(&periods, due, &none), "all are banned");
         // It was over before there were prizes.

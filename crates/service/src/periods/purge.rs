@@ -1,36 +1,36 @@
-//! Purging what is left of forgotten periods, for a request that needs their numbers.
+//! Purging the rows of forgotten periods, for a request that needs their numbers.
 //!
 //! A request gets so much purged and no more; after that its sender is told to come again. Not here: the purge of everything
-//! that is left, at leisure ([`maintenance`](crate::maintenance)).
+//! else in the background ([`maintenance`](crate::maintenance)).
 
 use crate::failure::{Failure, Fault};
-use tally_store::{PartKey, Store};
+use tally_store::{Store, WindowKey};
 
-/// Rows in one bite: no other write waits for more of them.
-const BITE_ROWS: usize = 500;
-/// Bites of one request.
-const BITES_MAX: usize = 400;
+/// Rows in one step: no other write waits for more of them.
+const STEP_ROWS: usize = 500;
+/// Steps of one request.
+const STEPS_MAX: usize = 400;
 
-/// How many bites a request has left.
+/// How many steps a request has left.
 pub(crate) struct Purge {
-    bites: usize,
+    steps: usize,
 }
 
 impl Default for Purge {
     fn default() -> Self {
-        Self { bites: BITES_MAX }
+        Self { steps: STEPS_MAX }
     }
 }
 
 impl Purge {
     /// Purges these before the request is tried again. Blocks.
-    pub(crate) fn of(mut self, store: &dyn Store, parts: Vec<PartKey>) -> Result<Self, Failure> {
+    pub(crate) fn of(mut self, store: &dyn Store, windows: Vec<WindowKey>) -> Result<Self, Failure> {
         // One for trying again: others may forget a period once more.
-        let Some(left) = self.bites.checked_sub(1) else { return Err(Fault::Purging(parts).into()) };
-        self.bites = left;
-        for part in parts {
-            while self.bites > 0 && !store.purge_part(part, BITE_ROWS)? {
-                self.bites -= 1;
+        let Some(left) = self.steps.checked_sub(1) else { return Err(Fault::Purging(windows).into()) };
+        self.steps = left;
+        for window in windows {
+            while self.steps > 0 && !store.purge_window(window, STEP_ROWS)? {
+                self.steps -= 1;
             }
         }
         Ok(self)

@@ -1,27 +1,27 @@
-//! Reading a part of a board: all time, a period in memory, or a closed one from its blocks.
+//! Reading a window of a leaderboard: all time, a period in memory, or a closed one from its archive.
 
-use super::order::StoredPart;
-use super::{ALL_TIME_NAME, LivePart};
+use super::archive::StoredWindow;
+use super::{ALL_TIME_NAME, LiveWindow};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::scores::aim::PartInMemory;
+use crate::scores::WindowInMemory;
 use crate::servers;
 use std::sync::Arc;
 use tally_ranking::{ArchivedRanking, MemoryRanking, Reads};
 use tally_rules::period::Span;
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Part, PartRow, Store};
+use tally_store::{Store, Window, WindowRow};
 
 /// The open period, whatever it is.
 const PREVIOUS: &str = "previous";
 
-/// One part of a board, to be read.
+/// A window of a leaderboard, to be read.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The board.
+    /// The leaderboard that it belongs to.
     pub board: Arc<Board>,
-    /// What users call the part.
+    /// The public name of the window.
     pub name: String,
     of: Of,
 }
@@ -29,16 +29,16 @@ pub struct View {
 #[derive(Clone, Debug)]
 enum Of {
     AllTime,
-    Live(Arc<LivePart>),
-    /// Open, and nobody has scored yet, as far as is known here.
-    Empty(Part),
-    ArchivedRanking(PartRow),
+    Live(Arc<LiveWindow>),
+    /// Open, and without scores, as far as this server knows.
+    Empty(Window),
+    ArchivedRanking(WindowRow),
 }
 
 /// One line of the list of periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What users call it.
+    /// The public name of the period.
     pub period: String,
     /// The rule's name.
     pub name: String,
@@ -53,8 +53,8 @@ pub struct Listed {
 }
 
 impl View {
-    /// The part that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`,
-    /// or `weekly:` and an instant. `instant` reads RFC 3339.
+    /// The window that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`, or
+    /// `weekly:` and an instant. `instant` reads RFC 3339.
     pub fn find(
         board: &Arc<Board>,
         period: Option<&str>,
@@ -87,21 +87,21 @@ impl View {
                 .ok_or(Rejection::PeriodNotFound)?,
         };
         let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
-        let part = state.aimed(span).part;
-        let of = if let Some(live) = state.live(part) {
+        let window = state.aimed(span).window;
+        let of = if let Some(live) = state.live(window) {
             Of::Live(Arc::clone(live))
-        } else if let Some(row) = state.closed.iter().find(|row| row.part == part && row.version > 0) {
+        } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
             Of::ArchivedRanking(*row)
         } else if span == current {
-            Of::Empty(part)
+            Of::Empty(window)
         } else {
             return Err(Rejection::PeriodNotFound);
         };
         Ok(Self { board: Arc::clone(board), name: state.name(span.start), of })
     }
 
-    /// A closed part that is stored, under its name.
-    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: PartRow) -> Self {
+    /// A closed window that is archived, under its name.
+    pub(crate) fn of_closed(board: &Arc<Board>, name: &str, row: WindowRow) -> Self {
         Self { board: Arc::clone(board), name: name.to_owned(), of: Of::ArchivedRanking(row) }
     }
 
@@ -115,11 +115,11 @@ impl View {
         }
     }
 
-    /// Its order, where that is one that changes.
-    pub(crate) fn in_memory(&self) -> Option<PartInMemory> {
+    /// Its ranking, where that is one that changes.
+    pub(crate) fn in_memory(&self) -> Option<WindowInMemory> {
         match &self.of {
-            Of::AllTime => Some(PartInMemory::AllTime(Arc::clone(&self.board))),
-            Of::Live(live) => Some(PartInMemory::Live(Arc::clone(live))),
+            Of::AllTime => Some(WindowInMemory::AllTime(Arc::clone(&self.board))),
+            Of::Live(live) => Some(WindowInMemory::Live(Arc::clone(live))),
             Of::Empty(_) | Of::ArchivedRanking(_) => None,
         }
     }
@@ -134,22 +134,22 @@ impl View {
         }
     }
 
-    /// Which part it is; none where nobody has scored yet.
-    pub fn part(&self) -> Option<Part> {
+    /// Its number; none where it has no scores yet.
+    pub fn window(&self) -> Option<Window> {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
-            Of::Live(live) => Some(live.part),
-            Of::ArchivedRanking(row) => Some(row.part),
+            Of::Live(live) => Some(live.window),
+            Of::ArchivedRanking(row) => Some(row.window),
             Of::Empty(_) => None,
         }
     }
 
-    /// Asks it; again where the order of a closed part was stored anew in the middle of the question.
+    /// Reads it; again where the archive of a closed window was written anew in the middle of the read.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
         self.read_once(store, &with).or_else(|failure| self.read_anew(store, with, failure))
     }
 
-    /// Asks what there is by now in its place, after it failed so; where that is still this, it stays so.
+    /// Reads what there is by now in its place, after it failed so; where that is still this, the failure stays.
     pub fn read_anew<T>(
         &self,
         store: &dyn Store,
@@ -167,7 +167,7 @@ impl View {
         }
     }
 
-    /// Asks it without keeping a thread waiting, where it is in somebody's Redis; see [`read_anew`](Self::read_anew) where that fails.
+    /// Reads it without blocking a thread, where it is in Redis; see [`read_anew`](Self::read_anew) where that fails.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
         let order = match &self.of {
             Of::AllTime => &self.board.order,
@@ -177,49 +177,49 @@ impl View {
         Some(order.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
-    /// Asks it once; see [`is_stale`](Self::is_stale) where that fails.
+    /// Reads it once; see [`is_stale`](Self::is_stale) where that fails.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
             Of::Live(live) => Ok(live.order.read(with)?),
-            Of::Empty(part) => {
+            Of::Empty(window) => {
                 // Another server may have opened it a moment ago.
                 servers::renew(store, &self.board)?;
-                let live = self.board.periods().live(*part).cloned();
+                let live = self.board.periods().live(*window).cloned();
                 match live.filter(|live| live.order.waits()) {
                     Some(live) => Ok(live.order.read(with)?),
                     None => Ok(MemoryRanking::new(&self.board.definition).read(with)),
                 }
             }
             Of::ArchivedRanking(row) => {
-                if self.board.is_behind(row.part) {
+                if self.board.is_behind(row.window) {
                     let why = "a closed period has changed, and its order is not written anew yet";
                     return Err(Fault::RanksAway(why.into()).into());
                 }
-                let source = StoredPart { store, board: self.board.no, row: *row };
+                let source = StoredWindow { store, board: self.board.no, row: *row };
                 Ok(ArchivedRanking::new(&self.board.definition, row.total, &source).read(with)?)
             }
         }
     }
 
-    /// Whether the order of this closed part was stored anew since the view was found.
+    /// Whether the archive of this closed window was written anew since the view was found.
     pub fn is_stale(&self, store: &dyn Store) -> bool {
         self.renewed(store).is_ok_and(|row| row.is_some())
     }
 
-    /// The newer order of a part that is closed by now, if there is one; refused where the part is gone. Another server may
-    /// have written it.
-    fn renewed(&self, store: &dyn Store) -> Result<Option<PartRow>, Failure> {
-        let (part, version) = match &self.of {
-            Of::ArchivedRanking(row) => (row.part, row.version),
-            Of::Live(live) if live.order.waits() => (live.part, 0),
+    /// The newer archive of a window that is closed by now, if there is one; refused where the window is forgotten. Another
+    /// server may have written it.
+    fn renewed(&self, store: &dyn Store) -> Result<Option<WindowRow>, Failure> {
+        let (window, version) = match &self.of {
+            Of::ArchivedRanking(row) => (row.window, row.version),
+            Of::Live(live) if live.order.waits() => (live.window, 0),
             Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
         };
         servers::renew(store, &self.board)?;
         let periods = self.board.periods();
-        match periods.closed(part) {
+        match periods.closed(window) {
             Some(present) if present.version > version => Ok(Some(*present)),
-            None if periods.live(part).is_none() => Err(Rejection::PeriodNotFound.into()),
+            None if periods.live(window).is_none() => Err(Rejection::PeriodNotFound.into()),
             _ => Ok(None),
         }
     }
@@ -230,8 +230,8 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     list_with(board, now, |live| live.order.total())
 }
 
-/// The same for somebody who holds some of the orders and knows how many players they have.
-pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -> Vec<Listed> {
+/// The same for a caller that holds some of the rankings and knows how many players they have.
+pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
     for state in &periods.rules {
@@ -252,7 +252,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LivePart) -> u64) -
         all.extend(closed.map(|row| listed(row.span, row.total)));
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
         let known =
-            |span: &Span| state.live(state.aimed(*span).part).is_some() || state.closed(*span).is_some();
+            |span: &Span| state.live(state.aimed(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)));
     }

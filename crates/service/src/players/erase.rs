@@ -1,21 +1,21 @@
-//! Hiding a player on a board, showing it again, and erasing it everywhere.
+//! Banning a player on a leaderboard, restoring it, and erasing it everywhere.
 //!
 //! All three go through the lane of scores, so each has its place among the player's submits.
 
 use crate::boards::Board;
 use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
-use crate::periods::keeper;
+use crate::periods::scheduler;
 use crate::requests::Running;
-use crate::scores::command::{Ban, Done, Erase, Request};
-use crate::scores::remove::gone;
+use crate::scores::remove::{Removed, gone};
+use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId};
 use tally_store::BoardNo;
 
-/// Hides a player on a board, or shows it again. Says whether it was a replay.
+/// Bans a player on a leaderboard, or restores it. Says whether it was a replay.
 pub async fn ban(
     tally: &Arc<Tally>,
     board: &BoardId,
@@ -40,9 +40,9 @@ async fn ban_once(
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
     if board.periods().rules.is_empty() {
-        return done(tally.lane.ask(Request::Ban(ban), running).await?);
+        return Ok(tally.lane.ask(ban, running).await?.replayed);
     }
-    change_closed(tally, vec![board], Request::Ban(ban), running).await
+    change_closed(tally, vec![board], ban, running).await
 }
 
 /// Erases a player: profile, records and bans, and applications to contests that are open. Says whether it was a replay.
@@ -57,12 +57,12 @@ pub async fn erase(
     tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
-    let done = change_closed(tally, boards, Request::Erase(erase), running).await;
-    if had_applied { done.map_err(Failure::after_a_part) } else { done }
+    let done = change_closed(tally, boards, erase, running).await;
+    if had_applied { done.map_err(Failure::after_a_window) } else { done }
 }
 
-/// Takes back what the player has applied for, unless this repeats a request that was done: who came back may have applied
-/// since. First, because the request is remembered with the rest: one that is cut short here is done anew.
+/// Withdraws the applications of the player, unless this repeats a request that was done: the player may have applied again
+/// since. First, because the outcome is stored with the rest: a request that is cut short here is done anew.
 async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
@@ -77,26 +77,19 @@ async fn take_back(
     blocking(move || erase_applications(&tally, &player)).await
 }
 
-/// Asks the lane for a change that may concern closed periods. Whoever asks may go away: what is committed is ended.
+/// Asks the lane for a change that may concern closed periods. The caller may go away: what is committed is ended.
 async fn change_closed(
     tally: &Arc<Tally>,
     boards: Vec<Arc<Board>>,
-    request: Request,
+    request: impl Listed<Reply = Removed> + Send + 'static,
     running: Option<Running>,
 ) -> Result<bool, Failure> {
     let tally = Arc::clone(tally);
     let change = move || {
         let ask = || tally.lane.ask_blocking(request, running);
-        keeper::with_closed(&tally, &boards, ask)
+        scheduler::with_closed(&tally, &boards, ask)
     };
-    done(blocking(change).await?)
-}
-
-fn done(done: Done) -> Result<bool, Failure> {
-    match done {
-        Done::Removed(removed) => Ok(removed.replayed),
-        _ => unreachable!("a removal is answered as a removal"),
-    }
+    Ok(blocking(change).await?.replayed)
 }
 
 #[cfg(test)]
@@ -151,9 +144,9 @@ mod tests {
             runtime.block_on(submit(&tally, new)).unwrap();
         }
         now.fetch_add(DAY, Ordering::SeqCst);
-        keeper::close_due(&tally).unwrap();
+        scheduler::close_due(&tally).unwrap();
         let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
-        assert!(!done(runtime.block_on(tally.lane.ask(Request::Ban(ban), None)).unwrap()).unwrap());
+        assert!(!runtime.block_on(tally.lane.ask(ban, None)).unwrap().replayed);
         tally.drain();
         drop((tally, runtime));
         let tally = start(&path, &now);

@@ -1,4 +1,4 @@
-//! Players: their profiles, hiding them on a board, and erasing them everywhere.
+//! Players: their profiles, bans on a leaderboard, and erasing them everywhere.
 
 pub mod erase;
 pub mod profile;

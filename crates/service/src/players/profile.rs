@@ -7,9 +7,9 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Rejection};
-use tally_store::{Changes, Loaded, Plan, ShardSet, StoreError};
+use tally_store::{Loaded, ReadSet, ShardSet, StoreError, WriteSet};
 
-/// What came of putting a profile.
+/// The answer to a put of a profile.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// Whether there was none before.
@@ -26,15 +26,15 @@ pub fn put(
     identity: Option<&IdempotencyKey>,
 ) -> Result<Put, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
-    let plan = Plan {
+    let plan = ReadSet {
         profiles: vec![player.clone()],
         requests: identity.iter().map(|one| one.key.clone()).collect(),
         // Profiles are not spread.
         shards: ShardSet::of(0),
-        ..Plan::default()
+        ..ReadSet::default()
     };
     let mut created = false;
-    let mut put = |loaded: &Loaded, changes: &mut Changes| {
+    let mut put = |loaded: &Loaded, changes: &mut WriteSet| {
         created = loaded.profiles[0].is_none();
         changes.profiles.push((player.clone(), Some(profile.clone())));
         Ok(Outcome::ProfilePut { created })
@@ -51,7 +51,7 @@ pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     profile.ok_or(Failure::Refused(Rejection::PlayerNotFound))
 }
 
-/// The profiles of a page, each for itself: what fails fails alone.
+/// The profiles of a page, each for itself: one that fails keeps no other from the page.
 pub fn of_page(tally: &Tally, players: &[PlayerId]) -> Vec<Result<Option<Profile>, StoreError>> {
     match tally.store.profiles(players) {
         Ok(profiles) => profiles,

@@ -5,7 +5,7 @@
 //! chunk can be written while the next is made. Servers make their orders from the records when they start. Not here:
 //! boards with periods or of contests, and rows in any order ([`super::import`]).
 
-use super::plan::score_key;
+use super::batch::score_key;
 use super::submit::checked;
 use crate::failure::Failure;
 use std::collections::VecDeque;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use tally_rules::instant::Instants;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
+use tally_store::BoardRef;
 use tally_store::plan::ALL_TIME;
-use tally_store::servers::Name;
-use tally_store::{BoardRow, Changes, ImportKey, ImportRow, Loaded, Plan, ScoreKey, Store, StoreError};
+use tally_store::{BoardRow, ImportKey, ImportRow, Loaded, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
 /// Records of one step of the walk beside the rows.
 const WALK_ROWS: usize = 4096;
@@ -43,7 +43,7 @@ pub enum Found {
 
 /// Consecutive rows, decided and not yet written.
 pub struct Chunk {
-    plan: Plan,
+    plan: ReadSet,
     scores: Vec<(ScoreKey, Option<Record>)>,
     before: ImportRow,
     /// How far the file is when it is written.
@@ -54,9 +54,9 @@ impl Filling {
     /// The board of that name, and how far the file of that digest is. The caller sees to it that nobody else writes to the
     /// store.
     pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Found, Failure> {
-        let Some(state) = store.board(Name::Id(board), None)? else { return Ok(Found::Missing) };
+        let Some(state) = store.board(BoardRef::Id(board), None)? else { return Ok(Found::Missing) };
         let board = state.row;
-        let has_periods = !board.definition.periods.is_empty() || !state.parts.is_empty();
+        let has_periods = !board.definition.periods.is_empty() || !state.windows.is_empty();
         // A chunk is one transaction.
         let is_spread = store.shards() > 1;
         if has_periods || is_spread || !board.definition.all_time || board.id.is_reserved() {
@@ -96,7 +96,8 @@ impl Filling {
             }
         }
         self.done.lines = until;
-        let plan = Plan { boards: vec![self.board.no], imports: vec![self.key.clone()], ..Plan::default() };
+        let plan =
+            ReadSet { boards: vec![self.board.no], imports: vec![self.key.clone()], ..ReadSet::default() };
         Ok(Chunk { plan, scores, before, done: self.done })
     }
 }
@@ -108,10 +109,10 @@ impl Chunk {
         store.run(&self.plan, &mut |loaded: &Loaded| {
             moved = loaded.boards[0].is_none() || loaded.imports[0].unwrap_or_default() != self.before;
             if moved {
-                return Changes::default();
+                return WriteSet::default();
             }
             let imports = vec![(self.plan.imports[0].clone(), self.done)];
-            Changes { scores: self.scores.clone(), imports, ..Changes::default() }
+            WriteSet { scores: self.scores.clone(), imports, ..WriteSet::default() }
         })?;
         if moved {
             return Err(StoreError::Conflict("another process changes the store".to_owned()).into());
@@ -150,7 +151,7 @@ impl Present {
             let before = before.strip_suffix(|_: char| true).and_then(|text| PlayerId::new(text).ok());
             let (after, ahead) = (self.past.clone().max(before), &mut self.ahead);
             let each = &mut |player, record| ahead.push_back((player, record));
-            self.ended = store.walk_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, each)? < WALK_ROWS;
+            self.ended = store.scan_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, each)? < WALK_ROWS;
         }
         self.past = Some(player.clone());
         Ok(self.ahead.pop_front_if(|(other, _)| &*other == player).map(|(_, record)| record))

@@ -1,38 +1,26 @@
-//! The queues in front of the score work.
+//! The lanes of scores.
 //!
-//! A store with one writer has one lane. Elsewhere requests of one player each spread over several, as few of them as are
-//! enough, each with a transaction of its own in flight; what concerns more players than one goes through another one.
+//! A store with one writer has one lane. On other stores, requests of one player each spread over several lanes, each with a
+//! transaction of its own in flight. Requests of several players go through one more lane.
 
-use super::command::{Done, Request};
+use super::batch::{Listed, Reply, Request, ScoreWork, StoreTimes, on_kind};
 use super::shared::Shared;
-use super::work::{ScoreWork, StoreTimes};
 use crate::failure::Failure;
+use crate::reply::{self, Entry};
 use crate::requests::Running;
 use crate::settings::Background;
-use crate::waiting::{self, Entry, Told};
 use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
-/// What a caller hears.
-pub(crate) type Answer = Told<Done>;
-
-type Waiter = waiting::Waiter<Done>;
+type Waiter = reply::Waiter<Reply>;
 
 /// The lanes of scores.
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
-    /// Those of each database that the store is spread over, where it has several lanes.
+    /// The lane affinity of each shard, where it has several lanes.
     seats: Vec<LaneAffinity>,
-}
-
-/// A fault of one database of several comes among the answers of a batch that is done elsewhere.
-fn heard(answer: Result<Done, Failure>) -> Result<Done, Failure> {
-    match answer {
-        Ok(Done::Failed(fault)) => Err(fault.into()),
-        answer => answer,
-    }
 }
 
 /// One of them.
@@ -64,9 +52,9 @@ impl ScoreLanes {
         Ok(Self { shared, lanes, seats })
     }
 
-    /// The database of a request and the hash of its player, where it concerns one player and there are several lanes.
+    /// The shard of a request and the hash of its player, where it concerns one player and there are several lanes.
     fn key(&self, request: &Request) -> Option<(usize, u64)> {
-        let player = request.player().filter(|_| !self.seats.is_empty())?;
+        let player = on_kind!(request, one => one.player()).filter(|_| !self.seats.is_empty())?;
         let shard = self.shared.store.shard_of(player);
         Some((shard, self.seats[shard].hash(player.as_bytes())))
     }
@@ -75,17 +63,17 @@ impl ScoreLanes {
     fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreWork, Waiter>) {
         let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
         let number = match &sat {
-            // A batch of one database stays a transaction of one database.
+            // A batch of one shard stays a transaction of one shard.
             Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
             None => self.shared.lane_of_several(),
         };
         (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
     }
 
-    /// Places for neighbours in one lane; where they are of several they have none.
-    fn seat_all(&self, requests: &[(Request, Option<Running>)]) -> (Vec<Option<AffinityGuard>>, usize) {
+    /// LaneAffinity for neighbours in one lane; where they are of several they have none.
+    fn seat_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
-        let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|(request, _)| self.key(request)).collect();
+        let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|one| self.key(&one.request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
             return none();
         };
@@ -100,17 +88,28 @@ impl ScoreLanes {
     }
 
     /// One request; the caller waits, the lane does not.
-    pub(crate) async fn ask(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
-        self.shared.teller.meet();
+    pub(crate) async fn ask<K: Listed>(
+        &self,
+        request: K,
+        running: Option<Running>,
+    ) -> Result<K::Reply, Failure> {
+        self.shared.dispatcher.meet();
+        let request = request.into();
         let (seat, lane) = self.seat(&request);
-        heard(waiting::ask(lane, request, running.into_iter().collect(), seat).await)
+        let reply = reply::ask(lane, request, running.into_iter().collect(), seat).await?;
+        Ok(K::typed(reply)?)
     }
 
     /// The same on a thread that may block.
-    pub(crate) fn ask_blocking(&self, request: Request, running: Option<Running>) -> Result<Done, Failure> {
+    pub(crate) fn ask_blocking<K: Listed>(
+        &self,
+        request: K,
+        running: Option<Running>,
+    ) -> Result<K::Reply, Failure> {
+        let request = request.into();
         let (seat, lane) = self.seat(&request);
         let entry = Entry { request, running: running.into_iter().collect(), seat };
-        heard(waiting::ask_blocking(lane, entry, self.shared.background))
+        Ok(K::typed(reply::ask_blocking(lane, entry, self.shared.background)?)?)
     }
 
     /// One turn of a lane that has no thread; whether there was anything to do.
@@ -118,33 +117,29 @@ impl ScoreLanes {
         self.lanes[lane].lane.step()
     }
 
-    /// Neighbours in one lane, or none of them; answers in order. They have their instants in that order, so where they
+    /// Neighbours in one lane, or none of them; replies in order. They have their instants in that order, so where they
     /// are of several lanes they pass together.
-    pub(crate) async fn ask_all(
+    pub(crate) async fn ask_all<K: Listed>(
         &self,
-        requests: Vec<(Request, Option<Running>)>,
-    ) -> Result<Vec<Answer>, Failure> {
-        self.shared.teller.meet();
-        let (seats, number) = self.seat_all(&requests);
-        let many = requests.into_iter().zip(seats).map(|((request, running), seat)| Entry {
-            request,
-            running: running.into_iter().collect(),
-            seat,
-        });
-        let answers = waiting::ask_all(&self.lanes[number].lane, many.collect()).await?;
-        let fault = |answer| match answer {
-            Ok(Ok(Done::Failed(fault))) => Err(fault),
-            answer => answer,
+        requests: Vec<(K, Option<Running>)>,
+    ) -> Result<Vec<Result<K::Reply, Failure>>, Failure> {
+        self.shared.dispatcher.meet();
+        let entry = |(request, running): (K, Option<Running>)| {
+            let running = running.into_iter().collect();
+            Entry { request: request.into(), running, seat: None }
         };
-        Ok(answers.into_iter().map(fault).collect())
+        let mut entries: Vec<_> = requests.into_iter().map(entry).collect();
+        let (seats, number) = self.seat_all(&entries);
+        entries.iter_mut().zip(seats).for_each(|(entry, seat)| entry.seat = seat);
+        let replies = reply::ask_all(&self.lanes[number].lane, entries).await?;
+        Ok(replies.into_iter().map(|reply| Ok(K::typed(reply??)?)).collect())
     }
 
-    /// What its batches pass.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Waits until every batch that is being decided now has been published; none is begun until this is dropped. Blocks.
+    /// Waits until every batch that is being decided now has been published. No batch begins until this is dropped. Blocks.
     pub(crate) fn hold(&self) -> Result<BarrierGuard, Failure> {
         Ok(self.shared.pass_alone().map_err(|(_, fault)| fault)?)
     }

@@ -1,33 +1,28 @@
-//! Scores: submitting, removing and importing them through the lane; reading them from the order.
+//! Scores: submitting, removing and importing them through the lane.
 //!
-//! [`command`] is what doors hand in and get back, `aim` which parts each row counts for,
-//! `decide` the batch in memory, `transact` its transaction, `work` the batch between lane, store and order, `slices` and `several`
-//! a batch of several databases, `lane` the queue in front; [`submit`], [`remove`] and [`import`] are the use cases; [`fill`] is for a
-//! store that nobody serves.
+//! Each kind of request has a file with its request, its reply and what it decides: [`submit`], [`remove`], `ban`, `erase`,
+//! [`import`], `redefine`, `vanish` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together, and
+//! knows only the trait that they have in common. `lane` has the queues in front. [`fill`] is for a store without a server.
 
-pub(crate) mod aim;
-mod answer;
-pub mod command;
-mod decide;
+mod ban;
+mod batch;
+mod erase;
 pub mod fill;
-mod hiding;
 pub mod import;
 pub(crate) mod lane;
 pub mod orders;
 pub mod pipeline;
-mod plan;
-mod publish;
-mod purged;
 mod redefine;
 pub mod remove;
 pub mod select;
-mod several;
 pub(crate) mod shared;
-mod slices;
-mod spread;
-mod standing;
 pub mod steps;
 pub mod submit;
-mod transact;
 pub(crate) mod unpublished;
-pub(crate) mod work;
+mod vanish;
+
+pub(crate) use ban::Ban;
+pub(crate) use batch::{Listed, StoreTimes, WindowInMemory};
+pub(crate) use erase::Erase;
+pub(crate) use redefine::{Redefine, Redefined};
+pub(crate) use vanish::Vanish;

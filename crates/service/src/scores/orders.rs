@@ -4,48 +4,48 @@
 //! those through their lock would wait for ever. Reads of a transaction that changes nothing share their orders, so that no
 //! change comes between them, and need no lane. Not here: what is asked, and publishing.
 
-use super::aim::PartInMemory;
+use super::batch::WindowInMemory;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
-use crate::periods::LivePart;
+use crate::periods::LiveWindow;
 use crate::periods::view::View;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Part, Store};
+use tally_store::{BoardNo, Store, Window};
 
 /// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
 pub struct Orders<'a> {
-    pub(super) held: &'a [(BoardNo, Part, LockedRanking<'a>)],
+    pub(super) held: &'a [(BoardNo, Window, LockedRanking<'a>)],
     shared: Option<&'a SharedOrders<'a>>,
 }
 
 /// Orders that do not change while they are asked.
 struct SharedOrders<'a> {
-    orders: BTreeMap<(BoardNo, Part), ReadGuard<'a>>,
+    orders: BTreeMap<(BoardNo, Window), ReadGuard<'a>>,
     /// Whether another one was asked: its lock, taken out of turn, could wait for a writer that waits for these.
     missed: Cell<bool>,
 }
 
 /// The parts in memory that the reads of a transaction ask.
 #[derive(Debug, Default)]
-pub struct Together(BTreeMap<(BoardNo, Part), PartInMemory>);
+pub struct Together(BTreeMap<(BoardNo, Window), WindowInMemory>);
 
 impl Together {
     /// Adds a board over all time, and its open periods; whether asking it waits for nothing but its lock.
     pub fn add_board(&mut self, board: &Arc<Board>) -> bool {
         let open = board.live().into_iter();
-        self.0.extend(open.map(|live| ((board.no, live.part), PartInMemory::Live(live))));
-        self.0.insert((board.no, ALL_TIME), PartInMemory::AllTime(Arc::clone(board)));
+        self.0.extend(open.map(|live| ((board.no, live.window), WindowInMemory::Live(live))));
+        self.0.insert((board.no, ALL_TIME), WindowInMemory::AllTime(Arc::clone(board)));
         !board.order.waits()
     }
 
     /// Adds a part of a board; whether asking it waits for nothing but its lock.
     pub fn add(&mut self, view: &View) -> bool {
-        if let (Some(part), Some(found)) = (view.part(), view.in_memory()) {
-            self.0.insert((view.board.no, part), found);
+        if let (Some(window), Some(found)) = (view.window(), view.in_memory()) {
+            self.0.insert((view.board.no, window), found);
         }
         !view.blocks()
     }
@@ -54,7 +54,7 @@ impl Together {
     /// so that its answer is none.
     pub fn ask(&self, with: impl FnOnce(&Orders<'_>, &dyn Fn() -> bool)) {
         // In the order in which the lane holds several.
-        let in_memory = self.0.iter().filter_map(|(of, part)| Some((*of, part.order().memory()?)));
+        let in_memory = self.0.iter().filter_map(|(of, window)| Some((*of, window.order().memory()?)));
         let orders = in_memory.map(|(of, order)| (of, order.share())).collect();
         let shared = SharedOrders { orders, missed: Cell::new(false) };
         with(&Orders { held: &[], shared: Some(&shared) }, &|| shared.missed.take());
@@ -66,7 +66,7 @@ impl<'a> Orders<'a> {
     pub const FREE: Orders<'static> = Orders { held: &[], shared: None };
 
     /// The lane holds these.
-    pub(super) fn held(held: &'a [(BoardNo, Part, LockedRanking<'a>)]) -> Self {
+    pub(super) fn held(held: &'a [(BoardNo, Window, LockedRanking<'a>)]) -> Self {
         Self { held, shared: None }
     }
 
@@ -77,8 +77,8 @@ impl<'a> Orders<'a> {
         store: &dyn Store,
         with: impl FnOnce(&dyn Reads) -> T,
     ) -> Result<T, Failure> {
-        match view.part() {
-            Some(part) => self.ask((view.board.no, part), with, |with| view.read_once(store, with)),
+        match view.window() {
+            Some(window) => self.ask((view.board.no, window), with, |with| view.read_once(store, with)),
             None => view.read_once(store, with),
         }
     }
@@ -94,11 +94,11 @@ impl<'a> Orders<'a> {
     }
 
     /// How many players a period has.
-    pub fn total(&self, board: &Board, live: &LivePart) -> u64 {
-        self.total_of((board.no, live.part), &live.order)
+    pub fn total(&self, board: &Board, live: &LiveWindow) -> u64 {
+        self.total_of((board.no, live.window), &live.order)
     }
 
-    fn total_of(&self, of: (BoardNo, Part), order: &WindowRanking) -> u64 {
+    fn total_of(&self, of: (BoardNo, Window), order: &WindowRanking) -> u64 {
         match self.shared.filter(|_| !order.waits()) {
             Some(shared) => shared.get(&of).map_or(0, |order| order.read(|order| order.total())),
             None => self.find(&of).map_or_else(|| order.total(), LockedRanking::total),
@@ -108,7 +108,7 @@ impl<'a> Orders<'a> {
     /// Asks an order as it is held or shared, or `free` where nobody holds anything of it.
     fn ask<T, W: FnOnce(&dyn Reads) -> T>(
         &self,
-        of: (BoardNo, Part),
+        of: (BoardNo, Window),
         with: W,
         free: impl FnOnce(W) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -121,13 +121,13 @@ impl<'a> Orders<'a> {
         }
     }
 
-    fn find(&self, of: &(BoardNo, Part)) -> Option<&LockedRanking<'_>> {
+    fn find(&self, of: &(BoardNo, Window)) -> Option<&LockedRanking<'_>> {
         self.held.iter().find(|one| (one.0, one.1) == *of).map(|one| &one.2)
     }
 }
 
 impl<'a> SharedOrders<'a> {
-    fn get(&self, of: &(BoardNo, Part)) -> Option<&ReadGuard<'a>> {
+    fn get(&self, of: &(BoardNo, Window)) -> Option<&ReadGuard<'a>> {
         let found = self.orders.get(of);
         self.missed.set(self.missed.get() || found.is_none());
         found

@@ -1,22 +1,251 @@
-//! Handing commands to the lane, and what of them cannot be one transaction.
+//! Commands of one connection as one request: writes of several leaderboards, taken in order, with reads in between.
 //!
-//! Not here: what they are (`steps`), and where a database of several does its part (`several`).
+//! Commands that arrive together cost one place in the queue and one wake-up. Steps are decided like any other request. A read
+//! among them runs at its place while the batch is published: it sees what the steps before it did and nothing of those after
+//! it. An atomic pipeline keeps readers out of the rankings that it changes until its last step is done.
 
-use super::command::{Done, Request};
-use super::spread;
-use super::steps::{Commands, Step, StepReply};
+use super::batch::{
+    Decision, Effect, Effects, Kind, Move, Piece, Replying, Row, RowTarget, Shards, Slicing, State, Targets,
+    Versions, WindowInMemory,
+};
+use super::orders::Orders;
+use super::select::select;
+use super::steps::{Step, StepDone, StepReply};
+use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::collections::BTreeMap;
+use std::slice::from_ref;
+use std::sync::{Arc, PoisonError};
+use tally_ranking::{LockedRanking, Movement, Published, RankingError};
+use tally_rules::{PlayerId, Record, Rejection};
+use tally_store::{BoardNo, ReadSet, Window};
 
-/// Hands commands in; answers in order. Blocks nobody: the caller waits. On several databases what takes players by rank is
-/// handed in by itself: which players they are is known when nothing else changes them.
-pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Failure> {
+/// Steps, in order.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// The commands.
+    pub steps: Vec<Step>,
+    /// Whether other clients see all of it or nothing.
+    pub atomic: bool,
+    /// Whether the reply may come before the changes are durable.
+    pub relaxed: bool,
+    /// Whether it shares a batch with nothing else.
+    pub alone: bool,
+}
+
+/// What was decided about a pipeline.
+#[derive(Debug, Default)]
+pub(crate) struct Decided {
+    steps: Vec<StepDone>,
+    /// Why a shard has rejected all of its steps.
+    rejected: Option<Rejection>,
+    /// Whether a shard of several has done its steps.
+    is_begun: bool,
+    /// Players that it takes by rank, found before it is cut into slices, in the order asked for.
+    taken: Vec<(PlayerId, Record)>,
+}
+
+impl Kind for Pipeline {
+    type Decision = Decided;
+    type Reply = Vec<StepReply>;
+
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+        self.steps.iter().for_each(|step| each(step.row()));
+    }
+
+    fn player(&self) -> Option<&PlayerId> {
+        let mut only = None;
+        for step in &self.steps {
+            let mut players = step.row().players.iter();
+            let (Some(player), None) = (players.next(), players.next()) else { return None };
+            if *only.get_or_insert(player) != player {
+                return None;
+            }
+        }
+        only.filter(|_| !self.atomic)
+    }
+
+    fn weight(&self) -> usize {
+        self.steps.iter().map(Step::weight).sum()
+    }
+
+    fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    fn is_relaxed(&self) -> bool {
+        self.relaxed
+    }
+
+    fn read(&self, _targets: &Targets, plan: &mut ReadSet) {
+        plan.requests.extend(self.steps.iter().filter_map(|step| Some(step.identity()?.key.clone())));
+    }
+
+    /// A leaderboard that is gone rejects all steps, before anything is done.
+    fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Rejection> {
+        for board in self.steps.iter().filter_map(|step| step.row().board) {
+            state.check_live(board.no)?;
+        }
+        let rejected = |rejection| StepDone::of(StepReply::Refused(rejection));
+        let steps = self.steps.iter().zip(rows);
+        let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
+        Ok(Decided { steps: steps.collect(), ..Decided::default() })
+    }
+
+    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+        for (step, done) in self.steps.iter().zip(&decision.steps) {
+            if let Some(board) = step.row().board.filter(|_| !done.moves.is_empty()) {
+                effects.add(board, Effect::Moves(&done.moves));
+            }
+        }
+    }
+
+    /// Some reply depends on the rankings just then.
+    fn is_in_turn(&self) -> bool {
+        self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))
+    }
+
+    /// Publishes the steps one after the other. The rankings that they change are held until the last one.
+    fn publish_in_turn(&mut self, decision: &mut Decided, targets: &Targets, versions: &Versions<'_>) {
+        let dones = &mut decision.steps;
+        // All that hold several rankings take them in one order.
+        let mut windows: BTreeMap<(BoardNo, Window), WindowInMemory> = BTreeMap::new();
+        for (step, done) in self.steps.iter().zip(dones.iter()) {
+            let Some(board) = step.row().board else { continue };
+            for (window, _, _) in &done.moves {
+                if !windows.contains_key(&(board.no, *window)) {
+                    windows
+                        .extend(targets.order_of(board, *window).map(|order| ((board.no, *window), order)));
+                }
+            }
+        }
+        let held = windows.iter().map(|((board, window), order)| (*board, *window, order.order().hold()));
+        let mut held: Vec<_> = held.collect();
+        for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
+            if let Step::Read(question) = step {
+                done.reply = StepReply::Read(question.ask(&Orders::held(&held)));
+            } else if let Some(board) = step.row().board {
+                let is_ranked = done.submit.is_some();
+                let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));
+                done.submit.iter_mut().for_each(|(_, around)| *around = ranks);
+            }
+        }
+        for (step, done) in self.steps.iter().zip(dones.iter()) {
+            let watched = |board: &&Arc<Board>| board.live.is_watched() && !board.is_shared();
+            let Some(board) = step.row().board.filter(watched) else { continue };
+            for (window, player, _) in done.moves.iter().filter(|(window, ..)| board.shows_live(*window)) {
+                board.live.note(*window, std::iter::once(player));
+            }
+        }
+    }
+
+    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
+        let Decided { steps, rejected, is_begun, taken } = decision;
+        if let Some(rejection) = rejected.filter(|_| !is_begun) {
+            return Err(rejection.into());
+        }
+        let places: BTreeMap<_, _> =
+            taken.iter().enumerate().map(|(place, (player, _))| (player, place)).collect();
+        let reply =
+            |((step, done), row): ((&Step, StepDone), &RowTarget)| match (step, done.submit, done.reply) {
+                (Step::Submit(submit), Some((decided, ranks)), _) => {
+                    let with = Replying { rows: from_ref(row), ranks, ..with };
+                    StepReply::Submitted(submit.submitted(decided, with))
+                }
+                (_, _, StepReply::Took(mut list)) if !places.is_empty() => {
+                    // In the order asked for, whichever shard they are on.
+                    list.sort_by_key(|(player, _)| places.get(player).copied());
+                    StepReply::Took(list)
+                }
+                (_, _, reply) => reply,
+            };
+        Ok(self.steps.iter().zip(steps).zip(with.rows).map(reply).collect())
+    }
+
+    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        let Decision::Pipeline(known) = slicing.known else { return None };
+        let (mut places, mut steps, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        for (nth, (step, row)) in self.steps.iter().zip(rows).enumerate() {
+            if let Some(step) = step.cut(slicing, &known.taken) {
+                places.push(nth);
+                steps.push(step);
+                targets.push(row.clone());
+            }
+        }
+        if steps.is_empty() {
+            return None;
+        }
+        // A leaderboard that is gone rejects all steps, wherever their players are.
+        for (step, row) in self.steps.iter().zip(rows) {
+            if let Some(board) = step.row().board {
+                steps.push(Step::Remove { board: Arc::clone(board), players: Vec::new() });
+                targets.push(row.clone());
+            }
+        }
+        Some(Piece { request: Self { steps, ..*self }, rows: targets, steps: places })
+    }
+
+    fn pending(&self, rows: &[RowTarget], targets: &Targets) -> Result<Option<Decided>, RankingError> {
+        let mut taken = Vec::new();
+        if let [Step::Take { board, which, .. }] = &self.steps[..]
+            && let Some(shown) = rows[0].windows.first().and_then(|window| targets.order_of(board, *window))
+        {
+            taken = shown.order().read(|order| select(&board.definition, order, &[], which))?;
+        }
+        let steps = self.steps.iter().map(Step::pending).collect();
+        Ok(Some(Decided { steps, taken, ..Decided::default() }))
+    }
+
+    fn join(known: Decision, new: Decision, steps: &[usize]) -> Decision {
+        let Decision::Pipeline(mut known) = known else { return new };
+        let mut join_all = |reply: &dyn Fn() -> StepReply| {
+            steps.iter().for_each(|nth| known.steps[*nth].join(StepDone::of(reply())));
+        };
+        match new {
+            Decision::Pipeline(new) => {
+                steps.iter().zip(new.steps).for_each(|(nth, done)| known.steps[*nth].join(done));
+                known.is_begun = true;
+            }
+            Decision::Rejected(rejection) => {
+                join_all(&|| StepReply::Refused(rejection.clone()));
+                known.rejected = Some(rejection);
+            }
+            Decision::Failed(fault) => join_all(&|| StepReply::Failed(fault.clone())),
+            _ => unreachable!("a decision is of the kind of its request"),
+        }
+        Decision::Pipeline(known)
+    }
+}
+
+/// Publishes moves in rankings that are held; gives the ranks around the first if they are wanted.
+fn move_held(
+    board: &Board,
+    moves: &[Move],
+    ranked: bool,
+    (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
+) -> Published {
+    let banned = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+    let mut first = Published::default();
+    for (nth, (window, player, record)) in moves.iter().enumerate() {
+        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
+        let Some((_, _, order)) = order.filter(|_| !banned.contains(player)) else { continue };
+        let ranked = ranked && nth == 0;
+        let moved = Movement { player: player.clone(), record: *record, ranked };
+        first = order.publish(&moved, versions.of_player(player)).unwrap_or(first);
+    }
+    first
+}
+
+/// Runs a pipeline; replies in order. On several shards a step that takes players by rank is a request of its own: these players
+/// are known when nothing else changes them.
+pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Failure> {
     let is_taking = |step: &Step| matches!(step, Step::Take { .. });
-    if tally.store.shards() == 1 || !commands.steps.iter().any(is_taking) {
-        return ask(tally, commands).await;
+    if tally.store.shards() == 1 || !pipeline.steps.iter().any(is_taking) {
+        return ask(tally, pipeline).await;
     }
     let (mut pieces, mut replies): (Vec<Vec<Step>>, Vec<StepReply>) = (Vec::new(), Vec::new());
-    for step in commands.steps {
+    for step in pipeline.steps {
         match pieces.last_mut().filter(|piece| !is_taking(&step) && !is_taking(&piece[0])) {
             Some(piece) => piece.push(step),
             None => pieces.push(vec![step]),
@@ -24,7 +253,7 @@ pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Fa
     }
     for steps in pieces {
         let (count, alone) = (steps.len(), is_taking(&steps[0]));
-        let done = ask(tally, Commands { steps, alone, ..commands }).await;
+        let done = ask(tally, Pipeline { steps, alone, ..pipeline }).await;
         match done {
             Ok(some) => replies.extend(some),
             // Nothing is done yet.
@@ -38,14 +267,13 @@ pub async fn run(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Fa
     Ok(replies)
 }
 
-async fn ask(tally: &Tally, commands: Commands) -> Result<Vec<StepReply>, Failure> {
-    match tally.lane.ask(Request::Commands(commands), None).await? {
-        Done::Commands(replies) => Ok(replies),
-        _ => unreachable!("commands are answered as commands"),
-    }
+async fn ask(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Failure> {
+    tally.lane.ask(pipeline, None).await
 }
 
-/// Whether commands concern players of several databases, so that they cannot be one transaction.
+/// Whether steps concern players of several shards, so that they cannot be one transaction.
 pub fn concern_several(tally: &Tally, steps: &[Step]) -> bool {
-    tally.store.shards() > 1 && spread::of_steps(steps, &*tally.store).len() > 1
+    let mut shards = Shards::new(&*tally.store);
+    steps.iter().for_each(|step| shards.row(step.row()));
+    tally.store.shards() > 1 && shards.set.len() > 1
 }

@@ -1,38 +1,153 @@
-//! What a spec makes of a board's periods: rules that are new, changed or gone, and what happens to their parts.
+//! Changing the definition of a leaderboard: period rules that are new, changed or gone, and what happens to their windows.
 //!
-//! A period that is over is paid what was promised while it ran. So its prizes are written down before its rules change: whoever
-//! asks for the change does that first and says which they are, and where another one is over by now nothing is changed.
+//! A period that is over is paid what was promised while it ran. So the caller writes its prizes down before its rules change, and
+//! says which they are. If another period is over by now, nothing changes.
 
-use super::command::Redefine;
-use crate::periods::{Aimed, Periods, RuleState, prizes};
+use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
+use crate::boards::Board;
+use crate::failure::Failure;
+use crate::periods::{Aimed, LiveWindow, Periods, RuleState, prizes};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tally_rules::definition::BoardSpec;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::outcome::Outcome;
 use tally_rules::period::PeriodRule;
 use tally_rules::{Definition, Micros, Rejection};
-use tally_store::{Part, PartKey, PartRow};
-
-/// What becomes of a spec.
-#[derive(Debug)]
-pub(super) enum Change {
-    /// Nothing: the board is as wished.
-    None,
-    /// Nothing: prizes are to be written down before.
-    Owes,
-    /// The board becomes another.
-    To(Redefinition),
-}
+use tally_store::{Garbage, ReadSet, Window, WindowKey, WindowRow};
 
 /// A change of a definition.
-#[derive(Debug)]
-pub(super) struct Redefinition {
-    /// As it is now.
-    pub(super) definition: Definition,
-    /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
-    pub(super) ends: Vec<PartRow>,
-    /// Parts of rules that were removed.
-    pub(super) gone: Vec<Part>,
+#[derive(Clone, Debug)]
+pub(crate) struct Redefine {
+    pub(crate) board: Arc<Board>,
+    /// The requested definition.
+    pub(crate) spec: BoardSpec,
+    pub(crate) identity: Option<IdempotencyKey>,
+    /// Closed periods whose prizes are written down: a change of prizes may not touch them any more.
+    pub(crate) written: HashSet<Window>,
 }
 
-/// What a spec changes.
-pub(super) fn redefine(
+/// The reply to a redefinition.
+#[derive(Debug)]
+pub(crate) struct Redefined {
+    /// Whether an earlier request with this identity created the leaderboard.
+    pub(crate) created: bool,
+    pub(crate) replayed: bool,
+    /// Nothing was changed: the prizes of a period that is over are not written down yet.
+    pub(crate) owes: bool,
+}
+
+/// What was decided about a redefinition.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    change: Change,
+    /// The outcome of an earlier request with this identity.
+    replayed: Option<Outcome>,
+}
+
+impl Kind for Redefine {
+    type Decision = Decided;
+    type Reply = Redefined;
+
+    fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
+        each(&self.board);
+    }
+
+    fn identity(&self) -> Option<&IdempotencyKey> {
+        self.identity.as_ref()
+    }
+
+    /// It changes what rows count for.
+    fn is_alone(&self) -> bool {
+        true
+    }
+
+    fn changes_boards(&self) -> bool {
+        true
+    }
+
+    /// Present periods without a stored row whose schedules change: the change stores them.
+    fn begins(&self, now: Micros) -> Vec<WindowKey> {
+        let Ok(definition) = self.spec.change(&self.board.present_definition()) else { return Vec::new() };
+        let of_rule = |state: &RuleState| {
+            let rules = &mut definition.periods.iter();
+            rules.find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
+            let Aimed { window, .. } = state.aimed(state.span_at(now)?);
+            state.live(window).is_none().then_some(WindowKey { board: self.board.no, window })
+        };
+        self.board.periods().rules.iter().filter_map(of_rule).collect()
+    }
+
+    fn read(&self, _targets: &Targets, plan: &mut ReadSet) {
+        plan.board_names.push(self.board.id.clone());
+    }
+
+    fn decide(
+        &self,
+        state: &mut State,
+        _rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
+        let no = self.board.no;
+        if let Some((first, _)) = state.replay(self.identity.as_ref())? {
+            return Ok(Decided { change: Change::None, replayed: Some(first) });
+        }
+        let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
+        let change = change(self, present, state.now)?;
+        if let Change::Owes = change {
+            return Ok(Decided { change, replayed: None });
+        }
+        state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
+        if let Change::To(New { definition, ends, gone }) = &change {
+            let key = |window: &Window| WindowKey { board: no, window: *window };
+            state.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));
+            state.windows.extend(gone.iter().map(|window| (key(window), None)));
+            state.gone.extend(gone.iter().map(|window| Garbage::Window(key(window))));
+            state.definitions.insert(no, definition.clone());
+            state.redefined.insert(no, definition.clone());
+        }
+        Ok(Decided { change, replayed: None })
+    }
+
+    /// It is alone in its batch, so no ranking changes beside it.
+    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], _effects: &mut Effects<'a>) {
+        if let Change::To(new) = &decision.change {
+            install(&self.board, new);
+        }
+    }
+
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Redefined, Failure> {
+        let Decided { change, replayed } = decision;
+        Ok(Redefined {
+            created: replayed == Some(Outcome::BoardPut { created: true }),
+            replayed: replayed.is_some(),
+            owes: matches!(change, Change::Owes),
+        })
+    }
+}
+
+/// What a redefinition changes.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// Nothing: the leaderboard is as requested.
+    None,
+    /// Nothing: prizes have to be written down before.
+    Owes,
+    To(New),
+}
+
+/// A new definition.
+#[derive(Debug)]
+pub(crate) struct New {
+    definition: Definition,
+    /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
+    ends: Vec<WindowRow>,
+    /// Windows of rules that were removed.
+    gone: Vec<Window>,
+}
+
+/// What the requested definition changes.
+fn change(
     Redefine { board, spec, written, .. }: &Redefine,
     present: &Definition,
     now: Micros,
@@ -49,32 +164,29 @@ pub(super) fn redefine(
     for state in &board.periods().rules {
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
         match new {
-            None => gone.extend(parts(state)),
+            None => gone.extend(windows(state)),
             Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
                     // What is closed stays so: its end is stored.
                     continue;
                 }
-                let Aimed { part, .. } = state.aimed(span);
+                let Aimed { window, .. } = state.aimed(span);
                 let rule = old.no;
-                ends.push(PartRow { part, rule, span, closed: false, version: 0, stale: false, total: 0 });
+                ends.push(WindowRow {
+                    window,
+                    rule,
+                    span,
+                    closed: false,
+                    version: 0,
+                    stale: false,
+                    total: 0,
+                });
             }
             Some(_) => {}
         }
     }
-    Ok(Change::To(Redefinition { definition, ends, gone }))
-}
-
-/// Present periods that nothing is stored of, and whose schedules change: that stores them.
-pub(super) fn begun(Redefine { board, spec, .. }: &Redefine, now: Micros) -> Vec<PartKey> {
-    let Ok(definition) = spec.change(&board.present_definition()) else { return Vec::new() };
-    let of_rule = |state: &RuleState| {
-        definition.periods.iter().find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
-        let Aimed { part, .. } = state.aimed(state.span_at(now)?);
-        state.live(part).is_none().then_some(PartKey { board: board.no, part })
-    };
-    board.periods().rules.iter().filter_map(of_rule).collect()
+    Ok(Change::To(New { definition, ends, gone }))
 }
 
 /// Whether a rule has other boundaries.
@@ -82,6 +194,39 @@ fn is_moved(old: &PeriodRule, new: &PeriodRule) -> bool {
     (&new.schedule, &new.time_zone) != (&old.schedule, &old.time_zone)
 }
 
-fn parts(state: &RuleState) -> impl Iterator<Item = Part> + '_ {
-    state.live.iter().map(|live| live.part).chain(state.closed.iter().map(|row| row.part))
+fn windows(state: &RuleState) -> impl Iterator<Item = Window> + '_ {
+    state.live.iter().map(|live| live.window).chain(state.closed.iter().map(|row| row.window))
+}
+
+/// Puts new rules into force. Periods of rules that stay, stay.
+fn install(board: &Board, New { definition, ends, gone }: &New) {
+    if !definition.implicit {
+        board.keep();
+    }
+    let mut periods = board.periods_mut();
+    let mut old: HashMap<u32, RuleState> =
+        periods.rules.drain(..).map(|state| (state.rule.no, state)).collect();
+    let Ok(mut fresh) = Periods::new(definition) else {
+        unreachable!("the definition was checked when it was decided")
+    };
+    for state in &mut fresh.rules {
+        if let Some(before) = old.remove(&state.rule.no) {
+            state.live = before.live;
+            state.closed = before.closed;
+        }
+        let forgotten = state.live.iter().filter(|live| gone.contains(&live.window));
+        forgotten.for_each(|live| live.order.forget());
+        state.live.retain(|live| !gone.contains(&live.window));
+        state.closed.retain(|row| !gone.contains(&row.window));
+        // A present period in which nobody has scored yet has a stored end now too.
+        for row in ends.iter().filter(|row| row.rule == state.rule.no) {
+            if state.live(row.window).is_none() {
+                let (window, rule, span) = (row.window, row.rule, row.span);
+                let order = board.order_of_window(window);
+                state.live.push(Arc::new(LiveWindow::new(window, rule, span, order)));
+            }
+        }
+        state.live.sort_by_key(|live| live.span.start);
+    }
+    *periods = fresh;
 }

@@ -1,10 +1,83 @@
-//! Removing a player from the open parts of a board.
+//! Removing a player from the open windows of a leaderboard.
 
-use super::command::{Done, Remove, Removed, Request};
+use super::batch::{
+    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+};
+use crate::boards::Board;
 use crate::failure::Failure;
 use crate::tally::Tally;
+use std::sync::Arc;
 use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::outcome::Outcome;
 use tally_rules::{BoardId, PlayerId, Rejection};
+
+/// A removal.
+#[derive(Clone, Debug)]
+pub(crate) struct Remove {
+    pub(crate) board: Arc<Board>,
+    pub(crate) player: PlayerId,
+    pub(crate) identity: Option<IdempotencyKey>,
+}
+
+/// The reply to a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Whether this repeats an earlier reply.
+    pub replayed: bool,
+}
+
+impl Kind for Remove {
+    type Decision = Removed;
+    type Reply = Removed;
+
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+        let players = Players::one(&self.player);
+        each(Row { board: Some(&self.board), players, access: Access::Remove });
+    }
+
+    fn player(&self) -> Option<&PlayerId> {
+        Some(&self.player)
+    }
+
+    fn identity(&self) -> Option<&IdempotencyKey> {
+        self.identity.as_ref()
+    }
+
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Removed, Rejection> {
+        if state.replay(self.identity.as_ref())?.is_some() {
+            return Ok(Removed { replayed: true });
+        }
+        state.check_live(self.board.no)?;
+        rows[0].at.clone()?;
+        let mut moves = Vec::new();
+        state.remove(self.board.no, &self.player, &rows[0].windows, &mut moves);
+        if moves.is_empty() {
+            return Err(Rejection::PlayerNotRanked);
+        }
+        state.remember(self.identity.as_ref(), Outcome::Removed);
+        Ok(Removed { replayed: false })
+    }
+
+    fn publish<'a>(&'a self, decision: &'a Removed, rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+        if !decision.replayed {
+            // Only what was open: a period that is due keeps the player.
+            effects.add(&self.board, Effect::Leave(&self.player, &rows[0].windows));
+        }
+    }
+
+    fn reply(&self, decision: Removed, _with: Replying<'_>) -> Result<Removed, Failure> {
+        Ok(decision)
+    }
+
+    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        slicing.of_player(&self.player, self, rows)
+    }
+}
 
 /// Removes a player. It goes through the lane of scores, so it has its place among the player's submits.
 pub async fn remove(
@@ -27,14 +100,10 @@ async fn remove_once(
         Err(rejection) => return gone(tally, identity.as_ref(), rejection).await,
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let done = tally.lane.ask(Request::Remove(Remove { board, player, identity }), running).await?;
-    match done {
-        Done::Removed(removed) => Ok(removed),
-        _ => unreachable!("a removal is answered as a removal"),
-    }
+    tally.lane.ask(Remove { board, player, identity }, running).await
 }
 
-/// What to say of a change whose board is gone: its first answer, if it was done before.
+/// The first reply of a change whose leaderboard is gone, if it was done before.
 pub(crate) async fn gone(
     tally: &Tally,
     identity: Option<&IdempotencyKey>,

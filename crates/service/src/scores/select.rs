@@ -257,10 +257,10 @@ mod tests {
             let ties = if ascending { Ties::Player } else { Ties::PlayerReversed };
             let definition = Definition { order, ties, update: Update::Latest, ..Definition::default() };
             let score = |score: i64| record(if one_score { 7 } else { score });
-            let publish = |part: &MemoryRanking, moves: &BTreeMap<PlayerId, Option<Record>>| {
+            let publish = |window: &MemoryRanking, moves: &BTreeMap<PlayerId, Option<Record>>| {
                 let moves = moves.iter().map(|(player, record)|
                     Movement { player: player.clone(), record: *record, ranked: false });
-                part.publish(&moves.collect::<Vec<_>>(), |_, _| {});
+                window.publish(&moves.collect::<Vec<_>>(), |_, _| {});
             };
             let start: BTreeMap<_, _> = before.iter().map(|(n, s)| (id(*n), Some(score(*s)))).collect();
             let delta: BTreeMap<_, _> = changes.iter().map(|(n, s)| (id(*n), s.map(score))).collect();

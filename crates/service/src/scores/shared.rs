@@ -7,8 +7,8 @@
 use super::unpublished::Unpublished;
 use crate::clock::Clock;
 use crate::failure::Fault;
+use crate::reply::ReplyDispatcher;
 use crate::settings::Background;
-use crate::waiting::Teller;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Barrier,
     /// How many there are for each database that the store is spread over.
     pub(crate) lanes: usize,
-    pub(crate) teller: Teller,
+    pub(crate) dispatcher: ReplyDispatcher,
     pub(crate) unpublished: Unpublished,
     /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
     pub(crate) started_unheard: AtomicBool,
@@ -83,7 +83,9 @@ impl Shared {
     pub(super) fn away(&self, shard: usize, why: &str) -> Fault {
         match self.store.shards() {
             1 => Fault::StoreAway(why.into()),
-            shards => Fault::ShardAway { shard: format!("shard {} of {shards}", shard + 1), why: why.into() },
+            shards => {
+                Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
+            }
         }
     }
 

@@ -1,21 +1,20 @@
-//! Commands of one connection as one request: writes of several boards, taken in order, with reads in between.
-//!
-//! A door that gets many commands at once hands them in together, so they cost one place in the queue and one wake-up.
-//! Steps are decided like any other request. A read among them is run while the batch is published, at its place: it
-//! sees what the steps before it did and nothing of those after it. An atomic request keeps readers out of the orders it
-//! changes until its last step is done.
+//! The steps of a pipeline: what each decides, and what it replies.
 
-use super::aim::{Aims, RowAim};
-use super::command::{Previous, Submit, Submitted};
-use super::decide::{Decision, State};
+use super::batch::{
+    Access, Kind, Move, Players, Row, RowTarget, Slicing, State, Targets, after_a_window, score_key,
+};
 use super::orders::Orders;
 use super::select::{Taken, select};
+use super::submit::{self, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::Fault;
+use std::slice::from_ref;
 use std::sync::Arc;
+use tally_ranking::Published;
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::sorted_set::Add;
-use tally_rules::{Micros, PlayerId, Record, Rejection, record};
-use tally_store::{BoardNo, Part, ScoreKey};
+use tally_rules::{PlayerId, Record, Rejection, record};
+use tally_store::{BoardNo, ScoreKey, Window};
 
 /// Players that one step takes out at most where there may be several: a bound of the transaction.
 pub const TAKE_MAX: usize = 10_000;
@@ -23,50 +22,37 @@ pub const TAKE_MAX: usize = 10_000;
 /// The same where it must be one: past it the step is refused.
 pub const TAKE_ALL_MAX: usize = 1_000_000;
 
-/// Commands, in order.
-#[derive(Debug)]
-pub struct Commands {
-    /// What to do.
-    pub steps: Vec<Step>,
-    /// Whether other clients see all of it or nothing.
-    pub atomic: bool,
-    /// Whether the answer may come before the changes are durable.
-    pub relaxed: bool,
-    /// Whether they share a batch with nothing else.
-    pub alone: bool,
-}
-
-/// One command.
+/// One step of a pipeline.
 #[derive(Debug)]
 pub enum Step {
     /// Scores of several players on one board.
     Add {
-        /// Where.
+        /// The leaderboard.
         board: Arc<Board>,
-        /// Who, and how much.
+        /// Players and scores.
         items: Vec<(PlayerId, i64)>,
         /// Conditions.
         options: Add,
     },
-    /// These players go from the open parts.
+    /// These players leave the open parts.
     Remove {
-        /// Where.
+        /// The leaderboard.
         board: Arc<Board>,
-        /// Who.
+        /// The players.
         players: Vec<PlayerId>,
     },
-    /// Players at certain places go from the open parts.
+    /// Players at certain ordinal positions leave the open parts.
     Take {
-        /// Where.
+        /// The leaderboard.
         board: Arc<Board>,
         /// Which, in the part that is shown.
         which: Taken,
         /// Whether it is refused where more than one step may take are meant.
         all: bool,
     },
-    /// A submit as over HTTP.
+    /// The same submit as over HTTP.
     Submit(Submit),
-    /// A question.
+    /// A read.
     Read(ReadStep),
 }
 
@@ -94,7 +80,7 @@ impl std::fmt::Debug for ReadStep {
     }
 }
 
-/// What came of one command.
+/// The reply to one step.
 #[derive(Debug)]
 pub enum StepReply {
     /// Scores.
@@ -106,72 +92,52 @@ pub enum StepReply {
         /// The last player's score, unless a condition was not met.
         score: Option<i64>,
     },
-    /// How many players are gone.
+    /// How many players were removed.
     Removed(u64),
-    /// Who is gone, in the order asked for.
+    /// The removed players, in the order asked for.
     Took(Vec<(PlayerId, i64)>),
     /// A submit.
     Submitted(Submitted),
     /// The answer to a question.
     Read(Vec<u8>),
-    /// A rule's answer; nothing changed.
+    /// A rule does not allow it; nothing changed.
     Refused(Rejection),
-    /// The database that it concerns cannot be used now; nothing changed, unless the fault says otherwise.
+    /// Its shard is unavailable; nothing changed, unless the fault says otherwise.
     Failed(Fault),
-    /// No database has done its part yet.
+    /// Not decided by its shard, or not published yet.
     Pending,
 }
 
-/// What a player's record in one part is now.
-pub(super) type Move = (Part, PlayerId, Option<Record>);
-
-/// A step that was decided: its answer, and the records it leaves.
+/// What was decided about a step: its reply, and the records that it leaves.
 #[derive(Debug)]
 pub(super) struct StepDone {
     pub(super) reply: StepReply,
     pub(super) moves: Vec<Move>,
-    /// When it was decided, if that was in an earlier batch.
-    pub(super) replayed: Option<Micros>,
-}
-
-impl StepDone {
-    /// One that moves nothing.
-    pub(super) fn of(reply: StepReply) -> Self {
-        Self::new(reply, Vec::new())
-    }
-
-    fn new(reply: StepReply, moves: Vec<Move>) -> Self {
-        Self { reply, moves, replayed: None }
-    }
-
-    fn of_submit(submit: &Submit, decision: Decision, aim: &RowAim, aims: &Aims) -> Self {
-        let Decision::Submit { record, previous, changed, replayed, parts } = decision else {
-            unreachable!("a submit is decided as one")
-        };
-        let period = parts.first().map_or_else(String::new, |(part, _)| aims.name(&submit.board, *part));
-        let previous = previous.map(|record| Previous { record, rank: None });
-        let closed_periods = aim.closed.clone();
-        let repeats = replayed.is_some();
-        let reply =
-            Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: repeats };
-        let player = &submit.write.player;
-        let moves = parts.into_iter().map(|(part, record)| (part, player.clone(), Some(record))).collect();
-        Self { reply: StepReply::Submitted(reply), moves, replayed }
-    }
+    /// A submit gets its reply when it is published, with the ranks around it.
+    pub(super) submit: Option<(submit::Decided, Published)>,
 }
 
 impl Step {
-    /// The board it changes.
-    pub(super) fn board(&self) -> Option<&Arc<Board>> {
+    pub(super) fn row(&self) -> Row<'_> {
+        let (board, players, access) = match self {
+            Self::Add { board, items, .. } => (board, Players::Scored(items), Access::Score(None)),
+            Self::Remove { board, players } => (board, Players::Named(players), Access::Remove),
+            Self::Take { board, .. } => (board, Players::NONE, Access::Take),
+            Self::Submit(submit) => return submit.row(),
+            Self::Read(_) => return Row { board: None, players: Players::NONE, access: Access::Read },
+        };
+        Row { board: Some(board), players, access }
+    }
+
+    pub(super) fn identity(&self) -> Option<&IdempotencyKey> {
         match self {
-            Self::Add { board, .. } | Self::Remove { board, .. } | Self::Take { board, .. } => Some(board),
-            Self::Submit(submit) => Some(&submit.board),
-            Self::Read(_) => None,
+            Self::Submit(submit) => submit.identity(),
+            _ => None,
         }
     }
 
-    /// Rows it may write, roughly.
-    pub(super) fn rows(&self) -> usize {
+    /// Rows that it may write, roughly.
+    pub(super) fn weight(&self) -> usize {
         match self {
             Self::Add { items, .. } => items.len(),
             Self::Remove { players, .. } => players.len(),
@@ -181,186 +147,243 @@ impl Step {
             Self::Submit(_) | Self::Read(_) => 1,
         }
     }
-}
 
-impl Commands {
-    /// The only player they concern, where there is just one and nobody else is held up by them.
-    pub(super) fn player(&self) -> Option<&PlayerId> {
-        if self.atomic {
-            return None;
-        }
-        let mut player = None;
-        for step in &self.steps {
-            let one = match step {
-                Step::Add { items, .. } => match items.as_slice() {
-                    [(one, _)] => one,
-                    _ => return None,
-                },
-                Step::Remove { players, .. } => match players.as_slice() {
-                    [one] => one,
-                    _ => return None,
-                },
-                Step::Submit(submit) => &submit.write.player,
-                Step::Take { .. } | Step::Read(_) => return None,
-            };
-            if *player.get_or_insert(one) != one {
-                return None;
+    pub(super) fn decide(
+        &self,
+        state: &mut State,
+        target: &RowTarget,
+        targets: &Targets,
+    ) -> Result<StepDone, Rejection> {
+        match self {
+            Self::Add { board, items, options } => state.add(board, items, options, target),
+            Self::Remove { board, players } => {
+                target.at.clone()?;
+                let (mut removed, mut moves) = (0, Vec::with_capacity(players.len() * target.windows.len()));
+                for player in players {
+                    removed += u64::from(state.remove(board.no, player, &target.windows, &mut moves));
+                }
+                Ok(StepDone::new(StepReply::Removed(removed), moves))
             }
+            Self::Take { board, which, all } => {
+                target.at.clone()?;
+                state.take(board, (which, *all), &target.windows, targets)
+            }
+            Self::Submit(submit) => {
+                let decided = submit.decide(state, from_ref(target), targets)?;
+                let moved = |(window, record): &(Window, Record)| {
+                    (*window, submit.write.player.clone(), Some(*record))
+                };
+                let moves = decided.records.iter().map(moved).collect();
+                let submit = Some((decided, Published::default()));
+                Ok(StepDone { reply: StepReply::Pending, moves, submit })
+            }
+            Self::Read(_) => Ok(StepDone::of(StepReply::Read(Vec::new()))),
         }
-        player
     }
 
-    /// Whether its steps must be published one by one: some answer depends on the order just then.
-    pub(super) fn in_turn(&self) -> bool {
-        self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))
+    /// What one shard of several has of it.
+    pub(super) fn cut(&self, slicing: &Slicing<'_>, taken: &[(PlayerId, Record)]) -> Option<Self> {
+        let is_here = |player: &&PlayerId| slicing.is_here(player);
+        Some(match self {
+            Self::Add { board, items, options } => {
+                let items: Vec<_> = items.iter().filter(|(player, _)| is_here(&player)).cloned().collect();
+                let (board, options) = (Arc::clone(board), *options);
+                (!items.is_empty()).then_some(Self::Add { board, items, options })?
+            }
+            Self::Remove { board, players } => {
+                let (board, players) =
+                    (Arc::clone(board), players.iter().filter(is_here).cloned().collect::<Vec<_>>());
+                (!players.is_empty()).then_some(Self::Remove { board, players })?
+            }
+            Self::Take { board, all, .. } => {
+                let here = taken.iter().filter(|(player, _)| is_here(&player));
+                let (board, all, here) = (Arc::clone(board), *all, here.cloned().collect::<Vec<_>>());
+                (!here.is_empty()).then_some(Self::Take { board, which: Taken::These(here), all })?
+            }
+            Self::Submit(submit) => {
+                slicing.is_here(&submit.write.player).then(|| Self::Submit(submit.clone()))?
+            }
+            Self::Read(_) => return None,
+        })
+    }
+
+    /// What it has done before any shard has done anything.
+    pub(super) fn pending(&self) -> StepDone {
+        StepDone::of(match self {
+            Self::Take { .. } => StepReply::Took(Vec::new()),
+            Self::Read(_) => StepReply::Read(Vec::new()),
+            Self::Add { .. } | Self::Remove { .. } | Self::Submit(_) => StepReply::Pending,
+        })
+    }
+}
+
+impl StepDone {
+    /// A step that moves nothing.
+    pub(super) fn of(reply: StepReply) -> Self {
+        Self::new(reply, Vec::new())
+    }
+
+    fn new(reply: StepReply, moves: Vec<Move>) -> Self {
+        Self { reply, moves, submit: None }
+    }
+
+    /// Adds what another shard has done of the same step.
+    pub(super) fn join(&mut self, other: Self) {
+        use StepReply::{Added, Failed, Pending, Refused, Removed, Took};
+        let is_begun = !self.moves.is_empty() || !other.moves.is_empty();
+        let known = std::mem::replace(&mut self.reply, Pending);
+        self.reply = match (known, other.reply) {
+            (Pending, reply) => reply,
+            (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_window(fault)),
+            (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
+            (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
+                Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))
+            }
+            (Refused(rejection), _) | (_, Refused(rejection)) => Refused(rejection),
+            (Added { added, updated, .. }, Added { added: more, updated: others, score }) => {
+                Added { added: added + more, updated: updated + others, score }
+            }
+            (Removed(count), Removed(more)) => Removed(count + more),
+            (Took(mut list), Took(more)) => {
+                list.extend(more);
+                Took(list)
+            }
+            (_, reply) => reply,
+        };
+        self.moves.extend(other.moves);
+        self.submit = self.submit.take().or(other.submit);
     }
 }
 
 impl State {
-    /// Takes the steps in order. A board that is gone refuses all of them, before anything was done.
-    pub(super) fn commands(
-        &mut self,
-        commands: &Commands,
-        rows: &[RowAim],
-        aims: &Aims,
-    ) -> Result<Vec<StepDone>, Rejection> {
-        for board in commands.steps.iter().filter_map(Step::board) {
-            self.check_live(board.no)?;
-        }
-        let refused = |rejection| StepDone::of(StepReply::Refused(rejection));
-        let step = |(step, aim)| self.step(step, aim, aims).unwrap_or_else(refused);
-        Ok(commands.steps.iter().zip(rows).map(step).collect())
-    }
-
-    fn step(&mut self, step: &Step, aim: &RowAim, aims: &Aims) -> Result<StepDone, Rejection> {
-        match step {
-            Step::Add { board, items, options } => self.add(board, items, options, aim),
-            Step::Remove { .. } | Step::Take { .. } if aim.at.is_err() => Err(Rejection::BoardInUse),
-            Step::Remove { board, players } => {
-                let mut moves = Vec::with_capacity(players.len() * aim.parts.len());
-                let mut removed = 0;
-                for player in players {
-                    removed += u64::from(self.drop_player(board.no, player, aim, &mut moves));
-                }
-                Ok(StepDone::new(StepReply::Removed(removed), moves))
-            }
-            Step::Take { board, which, all } => {
-                let Some(shown) = aim.parts.first().and_then(|part| aims.order_of(board, *part)) else {
-                    return Ok(StepDone::new(StepReply::Took(Vec::new()), Vec::new()));
-                };
-                let changed = self.changed_in(board, aim.parts[0]);
-                let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
-                let took = match took {
-                    Ok(took) => took,
-                    Err(error) => {
-                        self.fault.get_or_insert(error);
-                        Vec::new()
-                    }
-                };
-                if *all && took.len() > TAKE_ALL_MAX {
-                    return Err(Rejection::TooManyAtOnce);
-                }
-                let mut moves = Vec::with_capacity(took.len() * aim.parts.len());
-                for (player, record) in &took {
-                    self.know(board, player, &aim.parts, aims);
-                    self.agree(board.no, aim.parts[0], player, record);
-                    self.drop_player(board.no, player, aim, &mut moves);
-                }
-                let reply = took.into_iter().map(|(player, record)| (player, record.score)).collect();
-                Ok(StepDone::new(StepReply::Took(reply), moves))
-            }
-            Step::Submit(submit) => {
-                let decision = self.submit(submit, aim)?;
-                Ok(StepDone::of_submit(submit, decision, aim, aims))
-            }
-            Step::Read(_) => Ok(StepDone::new(StepReply::Read(Vec::new()), Vec::new())),
-        }
-    }
-
     fn add(
         &mut self,
         board: &Board,
         items: &[(PlayerId, i64)],
         options: &Add,
-        aim: &RowAim,
+        target: &RowTarget,
     ) -> Result<StepDone, Rejection> {
-        let at = aim.at.clone()?;
-        let Some((shown, others)) = aim.parts.split_first() else { return Err(Rejection::PeriodClosed) };
-        let mut moves = Vec::with_capacity(items.len() * aim.parts.len());
+        let at = target.at.clone()?;
+        let Some((shown, others)) = target.windows.split_first() else { return Err(Rejection::PeriodClosed) };
+        let mut moves = Vec::with_capacity(items.len() * target.windows.len());
         let (mut added, mut updated, mut last) = (0, 0, None);
         for (player, given) in items {
-            let key = |part: &Part| ScoreKey { board: board.no, part: *part, player: player.clone() };
+            let key = |window: &Window| score_key(board.no, *window, player);
             let present = self.scores.get(&key(shown)).copied();
             let done = options.apply(&board.definition, present, *given, at)?;
             last = done.map(|done| done.record.score);
             let Some(done) = done else { continue };
             let mut changes = vec![(*shown, done)];
-            for part in others {
-                let present = self.scores.get(&key(part)).copied();
+            for window in others {
+                let present = self.scores.get(&key(window)).copied();
                 let given = options.elsewhere(&board.definition, *given, &done.record);
-                changes.push((*part, record::apply(&board.definition, present, given)?));
+                changes.push((*window, record::apply(&board.definition, present, given)?));
             }
             added += u64::from(done.changed && present.is_none());
             updated += u64::from(done.changed && present.is_some());
-            for (part, done) in changes.into_iter().filter(|(_, done)| done.changed) {
-                self.scores.set(&key(&part), Some(done.record));
-                moves.push((part, player.clone(), Some(done.record)));
+            for (window, done) in changes.into_iter().filter(|(_, done)| done.changed) {
+                self.scores.set(&key(&window), Some(done.record));
+                moves.push((window, player.clone(), Some(done.record)));
             }
         }
         Ok(StepDone::new(StepReply::Added { added, updated, score: last }, moves))
     }
 
-    /// Takes a player out of the open parts; whether the part that is shown had it.
-    fn drop_player(
+    fn take(
         &mut self,
-        board: BoardNo,
-        player: &PlayerId,
-        aim: &RowAim,
-        moves: &mut Vec<Move>,
-    ) -> bool {
-        let mut shown = false;
-        for (nth, part) in aim.parts.iter().enumerate() {
-            let key = ScoreKey { board, part: *part, player: player.clone() };
-            if self.scores.get(&key).is_some() {
-                shown |= nth == 0;
-                self.scores.set(&key, None);
-                moves.push((*part, player.clone(), None));
-            }
+        board: &Arc<Board>,
+        (which, all): (&Taken, bool),
+        windows: &[Window],
+        targets: &Targets,
+    ) -> Result<StepDone, Rejection> {
+        let shown = windows.first().and_then(|window| Some((*window, targets.order_of(board, *window)?)));
+        let Some((window, shown)) = shown else { return Ok(StepDone::of(StepReply::Took(Vec::new()))) };
+        let changed = self.changed_in(board, window);
+        let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
+        let took = took.unwrap_or_else(|error| {
+            self.fault.get_or_insert(error);
+            Vec::new()
+        });
+        if all && took.len() > TAKE_ALL_MAX {
+            return Err(Rejection::TooManyAtOnce);
         }
-        shown
+        let mut moves = Vec::with_capacity(took.len() * windows.len());
+        for (player, record) in &took {
+            self.know(board, player, windows, targets);
+            self.agree(board.no, window, player, record);
+            self.remove(board.no, player, windows, &mut moves);
+        }
+        let reply = took.into_iter().map(|(player, record)| (player, record.score)).collect();
+        Ok(StepDone::new(StepReply::Took(reply), moves))
     }
 
-    /// Notes where an order elsewhere has found a player whom another server has changed meanwhile.
-    fn agree(&mut self, board: BoardNo, part: Part, player: &PlayerId, found: &Record) {
-        let key = ScoreKey { board, part, player: player.clone() };
+    /// Notes a player that a ranking elsewhere has found and another server has changed meanwhile.
+    fn agree(&mut self, board: BoardNo, window: Window, player: &PlayerId, found: &Record) {
+        let key = score_key(board, window, player);
         let stored = self.scores.get(&key).map(|record| (record.score, record.subscore));
         if stored != Some((found.score, found.subscore)) {
             self.behind.push(key);
         }
     }
 
-    /// Notes what the orders in memory hold of a player that was found there. What others may write is read by the
-    /// transaction instead, or by the next one.
-    fn know(&mut self, board: &Arc<Board>, player: &PlayerId, parts: &[Part], aims: &Aims) {
-        for part in parts {
-            let key = ScoreKey { board: board.no, part: *part, player: player.clone() };
+    /// Loads what the rankings in memory have of a player that was found there. What others may write is read by this
+    /// transaction, or by the next one.
+    fn know(&mut self, board: &Arc<Board>, player: &PlayerId, windows: &[Window], targets: &Targets) {
+        for window in windows {
+            let key = score_key(board.no, *window, player);
             if board.is_shared() && !self.scores.is_loaded(&key) {
                 self.missing.push(key.clone());
             }
             self.scores.load_known(key, || {
-                let found = aims.order_of(board, *part)?;
+                let found = targets.order_of(board, *window)?;
                 found.order().read(|order| order.record(player.as_bytes())).ok()?
             });
         }
     }
 
-    /// What this batch has changed of a part so far, but for hidden players: they have no place.
-    fn changed_in(&self, board: &Board, part: Part) -> Vec<(PlayerId, Option<Record>)> {
-        let within = |key: &ScoreKey| key.board == board.no && key.part == part;
+    /// What this batch has changed of a part so far, without banned players: they have no position.
+    fn changed_in(&self, board: &Board, window: Window) -> Vec<(PlayerId, Option<Record>)> {
+        let within = |key: &ScoreKey| key.board == board.no && key.window == window;
         let changed = self.scores.all_set().filter(|(key, _)| within(key));
         changed
             .filter(|(key, _)| !board.hides(&key.player))
             .map(|(key, record)| (key.player.clone(), record.copied()))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tally_store::plan::ALL_TIME;
+
+    fn added(added: u64) -> StepDone {
+        StepDone::of(StepReply::Added { added, updated: 0, score: None })
+    }
+
+    fn moved(mut done: StepDone) -> StepDone {
+        done.moves.push((ALL_TIME, PlayerId::new("p").unwrap(), None));
+        done
+    }
+
+    fn join(mut one: StepDone, other: StepDone) -> StepReply {
+        one.join(other);
+        one.reply
+    }
+
+    #[test]
+    fn a_command_that_is_half_done_says_so() {
+        let away = || StepDone::of(StepReply::Failed(Fault::StoreAway("x".into())));
+        let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
+        assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
+        assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreAway(_))));
+        for (one, other) in
+            [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), refused())]
+        {
+            assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
+        }
+        assert!(matches!(join(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
+        let pending = || StepDone::of(StepReply::Pending);
+        assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreAway(_))));
     }
 }

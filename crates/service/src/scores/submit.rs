@@ -1,9 +1,13 @@
-//! Submitting scores: one, or a batch whose rows stand for themselves.
+//! Submitting scores: one, or a batch whose rows succeed or fail each for itself.
 
-use super::command::{Done, Previous, Request, ScoreWrite, Submit, Submitted};
+use super::batch::{
+    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+};
+use super::shared::Shared;
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::periods::ALL_TIME_NAME;
+use crate::periods::view::View;
 use crate::requests::{Begun, Running};
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -12,15 +16,15 @@ use tally_rules::definition::Subscore;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
 use tally_rules::score::{self, Given};
-use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
-use tally_store::{BoardNo, BoardRow};
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Record, Rejection};
+use tally_store::{BoardNo, BoardRow, Window};
 
-/// A score as a door has parsed it.
+/// A score as a listener has parsed it.
 #[derive(Clone, Debug)]
 pub struct NewScore {
-    /// Where.
+    /// The leaderboard.
     pub board: BoardId,
-    /// Who.
+    /// The player.
     pub player: PlayerId,
     /// How much.
     pub score: Given,
@@ -32,18 +36,199 @@ pub struct NewScore {
     pub identity: Option<IdempotencyKey>,
 }
 
+/// One score of one player, checked against its leaderboard.
+#[derive(Clone, Debug)]
+pub struct ScoreWrite {
+    /// The player.
+    pub player: PlayerId,
+    /// The score, as an ordered integer.
+    pub score: i64,
+    /// The subscore; 0 where the leaderboard has none.
+    pub subscore: i64,
+    /// When it happened; the server's next instant if the caller does not say.
+    pub at: Option<Micros>,
+}
+
+/// A submit.
+#[derive(Clone, Debug)]
+pub struct Submit {
+    /// The leaderboard.
+    pub board: Arc<Board>,
+    /// The score.
+    pub write: ScoreWrite,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+/// A record before a submit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// The record.
+    pub record: Record,
+    /// Its rank just before the change was published.
+    pub rank: Option<u64>,
+}
+
+/// The reply to a submit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The name of the window that record and ranks are of.
+    pub period: String,
+    /// Names of the periods that the score came too late for.
+    pub closed_periods: Vec<String>,
+    /// The player's record now.
+    pub record: Record,
+    /// Its rank at this moment.
+    pub rank: Option<u64>,
+    /// Whether the submit changed the record.
+    pub changed: bool,
+    /// The record before.
+    pub previous: Option<Previous>,
+    /// Whether this repeats an earlier reply.
+    pub replayed: bool,
+}
+
+impl Submitted {
+    /// A repeated reply with that record, to be filled.
+    fn replay(record: Record) -> Self {
+        let (period, closed_periods, previous) = (String::new(), Vec::new(), None);
+        Self { period, closed_periods, record, rank: None, changed: false, previous, replayed: true }
+    }
+}
+
+/// What was decided about a submit.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// The records in the window that is named first.
+    record: Record,
+    previous: Option<Record>,
+    changed: bool,
+    /// When it was decided, if that was in an earlier batch.
+    replayed: Option<Micros>,
+    /// The records that it left in every window.
+    pub(super) records: Vec<(Window, Record)>,
+}
+
+impl Kind for Submit {
+    type Decision = Decided;
+    type Reply = Submitted;
+
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+        each(self.row());
+    }
+
+    fn player(&self) -> Option<&PlayerId> {
+        Some(&self.write.player)
+    }
+
+    fn identity(&self) -> Option<&IdempotencyKey> {
+        self.identity.as_ref()
+    }
+
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
+        let identity = self.identity.as_ref();
+        if let Some((Outcome::Submitted { record, previous, changed, .. }, at)) = state.replay(identity)? {
+            return Ok(Decided { record, previous, changed, replayed: Some(at), records: Vec::new() });
+        }
+        state.check_live(self.board.no)?;
+        let at = rows[0].at.clone()?;
+        let Applied { previous, updated, records } =
+            state.apply(&self.board, &self.write, at, &rows[0].windows)?;
+        let (record, changed) = (updated.record, updated.changed);
+        let (score, subscore) = (self.board.definition.score, self.board.definition.has_subscore());
+        state.remember(identity, Outcome::Submitted { record, previous, changed, score, subscore });
+        Ok(Decided { record, previous, changed, replayed: None, records })
+    }
+
+    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+        if decision.replayed.is_none() {
+            let (player, records) = (&self.write.player, &decision.records[..]);
+            effects.add(&self.board, Effect::Scores { player, records, ranked: true });
+        }
+    }
+
+    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Submitted, Failure> {
+        Ok(self.submitted(decision, with))
+    }
+
+    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        slicing.of_player(&self.write.player, self, rows)
+    }
+}
+
+impl Submit {
+    pub(super) fn row(&self) -> Row<'_> {
+        let players = Players::one(&self.write.player);
+        Row { board: Some(&self.board), players, access: Access::Score(self.write.at) }
+    }
+
+    pub(super) fn submitted(&self, decision: Decided, with: Replying<'_>) -> Submitted {
+        let Decided { record, previous, changed, replayed, records } = decision;
+        let previous = previous.map(|record| Previous { record, rank: with.ranks.before });
+        if let Some(then) = replayed {
+            return self.replay(
+                then,
+                Submitted { previous, changed, ..Submitted::replay(record) },
+                with.shared,
+            );
+        }
+        let name = |(window, _): &(Window, _)| with.targets.name(&self.board, *window);
+        Submitted {
+            period: records.first().map(name).unwrap_or_default(),
+            closed_periods: with.rows[0].closed.clone(),
+            record,
+            rank: with.ranks.after,
+            changed,
+            previous,
+            replayed: false,
+        }
+    }
+
+    /// Fills a repeated reply: its periods are those of then, ranks are those of now.
+    fn replay(&self, then: Micros, mut done: Submitted, shared: &Shared) -> Submitted {
+        let (board, player) = (&self.board, &self.write.player);
+        let (open, late) = board.periods().aim_then(self.write.at.map_or(then, |at| at.min(then)), then);
+        done.closed_periods = late;
+        done.period = match open.first().and_then(|aimed| aimed.period) {
+            Some((rule, span)) if !board.definition.all_time => {
+                let periods = board.periods();
+                periods.rule_no(rule).map_or_else(String::new, |state| state.name(span.start))
+            }
+            _ => ALL_TIME_NAME.to_owned(),
+        };
+        // A period that is gone by now has no ranks.
+        let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
+            return done;
+        };
+        let ranked = view.read(&*shared.store, |order| order.ranked(player)).map(|now| {
+            done.rank = now.map(|now| now.rank);
+        });
+        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
+            return done;
+        };
+        previous.rank = view.read(&*shared.store, |order| order.rank_of(player, &previous.record)).ok();
+        done
+    }
+}
+
 /// Submits one score.
 pub async fn submit(tally: &Tally, new: NewScore) -> RowResult {
     tally.of_present(&new.board, || submit_once(tally, &new)).await
 }
 
 async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
-    let (board, request, running) = match prepare(tally, new, &mut Begun::default()) {
-        Ok(prepared) => prepared,
-        Err(rejection) => return earlier(tally, new, rejection).await,
-    };
-    let done = tally.lane.ask(request, running).await?;
-    Ok((board, submitted(done)))
+    match prepare(tally, new, &mut Begun::default()) {
+        Ok((submit, running)) => {
+            let board = Arc::clone(&submit.board);
+            Ok((board, tally.lane.ask(submit, running).await?))
+        }
+        Err(rejection) => earlier(tally, new, rejection).await,
+    }
 }
 
 /// One row's result.
@@ -53,41 +238,33 @@ pub type RowResult = Result<(Arc<Board>, Submitted), Failure>;
 pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowResult>, Failure> {
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    // What other servers have made or deleted: one look for all rows.
+    // One look for all rows at what other servers have made or deleted.
     tally.looked_now().await;
     let mut begun = Begun::default();
     for row in rows {
-        match prepare(tally, &row, &mut begun) {
-            Ok((board, request, running)) => {
-                boards.push(board);
-                requests.push((request, running));
-                results.push(None);
+        results.push(match prepare(tally, &row, &mut begun) {
+            Ok((submit, running)) => {
+                boards.push(Arc::clone(&submit.board));
+                requests.push((submit, running));
+                None
             }
-            Err(rejection) => results.push(Some(earlier(tally, &row, rejection).await)),
-        }
+            Err(rejection) => Some(earlier(tally, &row, rejection).await),
+        });
     }
-    let answers = tally.lane.ask_all(requests).await?;
-    let mut answered = boards.into_iter().zip(answers).map(|(board, answer)| match answer {
-        Ok(Ok(done)) => Ok((board, submitted(done))),
-        Ok(Err(rejection)) => Err(Failure::Refused(rejection)),
-        Err(fault) => Err(Failure::Fault(fault)),
-    });
-    let fill = |one: Option<RowResult>| one.unwrap_or_else(|| answered.next().expect("one answer a request"));
+    let replies = tally.lane.ask_all(requests).await?;
+    let mut done = boards.into_iter().zip(replies).map(|(board, reply)| Ok((board, reply?)));
+    let fill = |one: Option<RowResult>| one.unwrap_or_else(|| done.next().expect("one reply a request"));
     Ok(results.into_iter().map(fill).collect())
 }
 
-type Prepared = (Arc<Board>, Request, Option<Running>);
-
-fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<Prepared, Rejection> {
+fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, Option<Running>), Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
     let running = begun.begin(&tally.running, new.identity.as_ref())?;
-    let request =
-        Request::Submit(Submit { board: Arc::clone(&board), write, identity: new.identity.clone() });
-    Ok((board, request, running))
+    Ok((Submit { board, write, identity: new.identity.clone() }, running))
 }
 
-/// What to say of a submit that cannot be done now: its first answer, if it was done before.
+/// The first reply of a submit that cannot be done now, if it was done before.
 async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
     let stored = match &new.identity {
         Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
@@ -100,12 +277,11 @@ async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResu
     let definition = Definition { score, subscore, ..Definition::default() };
     let row = BoardRow { no: BoardNo(0), id: new.board.clone(), definition, created_at: record.at };
     let previous = previous.map(|record| Previous { record, rank: None });
-    let (period, closed_periods) = (ALL_TIME_NAME.to_owned(), Vec::new());
-    let done = Submitted { period, closed_periods, record, rank: None, changed, previous, replayed: true };
+    let done = Submitted { previous, changed, period: ALL_TIME_NAME.into(), ..Submitted::replay(record) };
     Ok((Arc::new(Board::new(row, Vec::new(), &RankingBackend::Memory)?), done))
 }
 
-/// A score as its board holds it.
+/// Checks a score against its leaderboard.
 pub fn checked(
     definition: &Definition,
     player: PlayerId,
@@ -125,13 +301,6 @@ pub fn checked(
         }
     };
     Ok(ScoreWrite { player, score, subscore, at })
-}
-
-fn submitted(done: Done) -> Submitted {
-    match done {
-        Done::Submitted(submitted) => submitted,
-        _ => unreachable!("a submit is answered as a submit"),
-    }
 }
 
 /// A fault that one row has is one for the whole answer where every row has it.

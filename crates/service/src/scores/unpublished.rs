@@ -25,7 +25,7 @@ impl Unpublished {
         if !all.len().is_multiple_of(FOLD_AT) {
             return;
         }
-        match store.fold_marks(all) {
+        match store.merge_outbox(all) {
             Ok(None) => {}
             Ok(Some(folded)) => {
                 std::mem::replace(all, vec![folded]).into_iter().for_each(|one| store.published(one));

@@ -1,67 +1,67 @@
-//! Several servers on one store: what the others change is known here before it matters.
+//! Several servers on one store: each learns what the others change before it matters.
 //!
-//! Everything of a board that is in memory has a revision in the store, and so have the API keys. One thread asks ten times a
-//! second what has changed after the last look, and reads that again. Three things do not wait for it: a batch, whose
-//! transaction finds another revision than it was planned on and is planned again (`scores/standing`); a name that is not
-//! known here, for which the next look is made at once, one for all who wait; and answers, which are refused when the last
-//! look was a second ago, so that a revoked key ends everywhere (ten seconds where there are no keys). Where orders are in
-//! memory one server writes, and none of this is there. Not here: what was committed and not published by who is gone
-//! ([`marks`]).
+//! Every leaderboard in memory has a revision in the store, and so have the API keys. A background task reads the change feed
+//! ten times a second, and reads what has changed again. Three things do not wait for it. A batch whose transaction finds
+//! another revision than it was planned on is planned again. (`scores/batch/guard`); a name that is not in memory the next look is made at once,
+//! one for all requests that wait. Answers are refused when the last look was a second ago, so that a revoked key ends
+//! everywhere (ten seconds where there are no keys). Where rankings are in memory one server writes, and none of this is there.
+//! Not here: what a server that has ended committed and did not publish ([`outbox`]).
 
-pub(crate) mod doubts;
-pub(crate) mod marks;
+pub(crate) mod in_doubt;
+pub(crate) mod outbox;
 
+use crate::background::{BackgroundTask, Next};
+use crate::backoff::Backoff;
 use crate::boards::Board;
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::periods::order;
-use crate::periods::walk::Readers;
+use crate::periods::archive;
+use crate::periods::scan::Readers;
 use crate::tally::Tally;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tally_ranking::WindowRanking;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_store::{BoardNo, Changes, Committed, FeedPosition, Loaded, Name, Part, Plan, Store, StoreError};
+use tally_store::{
+    BoardNo, BoardRef, Committed, FeedPosition, Loaded, ReadSet, Store, StoreError, Window, WriteSet,
+};
 use tokio::sync::watch;
 
 /// Between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
-/// What was known so long ago is not answered from where there are keys: a revoked one ends within a second on every server.
+/// The age of what may be answered where there are keys: a revoked one ends within a second on every server.
 const KNOWN_MAX: Duration = Duration::from_secs(1);
-/// The same where there is none: who may ask what is of one machine then, and a pause of it should not stop answers.
+/// The same where there is none: then only this machine has access, and a pause of it should not stop answers.
 const KNOWN_MAX_OPEN: Duration = Duration::from_secs(10);
 /// Boards that are read again in one look.
 const BOARDS_AT_ONCE: usize = 100;
 /// Boards are read for so long in one look. Answers do not wait for them: a batch on an older board is planned again.
 const READ_MAX: Duration = Duration::from_millis(300);
-/// The store remembers deleted boards for twice as long; whoever looks less often looks at everything.
+/// The store remembers deleted boards for twice as long; a server that looks less often reads everything.
 const FOLLOWED_MAX: i64 = 1_800 * SECOND;
 
-/// How often what met another one's change is tried again.
+/// How often a transaction that met the change of another server is tried.
 pub(crate) const TRIES: u32 = 8;
 
-/// The thread that follows, and who waits for it.
+/// The background task that follows other servers, and the requests that wait for it.
 #[derive(Debug)]
 pub(crate) struct Follower {
     base: Instant,
     /// When the last look that was answered began, in microseconds after `base`.
     known: AtomicU64,
     looks: Mutex<Looks>,
-    wanted: Condvar,
     done: watch::Sender<u64>,
     finished: Condvar,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    task: BackgroundTask,
 }
 
 #[derive(Debug, Default)]
 struct Looks {
     begun: u64,
     done: u64,
-    wanted: bool,
     stopped: bool,
 }
 
@@ -80,7 +80,7 @@ impl Followed {
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
         let mut position = Vec::new();
         loop {
-            let changed = store.changed(&position)?;
+            let changed = store.change_feed(&position)?;
             position = changed.next;
             if !changed.more {
                 return Ok(Self { position, left: BTreeSet::new(), at });
@@ -88,7 +88,7 @@ impl Followed {
         }
     }
 
-    /// Asks what has changed, and reads changed API keys again.
+    /// Reads the change feed, and changed API keys again.
     fn ask(&mut self, tally: &Tally) -> Result<(), Failure> {
         let now = tally.now();
         if now.0 - self.at.0 > FOLLOWED_MAX {
@@ -96,7 +96,7 @@ impl Followed {
             self.left.extend(tally.store.boards()?.iter().map(|row| row.no));
         }
         loop {
-            let changed = tally.store.changed(&self.position)?;
+            let changed = tally.store.change_feed(&self.position)?;
             self.left.extend(changed.boards);
             if changed.keys {
                 tally.keys.reload()?;
@@ -110,7 +110,8 @@ impl Followed {
         Ok(())
     }
 
-    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a name.
+    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a
+    /// name.
     fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
         let (began, mut failed) = (Instant::now(), Ok(()));
         for no in self.left.iter().rev().take(BOARDS_AT_ONCE).copied().collect::<Vec<_>>() {
@@ -134,34 +135,39 @@ impl Follower {
             base: Instant::now(),
             known: AtomicU64::new(0),
             looks: Mutex::default(),
-            wanted: Condvar::new(),
             done: watch::Sender::new(0),
             finished: Condvar::new(),
-            thread: Mutex::default(),
+            task: BackgroundTask::default(),
         }
     }
 
-    /// Starts the thread; it ends when it is stopped, or with the service.
-    pub(crate) fn start(&self, tally: &Arc<Tally>, followed: Followed) -> std::io::Result<()> {
+    /// Starts the background task.
+    pub(crate) fn start(&self, tally: &Arc<Tally>, mut followed: Followed) -> Result<(), Failure> {
         self.known.store(self.micros(), Ordering::Release);
-        let weak = Arc::downgrade(tally);
-        let thread =
-            std::thread::Builder::new().name("servers".into()).spawn(move || follow(&weak, followed))?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(())
+        let mut backoff = Backoff::new("look what other servers have changed");
+        self.task.start("servers", tally, Next::After(LOOK_PAUSE), move |tally| {
+            if let Some(follower) = &tally.follower {
+                let looked = follower.look(tally, &mut followed);
+                if looked.is_err() {
+                    // A request that waits for a look waits with it: a store that does not answer is not asked without a
+                    // pause.
+                    std::thread::sleep(LOOK_PAUSE);
+                }
+                backoff.note(looked.err().as_ref());
+                follower.ended();
+            }
+            Next::After(LOOK_PAUSE)
+        })
     }
 
     /// Ends after the present look.
     pub(crate) fn stop(&self) {
         self.looks().stopped = true;
-        self.wanted.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread that follows other servers panicked");
-        }
+        self.finished.notify_all();
+        self.task.stop();
     }
 
-    /// Whether what is known here was the present not long ago; `open` where nobody needs a key.
+    /// Whether what is in memory was the present not long ago; `open` where no key is needed.
     pub(crate) fn may_answer(&self, open: bool) -> bool {
         let age = self.micros().saturating_sub(self.known.load(Ordering::Acquire));
         let most = if open { KNOWN_MAX_OPEN } else { KNOWN_MAX };
@@ -175,17 +181,17 @@ impl Follower {
         drop(self.finished.wait_timeout_while(self.looks(), KNOWN_MAX, missing));
     }
 
-    /// The same for whoever must not block.
+    /// The same for a caller that must not block.
     pub(crate) async fn looked_now(&self) {
         let (number, mut done) = (self.want(), self.done.subscribe());
         drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
     }
 
+    /// Wakes the task; gives the number of its next look.
     fn want(&self) -> u64 {
-        let mut looks = self.looks();
-        looks.wanted = true;
-        self.wanted.notify_all();
-        looks.begun + 1
+        let number = self.looks().begun + 1;
+        self.task.wake();
+        number
     }
 
     fn looks(&self) -> MutexGuard<'_, Looks> {
@@ -196,51 +202,32 @@ impl Follower {
         u64::try_from(self.base.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Waits until it is time for a look; its number, or nothing at the end.
-    fn next(&self) -> Option<u64> {
-        let calm = |looks: &mut Looks| !looks.wanted && !looks.stopped;
-        let waited = self.wanted.wait_timeout_while(self.looks(), LOOK_PAUSE, calm);
-        let mut looks = waited.unwrap_or_else(PoisonError::into_inner).0;
-        looks.wanted = false;
-        looks.begun += 1;
-        (!looks.stopped).then_some(looks.begun)
+    fn look(&self, tally: &Tally, followed: &mut Followed) -> Result<(), Failure> {
+        self.looks().begun += 1;
+        let began = self.micros();
+        followed.ask(tally)?;
+        self.known.store(began, Ordering::Release);
+        followed.read(tally)
     }
 
-    fn ended(&self, number: u64) {
-        self.looks().done = number;
+    /// Wakes everything that waits for the present look.
+    fn ended(&self) {
+        let number = {
+            let mut looks = self.looks();
+            looks.done = looks.begun;
+            looks.done
+        };
         self.finished.notify_all();
         self.done.send_replace(number);
     }
 }
 
-fn follow(tally: &Weak<Tally>, mut followed: Followed) {
-    let mut failing = false;
-    while let Some(tally) = tally.upgrade() {
-        let Some(follower) = &tally.follower else { return };
-        let Some(number) = follower.next() else { return };
-        let began = follower.micros();
-        let looked = followed.ask(&tally).and_then(|()| {
-            follower.known.store(began, Ordering::Release);
-            followed.read(&tally)
-        });
-        if let Err(failure) = &looked {
-            if !failing {
-                tracing::warn!(%failure, "look what other servers have changed; it is tried again");
-            }
-            std::thread::sleep(LOOK_PAUSE);
-        }
-        failing = looked.is_err();
-        follower.ended(number);
-    }
-}
-
-/// Brings a board to what is stored: it may be new, changed or gone. Whether that was possible: not while a batch changes
-/// it.
+/// Brings a board to what is stored: it may be new, changed or deleted. False while a batch changes it.
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |rejection: tally_rules::Rejection| Fault::Broken(rejection.detail());
     let known = tally.boards.by_no(no);
     let at = known.as_ref().and_then(|board| board.known());
-    match (tally.store.board(Name::No(no), at.as_ref())?, known) {
+    match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             // A database that was away is heard later.
@@ -254,7 +241,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
             Ok(true)
         }
         (None, Some(board)) => {
-            // Whoever deleted it has forgotten its orders. The name may have another board by now.
+            // The server that deleted it has forgotten its rankings. The name may have another board by now.
             tally.boards.set_gone(&board);
             Ok(true)
         }
@@ -268,8 +255,8 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
-    let Some(state) = store.board(Name::No(board.no), board.known().as_ref())? else { return Ok(false) };
-    // Before its revision: what is known as of that is not older.
+    let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
+    // Before its revision: what is in memory as of that is not older.
     play::learn(store, board)?;
     board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
@@ -278,18 +265,18 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
 /// Runs a transaction, and again where it met another one, or where its answer was lost and it was not done.
 pub(crate) fn run(
     store: &dyn Store,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<Committed, StoreError> {
     let mut tries = 1;
     loop {
         match store.run(plan, decide) {
             Err(StoreError::Conflict(_)) if tries < TRIES => std::thread::sleep(tally_lanes::backoff(tries)),
-            Err(StoreError::LostAtCommit { batch, why }) => match store.became(&batch) {
+            Err(StoreError::InDoubt { batch, why }) => match store.resolve(&batch) {
                 Ok(Some(done)) => return Ok(done),
                 Ok(None) if tries < TRIES => {}
-                Ok(None) => return Err(StoreError::Away(why)),
-                Err(_) => return Err(StoreError::LostAtCommit { batch, why }),
+                Ok(None) => return Err(StoreError::Unavailable(why)),
+                Err(_) => return Err(StoreError::InDoubt { batch, why }),
             },
             done => return done,
         }
@@ -297,7 +284,7 @@ pub(crate) fn run(
     }
 }
 
-/// Does something again where it met another server's change.
+/// Tries something again where it met another server's change.
 pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     let mut tries = 1;
     loop {
@@ -311,11 +298,11 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
     }
 }
 
-/// Makes the order of a part that is new one that can be asked. In memory it is empty, because nobody else writes. What is
-/// elsewhere under its number is of a store that is gone; or of a server that opens the same part now, whose rows are read
-/// with the others. Where that fails it is done with the next look at what is behind.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, part: Part, order: &WindowRanking) {
+/// Makes the ranking of a new window one that can be read. In memory it is empty, because no other server writes. In Redis
+/// there may be one of a deleted store under its number; or another server opens the same window now, whose rows are read with
+/// the others. Where that fails the next look at lagging rankings does it.
+pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &WindowRanking) {
     if order.remote().is_some() {
-        drop(order::fill(store, board, part, order, Readers::Few, |_| {}));
+        drop(archive::fill(store, board, window, order, Readers::Few, |_| {}));
     }
 }

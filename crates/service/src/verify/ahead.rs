@@ -1,8 +1,8 @@
 //! What rows of one table say of keys of another, in the order of that other, in bounded memory.
 //!
-//! Holds are in the order of their ids, and wallets need them in their own. So the lowest keys are gathered from a walk
-//! of all holds, as many as there is room for; when those are used up, another walk gathers the next. Few holds are open,
-//! so nearly always there is one walk.
+//! Holds are in the order of their ids, and wallets need them in their own. So the lowest keys are gathered from a scan of all
+//! holds, as many as there is room for; when those are used up, another scan gathers the next. Few holds are open, so nearly
+//! always there is one scan.
 
 use std::collections::BTreeMap;
 use tally_store::StoreError;
@@ -18,7 +18,7 @@ pub(super) struct Ahead<K, V> {
     add: fn(&mut V, V),
 }
 
-/// Who is given each key with its value.
+/// The receiver of each key with its value.
 pub(super) type Put<'p, K, V> = dyn FnMut(K, V) + 'p;
 
 impl<K: Copy + Ord, V> Ahead<K, V> {

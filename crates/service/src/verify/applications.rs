@@ -7,7 +7,7 @@
 
 use super::Run;
 use super::ahead::{Ahead, Put};
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use super::wallets;
 use crate::failure::Failure;
 use tally_rules::PlayerId;
@@ -15,7 +15,7 @@ use tally_rules::contest::application::Status;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Application, ContestId, Record, State};
 use tally_rules::ledger::{HoldId, WalletKey};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Applications that are kept in memory.
 const SAID_MAX: usize = 200_000;
@@ -32,22 +32,22 @@ struct Said {
 }
 
 /// Compares both.
-pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
-    let has_any = check(books, run)?;
+pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+    let has_any = check(snapshot, run)?;
     if !has_any && run.replayed.holds == 0 {
         return Ok(());
     }
     let again = |known: &mut Said, _more: Said| known.times += 1;
-    let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
-    let mut holds = Walk::default();
+    let mut said = Ahead::gather(SAID_MAX, again, |put| say(snapshot, put))?;
+    let mut holds = SortedRows::default();
     let no_hold = |run: &mut Run<'_>, id: HoldId, said: &Said| {
         run.found("contest_applications", &said.row, format!("its hold {} is not there", id.0));
     };
     loop {
-        holds.fill(|after: Option<&HoldId>, limit| books.holds(after.copied(), limit))?;
+        holds.fill(|after: Option<&HoldId>, limit| snapshot.holds(after.copied(), limit))?;
         let Some((id, hold)) = holds.next() else { break };
         let passed = &mut |id, said| no_hold(run, id, &said);
-        let Some(said) = said.at(&id, |put| say(books, put), passed)? else {
+        let Some(said) = said.at(&id, |put| say(snapshot, put), passed)? else {
             if hold.is_open() && id.is_of_fee() {
                 let what = "it holds the fee of a contest, and no application has it";
                 run.found("holds", id.0, what);
@@ -67,24 +67,24 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
             run.found("contest_applications", &said.row, what);
         }
     }
-    said.rest(|put| say(books, put), &mut |id, said| no_hold(run, id, &said))?;
+    said.rest(|put| say(snapshot, put), &mut |id, said| no_hold(run, id, &said))?;
     Ok(())
 }
 
 /// Each application that is in the store.
 fn each(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     mut with: impl FnMut(&ContestId, &Record, &PlayerId, &Application),
     mut after_all: impl FnMut(&ContestId, &Record),
 ) -> Result<(), StoreError> {
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
-        contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
+        contests.fill(|after: Option<&ContestId>, limit| snapshot.contests(after, limit))?;
         let Some((id, record)) = contests.next() else { return Ok(()) };
-        let mut applications = Walk::default();
+        let mut applications = SortedRows::default();
         loop {
             applications
-                .fill(|after: Option<&PlayerId>, limit| books.applications(record.no, after, limit))?;
+                .fill(|after: Option<&PlayerId>, limit| snapshot.applications(record.no, after, limit))?;
             let Some((player, application)) = applications.next() else { break };
             with(&id, &record, &player, &application);
         }
@@ -97,14 +97,14 @@ fn row_name(contest: &ContestId, player: &PlayerId) -> String {
 }
 
 /// Whether each has a hold that is to have one; whether any has.
-fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
+fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreError> {
     let (mut any, mut rows) = (false, 0);
     let mut wrong: Vec<(&'static str, String, String)> = Vec::new();
     let counts = std::cell::Cell::new([0_u32; 3]);
     let found = std::cell::RefCell::new(&mut wrong);
     let say = |table, row, what: String| found.borrow_mut().push((table, row, what));
     each(
-        books,
+        snapshot,
         |contest, record, player, application| {
             rows += 1;
             any |= application.hold.is_some();
@@ -142,11 +142,11 @@ fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
 }
 
 /// What applications say of holds.
-fn say(books: &mut dyn Books, put: &mut Put<'_, HoldId, Said>) -> Result<(), StoreError> {
+fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, HoldId, Said>) -> Result<(), StoreError> {
     let with = |contest: &ContestId, record: &Record, player: &PlayerId, application: &Application| {
         let (Some(hold), Some(fee)) = (application.hold, record.contest.entry_fee) else { return };
         let wallet = application.member.map(|member| WalletKey { member, currency: fee.currency });
         put(hold, Said { row: row_name(contest, player), wallet, amount: fee.amount.units(), times: 1 });
     };
-    each(books, with, |_, _| ())
+    each(snapshot, with, |_, _| ())
 }

@@ -1,21 +1,21 @@
 //! Archives against periods: every archive is of a stored period, in the version that the period reads or in the next one,
 //! which is being written. Also the names of records that an archive lacks.
 //!
-//! Periods and archives are walked side by side in the order of their keys. Not here: what is in an archive (`scores`).
+//! Periods and archives are scanned side by side in the order of their keys. Not here: what is in an archive (`scores`).
 
 use super::Run;
 use super::scores::{Boards, name};
-use super::walk::{PAGE_ROWS, Walk};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use std::collections::{BTreeSet, HashSet};
 use tally_ranking::blocks::unpack;
 use tally_rules::PlayerId;
-use tally_store::books_scores::{ArchiveKey, ToPurge};
-use tally_store::{Block, Books, PartKey, PartRow, ScoreKey, StoreError};
+use tally_store::score_snapshot::{ArchiveKey, ToPurge};
+use tally_store::{Block, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
 
 /// Archive blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 16;
 
-/// Records that are looked for in one walk of an archive.
+/// Records that are looked up in one scan of an archive.
 const SOUGHT: usize = 200_000;
 
 /// Records that are named of one archive that lacks them.
@@ -23,23 +23,23 @@ const NAMED: usize = 10;
 
 /// Names archives of no period.
 pub(super) fn replay(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     (boards, purge): (&Boards, &ToPurge),
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
-    let (mut archives, mut parts) = (Walk::default(), Walk::default());
-    let mut last: Option<(PartKey, PartRow)> = None;
+    let (mut archives, mut windows) = (SortedRows::default(), SortedRows::default());
+    let mut last: Option<(WindowKey, WindowRow)> = None;
     loop {
-        archives.fill(|after: Option<&ArchiveKey>, limit| books.archives(after.copied(), limit))?;
+        archives.fill(|after: Option<&ArchiveKey>, limit| snapshot.archives(after.copied(), limit))?;
         let Some(((key, version), ())) = archives.next() else { return Ok(()) };
         loop {
-            parts.fill(|after: Option<&PartKey>, limit| books.parts(after.copied(), limit))?;
-            if parts.peek().is_none_or(|(next, _)| *next > key) {
+            windows.fill(|after: Option<&WindowKey>, limit| snapshot.windows(after.copied(), limit))?;
+            if windows.peek().is_none_or(|(next, _)| *next > key) {
                 break;
             }
-            last = parts.next();
+            last = windows.next();
         }
-        let is_gone = purge.boards.contains(&key.board) || purge.parts.contains(&key);
+        let is_gone = purge.boards.contains(&key.board) || purge.windows.contains(&key);
         if is_gone || purge.archives.contains(&(key, version)) {
             continue;
         }
@@ -54,32 +54,32 @@ pub(super) fn replay(
 
 /// Names the first records of a closed period that its archive does not have.
 pub(super) fn name_missing(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     archive: ArchiveKey,
     (hidden, row_name): (&HashSet<PlayerId>, &str),
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
-    let PartKey { board, part } = archive.0;
+    let WindowKey { board, window } = archive.0;
     let least = PlayerId::new("\0").expect("a name of one byte");
-    let mut at = ScoreKey { board, part, player: least };
+    let mut at = ScoreKey { board, window, player: least };
     let mut sought: BTreeSet<PlayerId> = BTreeSet::new();
-    if books.scores_of(std::slice::from_ref(&at))?.iter().any(Option::is_some) {
+    if snapshot.scores_of(std::slice::from_ref(&at))?.iter().any(Option::is_some) {
         sought.insert(at.player.clone());
     }
     let mut named = 0;
     loop {
-        let page = books.scores(Some(&at), PAGE_ROWS)?;
-        let ended = page.last().is_none_or(|(key, _)| (key.board, key.part) != (board, part));
-        let of_part =
-            page.into_iter().map(|(key, _)| key).take_while(|key| (key.board, key.part) == (board, part));
-        for key in of_part {
+        let page = snapshot.scores(Some(&at), PAGE_ROWS)?;
+        let ended = page.last().is_none_or(|(key, _)| (key.board, key.window) != (board, window));
+        let of_window =
+            page.into_iter().map(|(key, _)| key).take_while(|key| (key.board, key.window) == (board, window));
+        for key in of_window {
             sought.extend((!hidden.contains(&key.player)).then(|| key.player.clone()));
             at = key;
         }
         if !ended && sought.len() < SOUGHT {
             continue;
         }
-        let _named_before = each_block(books, archive, |_, _, block| {
+        let _named_before = each_block(snapshot, archive, |_, _, block| {
             for (player, _) in unpack(&block.entries).unwrap_or_default() {
                 sought.remove(&player);
             }
@@ -101,19 +101,19 @@ pub(super) fn name_missing(
 
 /// Reads the blocks of an archive in order, up to the first that is not there where others follow; its number is the error.
 pub(super) fn each_block(
-    books: &mut dyn Books,
-    (part, version): ArchiveKey,
-    mut with: impl FnMut(&mut dyn Books, u64, &Block) -> Result<(), StoreError>,
+    snapshot: &mut dyn Snapshot,
+    (window, version): ArchiveKey,
+    mut with: impl FnMut(&mut dyn Snapshot, u64, &Block) -> Result<(), StoreError>,
 ) -> Result<Result<(), u64>, StoreError> {
     let mut next = 0;
     loop {
-        let page = books.blocks(part, version, next, BLOCKS_AT_ONCE)?;
+        let page = snapshot.blocks(window, version, next, BLOCKS_AT_ONCE)?;
         let ended = page.len() < BLOCKS_AT_ONCE;
         for (number, block) in page {
             if number != next {
                 return Ok(Err(next));
             }
-            with(books, number, &block)?;
+            with(snapshot, number, &block)?;
             next += 1;
         }
         if ended {

@@ -1,14 +1,14 @@
 //! Contests and prizes of periods against the ledger: each fee of a member was captured once, each prize and each fee paid back
-//! is one movement of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
+//! is one transfer of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
 //!
 //! Entries pass in the order of their wallets and name their contest or period as their reference; what those say of a
 //! wallet is gathered in that order, in rounds of bounded size. Kept besides are a wallet's own entries of both. Not
-//! here: who should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
+//! here: which players should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
 //! (`owners`).
 
 use super::ahead::{Ahead, Put};
 use super::owed::Marked;
-use super::walk::{PAGE_ROWS, Walk};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::wallets::name_of_entry;
 use super::{Run, periods};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use tally_rules::ledger::account::Account;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Entry, Kind, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{BoardId, PlayerId};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// What contests say that is kept in memory.
 const SAID_MAX: usize = 200_000;
@@ -29,7 +29,7 @@ const SAID_MAX: usize = 200_000;
 /// Of which wallet, of what (a digest of it), and what: a fee, a prize or a refund.
 pub(super) type About = (WalletKey, [u8; 16], u8);
 
-/// What a contest or a period says of one movement of a wallet.
+/// What a contest or a period says of one transfer of a wallet.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     /// The contest, or the period as references name it.
@@ -53,24 +53,24 @@ struct Entered {
     transfer: TransferId,
 }
 
-/// Compares both; contests without money cost a walk of them alone.
-pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
-    check_counts(books, run)?;
-    let periods = periods::check(books, run)?;
-    let paid = books.totals()?.iter().any(|(key, _)| key.account == Account::Prizes);
+/// Compares both; contests without money cost only a scan of them.
+pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+    check_counts(snapshot, run)?;
+    let periods = periods::check(snapshot, run)?;
+    let paid = snapshot.totals()?.iter().any(|(key, _)| key.account == Account::Prizes);
     if run.replayed.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
-    let mut said = Ahead::gather(SAID_MAX, again, |put| say(books, put))?;
-    let (mut entries, mut wallet) = (Walk::default(), BTreeMap::<About, Vec<Entered>>::new());
+    let mut said = Ahead::gather(SAID_MAX, again, |put| say(snapshot, put))?;
+    let (mut entries, mut wallet) = (SortedRows::default(), BTreeMap::<About, Vec<Entered>>::new());
     loop {
-        entries.fill(|after: Option<&EntryKey>, limit| books.entries(after.copied(), limit))?;
+        entries.fill(|after: Option<&EntryKey>, limit| snapshot.entries(after.copied(), limit))?;
         let next = entries.next();
         let is_another = |(about, _, _): &About| next.as_ref().is_none_or(|(key, _)| key.wallet != *about);
         if wallet.first_key_value().is_some_and(|(about, _)| is_another(about)) {
             for (about, found) in std::mem::take(&mut wallet) {
                 let mut passed = |_, said| compare(run, Some(&said), &[]);
-                let wanted = said.at(&about, |put| say(books, put), &mut passed)?;
+                let wanted = said.at(&about, |put| say(snapshot, put), &mut passed)?;
                 compare(run, wanted.as_ref(), &found);
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
             wallet.entry(about).or_default().push(Entered { key, of, kind, amount, transfer });
         }
     }
-    said.rest(|put| say(books, put), &mut |_, said| compare(run, Some(&said), &[]))?;
+    said.rest(|put| say(snapshot, put), &mut |_, said| compare(run, Some(&said), &[]))?;
     Ok(())
 }
 
@@ -104,8 +104,8 @@ fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
 
 pub(super) fn about(wallet: WalletKey, of: &[&[u8]], kind: Kind) -> About {
     let mut hasher = blake3::Hasher::new();
-    for part in of {
-        hasher.update(part);
+    for window in of {
+        hasher.update(window);
     }
     let digest = hasher.finalize();
     let (half, _) = digest.as_bytes().split_first_chunk().expect("a digest of 32 bytes");
@@ -118,27 +118,27 @@ fn again(known: &mut Said, _more: Said) {
 
 /// Each contest that has started.
 fn each(
-    books: &mut dyn Books,
-    mut with: impl FnMut(&mut dyn Books, ContestId, &Record) -> Result<(), StoreError>,
+    snapshot: &mut dyn Snapshot,
+    mut with: impl FnMut(&mut dyn Snapshot, ContestId, &Record) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
-        contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
+        contests.fill(|after: Option<&ContestId>, limit| snapshot.contests(after, limit))?;
         let Some((id, record)) = contests.next() else { return Ok(()) };
         if record.report.is_some() {
-            with(books, id, &record)?;
+            with(snapshot, id, &record)?;
         }
     }
 }
 
 fn each_member(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     record: &Record,
     mut with: impl FnMut(PlayerId, Option<MemberId>),
 ) -> Result<(), StoreError> {
-    let mut members = Walk::default();
+    let mut members = SortedRows::default();
     loop {
-        members.fill(|after: Option<&PlayerId>, limit| books.contest_members(record.no, after, limit))?;
+        members.fill(|after: Option<&PlayerId>, limit| snapshot.contest_members(record.no, after, limit))?;
         let Some((player, enrolled)) = members.next() else { return Ok(()) };
         with(player, enrolled.member);
     }
@@ -146,13 +146,13 @@ fn each_member(
 
 /// Each prize under a number, and each fee paid back.
 pub(super) fn each_payout(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     no: Uuid,
     mut with: impl FnMut(u32, Payout),
 ) -> Result<(), StoreError> {
     let mut from = 0;
     loop {
-        let page = books.payouts(no, from, PAGE_ROWS)?;
+        let page = snapshot.payouts(no, from, PAGE_ROWS)?;
         let last = page.last().map(|(no, _)| *no).filter(|_| page.len() == PAGE_ROWS);
         page.into_iter().for_each(|(no, payout)| with(no, payout));
         let Some(next) = last.and_then(|last| last.checked_add(1)) else { return Ok(()) };
@@ -160,10 +160,10 @@ pub(super) fn each_payout(
     }
 }
 
-/// What contests and periods say of movements.
-fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
-    periods::say(books, put)?;
-    each(books, |books, contest, record| {
+/// What contests and periods say of transfers.
+fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
+    periods::say(snapshot, put)?;
+    each(snapshot, |snapshot, contest, record| {
         let name: Arc<str> = contest.as_str().into();
         let about = |wallet, kind| about(wallet, &[contest.as_str().as_bytes()], kind);
         let said = |player, kind, amount, transfer| Said {
@@ -175,14 +175,14 @@ fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), Stor
             times: 1,
         };
         if let Some(fee) = record.contest.entry_fee {
-            each_member(books, record, |player, member| {
+            each_member(snapshot, record, |player, member| {
                 let Some(member) = member else { return };
                 let wallet = WalletKey { member, currency: fee.currency };
                 let amount = fee.amount.units();
                 put(about(wallet, Kind::Fee), said(player, Kind::Fee, amount, None));
             })?;
         }
-        each_payout(books, record.no, |_, row| {
+        each_payout(snapshot, record.no, |_, row| {
             let Some(Ok(transfer)) = row.paid else { return };
             let kind = if row.rank == 0 { Kind::Refund } else { Kind::Prize };
             let wallet = WalletKey { member: row.member, currency: row.currency };
@@ -193,14 +193,14 @@ fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), Stor
 }
 
 /// How many members and prizes each contest has against how many it counts.
-fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
-    each(books, |books, id, record| {
+fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
+    each(snapshot, |snapshot, id, record| {
         run.replayed.contests += 1;
         let (mut members, mut unpaying) = (0_u64, Vec::new());
         let needs = record.contest.needs_members();
         let of = Debtor::Contest(id.clone());
         let from = record.fees_due();
-        each_member(books, record, |player, member| {
+        each_member(snapshot, record, |player, member| {
             members += 1;
             let is_due = from.is_some_and(|after| after.is_none_or(|after| player > *after));
             if is_due {
@@ -217,13 +217,13 @@ fn check_counts(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
             run.found("contests", id.as_str(), what);
         }
         let (mut rows, mut open, mut marked) = (0_u64, Vec::new(), Marked::default());
-        each_payout(books, record.no, |no, payout| {
+        each_payout(snapshot, record.no, |no, payout| {
             rows += 1;
             marked.note(no, &payout);
             open.extend(payout.paid.is_none().then_some(no));
             run.replayed.owed.add(Debt::of_payout(&of, payout));
         })?;
-        marked.check(books, run, id.as_str())?;
+        marked.check(snapshot, run, id.as_str())?;
         let ended = record.work == ContestTask::None;
         let wanted = match record.state {
             State::Cancelled if ended && record.contest.entry_fee.is_some() => {

@@ -1,17 +1,16 @@
-//! What members are found by against members: each login, phone number and player finds the member that has it, and
-//! nothing else finds anybody.
+//! Handles against members: each login, phone number and player finds the member that has it, and nothing else finds a member.
 //!
-//! The two tables are in different orders, so first only the sums of all pairs are compared: what members say finds them,
-//! and whom it finds. Where they differ, everything is looked up by key to name the rows.
+//! The two tables are in different orders, so first only the sums of all pairs are compared: the handles of members, and the
+//! members of handles. Where they differ, everything is looked up by key to name the rows.
 
 use super::Run;
+use super::sorted_rows::SortedRows;
 use super::sum::Sum;
-use super::walk::Walk;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::MemberId;
 use tally_rules::ledger::member::Handle;
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Rows of a page that are looked up in the other table.
 const LOOKED_UP: usize = 1_000;
@@ -29,11 +28,11 @@ fn name(handle: &Handle) -> String {
     format!("{} {}", kind(handle), handle.as_str().escape_debug())
 }
 
-/// Walks handles; `of_members` is what members say of them.
-pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
-    let (mut handles, mut sum) = (Walk::default(), Sum::default());
+/// Scans handles; `of_members` is what members say of them.
+pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
+    let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
-        let read = handles.fill(|after, limit| books.handles(after, limit))?;
+        let read = handles.fill(|after, limit| snapshot.handles(after, limit))?;
         run.read(read);
         let Some((handle, member)) = handles.next() else { break };
         run.replayed.handles += 1;
@@ -47,23 +46,23 @@ pub(super) fn replay(books: &mut dyn Books, of_members: Sum, run: &mut Run<'_>) 
         sum.add_handle(&run.key, &handle, member);
     }
     if sum != of_members {
-        name_members(books, run)?;
-        name_handles(books, run)?;
+        name_members(snapshot, run)?;
+        name_handles(snapshot, run)?;
     }
     Ok(())
 }
 
 /// Looks whether all that a member has finds it.
-fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.members(after, LOOKED_UP)?;
+        let page = snapshot.members(after, LOOKED_UP)?;
         let mut owners: BTreeMap<Handle, Vec<MemberId>> = BTreeMap::new();
         for (id, member) in &page {
             member.handles().into_iter().for_each(|handle| owners.entry(handle).or_default().push(*id));
         }
         let handles: Vec<Handle> = owners.keys().cloned().collect();
-        for (handle, found) in handles.iter().zip(books.handles_of(&handles)?) {
+        for (handle, found) in handles.iter().zip(snapshot.handles_of(&handles)?) {
             for id in owners[handle].iter().filter(|id| found != Some(**id)) {
                 let finds = found.map_or_else(|| "nobody".into(), |other| format!("another: {}", other.0));
                 run.found("members", id.0, format!("its {} finds {finds}", name(handle)));
@@ -76,15 +75,15 @@ fn name_members(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreErr
     }
 }
 
-/// Looks whether whoever is found has that.
-fn name_handles(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+/// Checks that the member that a handle finds has it.
+fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after: Option<Handle> = None;
     loop {
-        let mut page = books.handles(after.as_ref(), LOOKED_UP)?;
+        let mut page = snapshot.handles(after.as_ref(), LOOKED_UP)?;
         let mut ids: Vec<MemberId> = page.iter().map(|(_, member)| *member).collect();
         ids.sort_unstable();
         ids.dedup();
-        let found = books.members_of(&ids)?;
+        let found = snapshot.members_of(&ids)?;
         for (handle, id) in &page {
             match ids.binary_search(id).ok().and_then(|at| found[at].as_ref()) {
                 None => run.found("handles", name(handle), format!("its member is not there: {}", id.0)),

@@ -1,19 +1,19 @@
-//! Verifying the store: whether balances, movements and totals agree with the rows behind them, and archives and periods
+//! Verifying the store: whether balances, transfers and totals agree with the rows behind them, and archives and periods
 //! with the records.
 //!
-//! Rows are read in the order of their keys from books of one moment, so memory is that of some pages however long the
+//! Rows are read in the order of their keys from a snapshot of one moment, so memory is that of some pages however long the
 //! ledger is. Every row that disagrees is named; nothing is mended.
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: what members are found by against members
-//! - `moves`: movements against entries and captured holds, totals against movements
-//! - `contests`, `periods`: fees, prizes and fees paid back against the movements that say so
+//! - `moves`: transfers against entries and captured holds, totals against transfers
+//! - `contests`, `periods`: fees, prizes and fees paid back against the transfers that say so
 //! - `owed`: what contests and periods have not paid, which is listed and no disagreement
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against the
 //!   calendar
 //! - `applications`: applications against holds, and holds of fees against applications
 //! - `owners`: rows of contests and periods that are not there
-//! - `ahead`: what is not in the order it is needed in; `walk`: pages; `sum`: two sets of rows compared without keeping them
+//! - `ahead`: what is not in the order it is needed in; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
 //!
 //! A row that the store cannot read is named too, and is as none for the rest. Not here: ranks in a server's memory.
 
@@ -28,12 +28,12 @@ mod owners;
 mod periods;
 mod schedule;
 mod scores;
+mod sorted_rows;
 mod sum;
-mod walk;
 mod wallets;
 
 use crate::failure::Failure;
-use crate::wallets::HOME_META;
+use crate::ledger::HOME_META;
 pub use owed::Owed;
 pub use scores::Scores;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,17 +41,17 @@ use std::fmt;
 use tally_rules::Micros;
 use tally_rules::ledger::Currency;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
-use tally_store::{Books, DamagedRow, Store};
+use tally_store::{CorruptRow, Snapshot, Store};
 
-/// Damaged rows that are named once; of more there is no memory.
+/// Corrupt rows that are named once; of more there is no memory.
 const NAMED_MAX: usize = 100_000;
 
 /// A row that disagrees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// Its table.
+    /// The table of the row.
     pub table: &'static str,
-    /// Its key.
+    /// The key of the row, as text.
     pub row: String,
     /// With what, and how.
     pub what: String,
@@ -66,17 +66,17 @@ impl fmt::Display for Disagreement {
 /// What was replayed.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// Members.
+    /// Members that were compared.
     pub members: u64,
     /// Logins, phone numbers and players that find them.
     pub handles: u64,
-    /// Wallets.
+    /// Wallets that were compared.
     pub wallets: u64,
-    /// Entries.
+    /// Entries that were compared.
     pub entries: u64,
-    /// Movements.
+    /// Transfers that were compared.
     pub transfers: u64,
-    /// Holds.
+    /// Holds that were compared.
     pub holds: u64,
     /// Contests that have started.
     pub contests: u64,
@@ -84,7 +84,7 @@ pub struct Replayed {
     pub applications: u64,
     /// Records, periods and archives.
     pub scores: Scores,
-    /// What movements add up to, in order of account and currency.
+    /// What transfers add up to, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
     /// What contests and periods have not paid.
     pub owed: Owed,
@@ -92,7 +92,7 @@ pub struct Replayed {
     pub disagreements: u64,
 }
 
-/// Who is told while it goes on.
+/// The receiver of the progress.
 pub struct Listener<'a> {
     /// Each row that disagrees.
     pub found: &'a mut dyn FnMut(&Disagreement),
@@ -108,39 +108,39 @@ pub fn home(store: &dyn Store) -> Result<Option<Currency>, Failure> {
 
 /// Replays all of it.
 pub fn replay(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     (home, now): (Option<Currency>, Micros),
     listener: Listener<'_>,
 ) -> Result<Replayed, Failure> {
     let (replayed, named) = (Replayed::default(), BTreeSet::new());
     let mut run = Run { listener, replayed, named, key: sum::key()? };
-    scores::replay(books, now, &mut run)?;
-    run.damaged(books);
-    let seen = wallets::replay(books, home, &mut run)?;
-    handles::replay(books, seen.handles, &mut run)?;
-    let totals = moves::replay(books, seen.entries, &mut run)?;
-    contests::replay(books, &mut run)?;
-    applications::replay(books, &mut run)?;
-    owners::replay(books, &mut run)?;
-    check_totals(&totals, &books.totals()?, &seen.balances, &mut run);
-    run.damaged(books);
+    scores::replay(snapshot, now, &mut run)?;
+    run.damaged(snapshot);
+    let seen = wallets::replay(snapshot, home, &mut run)?;
+    handles::replay(snapshot, seen.handles, &mut run)?;
+    let totals = moves::replay(snapshot, seen.entries, &mut run)?;
+    contests::replay(snapshot, &mut run)?;
+    applications::replay(snapshot, &mut run)?;
+    owners::replay(snapshot, &mut run)?;
+    check_totals(&totals, &snapshot.totals()?, &seen.balances, &mut run);
+    run.damaged(snapshot);
     run.replayed.totals = totals.into_rows();
     Ok(run.replayed)
 }
 
-/// What is known so far.
+/// The results so far.
 struct Run<'a> {
     listener: Listener<'a>,
     replayed: Replayed,
-    /// Damaged rows that were named.
+    /// Corrupt rows that were named.
     named: BTreeSet<(&'static str, String)>,
     key: [u8; 32],
 }
 
 impl Run<'_> {
     /// Names rows that could not be read.
-    fn damaged(&mut self, books: &mut dyn Books) {
-        for DamagedRow { table, key, what } in books.damaged() {
+    fn damaged(&mut self, snapshot: &mut dyn Snapshot) {
+        for CorruptRow { table, key, what } in snapshot.corrupt_rows() {
             if self.named.len() < NAMED_MAX && self.named.insert((table, key.clone())) {
                 self.found(table, key, format!("it is damaged: {what}"));
             }
@@ -157,7 +157,7 @@ impl Run<'_> {
     }
 }
 
-/// Totals as stored against those of all movements, debits against credits, and what is owed against what wallets have.
+/// Totals as stored against those of all transfers, debits against credits, and what is owed against what wallets have.
 fn check_totals(
     replayed: &Totals,
     stored: &[(AccountKey, Total)],

@@ -1,12 +1,12 @@
-//! Movements against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
+//! Transfers against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
 //!
-//! A movement's entries are anywhere, so first only the sums of all lines are compared: what movements say of entries and
+//! A transfer's entries are anywhere, so first only the sums of all lines are compared: what transfers say of entries and
 //! what entries say of themselves. Where they differ, everything is looked up by key to name the rows.
 
 use super::Run;
 use super::ahead::{Ahead, Put};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
-use super::walk::{PAGE_ROWS, Walk};
 use super::wallets::{line, name_of_entry};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -14,34 +14,38 @@ use tally_rules::ledger::account::Totals;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::End;
 use tally_rules::ledger::{Entry, Hold, HoldId, Kind, MemberId, Transfer, TransferId, WalletKey};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Captured holds that are kept in memory.
 const CAPTURED_MAX: usize = 200_000;
 
-/// Movements of a page whose entries are looked up.
+/// Transfers of a page whose entries are looked up.
 const LOOKED_UP: usize = 1_000;
 
-/// What a hold says of the movement that captured it.
+/// What a hold says of the transfer that captured it.
 #[derive(Clone, Copy, Debug)]
 struct Captured {
     hold: HoldId,
     wallet: WalletKey,
     amount: i64,
     to: Option<MemberId>,
-    /// Holds that name the same movement.
+    /// Holds that name the same transfer.
     holds: u32,
 }
 
-/// Walks movements; what all of them add up to.
-pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) -> Result<Totals, Failure> {
+/// Scans transfers; what all of them add up to.
+pub(super) fn replay(
+    snapshot: &mut dyn Snapshot,
+    of_entries: Sum,
+    run: &mut Run<'_>,
+) -> Result<Totals, Failure> {
     let (mut totals, mut lines) = (Totals::default(), Sum::default());
     let mut holds = 0;
-    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(books, &mut holds, put))?;
+    let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, &mut holds, put))?;
     run.replayed.holds = holds;
-    let mut transfers = Walk::default();
+    let mut transfers = SortedRows::default();
     loop {
-        let read = transfers.fill(|after, limit| books.transfers(after.copied(), limit))?;
+        let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
         run.read(read);
         let Some((id, transfer)) = transfers.next() else { break };
         run.replayed.transfers += 1;
@@ -53,20 +57,20 @@ pub(super) fn replay(books: &mut dyn Books, of_entries: Sum, run: &mut Run<'_>) 
         if transfer.entries() == [None, None] {
             run.found("transfers", id.0, "it is of no wallet");
         }
-        let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+        let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
         let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
         check_capture(run, id, &transfer, hold);
     }
-    let scan = |put: &mut Put<'_, _, _>| captured_holds(books, &mut holds, put);
+    let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if lines != of_entries {
-        name_sides(books, run)?;
-        name_entries(books, run)?;
+        name_sides(snapshot, run)?;
+        name_entries(snapshot, run)?;
     }
     Ok(totals)
 }
 
-/// What a movement says of each of its entries.
+/// What a transfer says of each of its entries.
 fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
     for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
         each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
@@ -77,16 +81,16 @@ fn again(known: &mut Captured, _more: Captured) {
     known.holds += 1;
 }
 
-/// What captured holds say of movements.
+/// What captured holds say of transfers.
 fn captured_holds(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     count: &mut u64,
     put: &mut Put<'_, TransferId, Captured>,
 ) -> Result<(), StoreError> {
     let mut after: Option<HoldId> = None;
     *count = 0;
     loop {
-        let page = books.holds(after, PAGE_ROWS)?;
+        let page = snapshot.holds(after, PAGE_ROWS)?;
         *count += page.len() as u64;
         for (id, Hold { wallet, end, .. }) in &page {
             if let Some((End::Captured { amount, to, transfer }, _)) = end {
@@ -129,17 +133,17 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
     }
 }
 
-/// Looks at every movement's entries.
-fn name_sides(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+/// Looks at every transfer's entries.
+fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.transfers(after, LOOKED_UP)?;
+        let page = snapshot.transfers(after, LOOKED_UP)?;
         let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();
         for (id, transfer) in &page {
             each_line(*id, transfer, |line| lines.entry(line.key).or_default().push(line));
         }
         let keys: Vec<EntryKey> = lines.keys().copied().collect();
-        for (key, entry) in keys.iter().zip(books.entries_of(&keys)?) {
+        for (key, entry) in keys.iter().zip(snapshot.entries_of(&keys)?) {
             lines[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
         }
         match page.last() {
@@ -170,15 +174,15 @@ fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
     run.found("transfers", wanted.transfer.0, what);
 }
 
-/// Looks whether every entry's movement knows it.
-fn name_entries(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), StoreError> {
+/// Looks whether every entry's transfer knows it.
+fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = books.entries(after, LOOKED_UP)?;
+        let page = snapshot.entries(after, LOOKED_UP)?;
         let mut ids: Vec<TransferId> = page.iter().map(|(_, entry)| entry.transfer).collect();
         ids.sort_unstable();
         ids.dedup();
-        let found = books.transfers_of(&ids)?;
+        let found = snapshot.transfers_of(&ids)?;
         for (key, entry) in &page {
             let transfer = ids.binary_search(&entry.transfer).ok().and_then(|at| found[at]);
             match transfer {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tally_rules::contest::Payout;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::ledger::{Currency, MemberId};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Debts that are kept for a list; of more there are count and sum.
 const LISTED_MAX: usize = 100;
@@ -54,7 +54,7 @@ impl Marked {
     /// Names those whose members are open.
     pub(super) fn check(
         mut self,
-        books: &mut dyn Books,
+        snapshot: &mut dyn Snapshot,
         run: &mut Run<'_>,
         of: &str,
     ) -> Result<(), StoreError> {
@@ -62,7 +62,7 @@ impl Marked {
         for rows in self.0.chunks(READ) {
             let mut ids: Vec<MemberId> = rows.iter().map(|(_, member)| *member).collect();
             ids.dedup();
-            let found = books.members_of(&ids)?;
+            let found = snapshot.members_of(&ids)?;
             let is_open = |id: &MemberId| {
                 let at = ids.binary_search(id).ok()?;
                 Some(found[at].as_ref()?.closed_at.is_none())

@@ -4,27 +4,27 @@
 //! rounds of bounded size. Not here: whether there are as many rows as there should be.
 
 use super::ahead::{Ahead, Put};
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use super::{Run, periods};
 use crate::failure::Failure;
 use tally_rules::contest::ContestId;
 use tally_rules::ledger::Uuid;
-use tally_store::{Books, OfContests, StoreError};
+use tally_store::{ContestSnapshot, Snapshot, StoreError};
 
 /// Numbers that are kept in memory.
 const KNOWN_MAX: usize = 500_000;
 
 /// Finds them; each number is named once a table.
-pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Failure> {
-    let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(books, put))?;
-    let mut tables = OfContests::ALL.map(|of| (of, Walk::default()));
+pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Failure> {
+    let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
+    let mut tables = ContestSnapshot::ALL.map(|of| (of, SortedRows::default()));
     loop {
         for (of, walk) in &mut tables {
-            walk.fill(|after: Option<&Uuid>, limit| books.owners(*of, after, limit))?;
+            walk.fill(|after: Option<&Uuid>, limit| snapshot.owners(*of, after, limit))?;
         }
         let next = tables.iter().filter_map(|(_, walk)| walk.peek().map(|(no, ())| *no)).min();
         let Some(next) = next else { return Ok(()) };
-        let is_there = known.at(&next, |put| numbers(books, put), &mut |_, ()| ())?.is_some();
+        let is_there = known.at(&next, |put| numbers(snapshot, put), &mut |_, ()| ())?.is_some();
         for (of, walk) in &mut tables {
             if walk.peek().is_some_and(|(no, ())| *no == next) {
                 walk.next();
@@ -37,14 +37,14 @@ pub(super) fn replay(books: &mut dyn Books, run: &mut Run<'_>) -> Result<(), Fai
 }
 
 /// The numbers of what there is.
-fn numbers(books: &mut dyn Books, put: &mut Put<'_, Uuid, ()>) -> Result<(), StoreError> {
-    periods::each(books, |_, payment| {
+fn numbers(snapshot: &mut dyn Snapshot, put: &mut Put<'_, Uuid, ()>) -> Result<(), StoreError> {
+    periods::each(snapshot, |_, payment| {
         put(payment.no, ());
         Ok(())
     })?;
-    let mut contests = Walk::default();
+    let mut contests = SortedRows::default();
     loop {
-        contests.fill(|after: Option<&ContestId>, limit| books.contests(after, limit))?;
+        contests.fill(|after: Option<&ContestId>, limit| snapshot.contests(after, limit))?;
         let Some((_, record)) = contests.next() else { return Ok(()) };
         put(record.no, ());
     }

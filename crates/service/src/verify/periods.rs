@@ -1,20 +1,20 @@
-//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which movement each is.
+//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which transfer each is.
 //!
-//! A period knows the movement of each of its prizes, so that is what an entry is compared by: two of them, or one more, are
-//! rows that nobody knows. Not here: the comparison (`contests`).
+//! A period has the transfer of each of its prizes, so an entry is compared by that: two of them, or one more, are rows without
+//! a prize. Not here: the comparison (`contests`).
 
 use super::Run;
 use super::ahead::Put;
 use super::contests::{self, About, Said, each_payout};
 use super::owed::Marked;
-use super::walk::Walk;
+use super::sorted_rows::SortedRows;
 use crate::owed::{Debt, Debtor};
 use std::sync::Arc;
 use tally_rules::ledger::{Kind, TransferId, WalletKey};
 use tally_rules::period::Payment;
-use tally_store::{Books, PartKey, StoreError};
+use tally_store::{Snapshot, StoreError, WindowKey};
 
-/// What a prize of a period is about: by its reference, and its movement.
+/// What a prize of a period is about: by its reference, and its transfer.
 pub(super) fn about(wallet: WalletKey, reference: &str, transfer: TransferId) -> About {
     contests::about(wallet, &[reference.as_bytes(), b"\0", &transfer.0.0], Kind::Prize)
 }
@@ -26,22 +26,22 @@ fn reference(payment: &Payment) -> String {
 
 /// Each period that was to pay something.
 pub(super) fn each(
-    books: &mut dyn Books,
-    mut with: impl FnMut(&mut dyn Books, &Payment) -> Result<(), StoreError>,
+    snapshot: &mut dyn Snapshot,
+    mut with: impl FnMut(&mut dyn Snapshot, &Payment) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut payments = Walk::default();
+    let mut payments = SortedRows::default();
     loop {
-        payments.fill(|after: Option<&PartKey>, limit| books.payments(after, limit))?;
+        payments.fill(|after: Option<&WindowKey>, limit| snapshot.payments(after, limit))?;
         let Some((_, payment)) = payments.next() else { return Ok(()) };
-        with(books, &payment)?;
+        with(snapshot, &payment)?;
     }
 }
 
-/// What periods say of movements.
-pub(super) fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
-    each(books, |books, payment| {
+/// What periods say of transfers.
+pub(super) fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
+    each(snapshot, |snapshot, payment| {
         let of: Arc<str> = reference(payment).into();
-        each_payout(books, payment.no, |_, row| {
+        each_payout(snapshot, payment.no, |_, row| {
             let Some(Ok(transfer)) = row.paid else { return };
             let wallet = WalletKey { member: row.member, currency: row.currency };
             let said = Said {
@@ -58,14 +58,14 @@ pub(super) fn say(books: &mut dyn Books, put: &mut Put<'_, About, Said>) -> Resu
 }
 
 /// How many prizes each has, and which were paid, against what it counts; how many periods there are.
-pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, StoreError> {
+pub(super) fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<u64, StoreError> {
     let mut periods = 0;
-    each(books, |books, payment| {
+    each(snapshot, |snapshot, payment| {
         periods += 1;
         let (mut rows, mut wrong, mut marked) = (0_u64, Vec::new(), Marked::default());
         let of = reference(payment);
         let debtor = Debtor::Period { board: payment.board.clone(), period: payment.period.clone() };
-        each_payout(books, payment.no, |no, payout| {
+        each_payout(snapshot, payment.no, |no, payout| {
             rows += 1;
             marked.note(no, &payout);
             match payout.paid {
@@ -75,7 +75,7 @@ pub(super) fn check(books: &mut dyn Books, run: &mut Run<'_>) -> Result<u64, Sto
             }
             run.replayed.owed.add(Debt::of_payout(&debtor, payout));
         })?;
-        marked.check(books, run, &of)?;
+        marked.check(snapshot, run, &of)?;
         if rows != u64::from(payment.count) {
             let what = format!("{} were to be paid, and there are {rows}", payment.count);
             run.found("period_payments", &of, what);

@@ -8,8 +8,8 @@ use crate::calendar::Calendar;
 use std::collections::BTreeMap;
 use tally_rules::Micros;
 use tally_rules::instant::SECOND;
-use tally_rules::period::{Span, part_number};
-use tally_store::{BoardNo, BoardRow, Part, PartRow};
+use tally_rules::period::{Span, window_number};
+use tally_store::{BoardNo, BoardRow, Window, WindowRow};
 
 /// Since when local times of all zones differ from UTC by whole minutes: 1973.
 const WHOLE_MINUTES_FROM: Micros = Micros(94_694_400 * SECOND);
@@ -27,14 +27,14 @@ impl Schedules {
     }
 
     /// Judges a period; they come in order of their numbers, so those of a rule in order of time.
-    pub(super) fn check(&mut self, (board, row): (&BoardRow, &PartRow), name: String, run: &mut Run<'_>) {
-        let PartRow { part, rule: no, span, closed, .. } = *row;
+    pub(super) fn check(&mut self, (board, row): (&BoardRow, &WindowRow), name: String, run: &mut Run<'_>) {
+        let WindowRow { window, rule: no, span, closed, .. } = *row;
         let mut found = |what: String| run.found("parts", &name, what);
         let before = self.last.replace((board.no, no, span));
         let Some(rule) = board.definition.periods.iter().find(|rule| rule.no == no) else {
             return found(format!("its rule {no} is not there"));
         };
-        if part != Part(part_number(no, span.start)) {
+        if window != Window(window_number(no, span.start)) {
             found(format!("its number is not that of rule {no} and its start"));
         }
         if span.end <= span.start {

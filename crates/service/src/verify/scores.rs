@@ -1,32 +1,32 @@
-//! Records against boards, periods and archives: each record belongs to a part that is stored, and the archive of a closed
+//! Records against boards, periods and archives: each record belongs to a window that is stored, and the archive of a closed
 //! period has exactly the records of that period, in the order of the board's rule.
 //!
-//! Records and periods are walked side by side in the order of their keys, archives in the order of their blocks. Both sides
-//! are sums of keyed digests, so memory is that of some pages and of one board's hidden players. Entries are looked up by
+//! Records and periods are scanned side by side in the order of their keys, archives in the order of their blocks. Both sides
+//! are sums of keyed digests, so memory is that of some pages and of one board's banned players. Entries are looked up by
 //! key only where the sums differ. Not here: spans of periods (`schedule`), archives of no period (`archives`), and ranks in
 //! a server's memory, which `tally doctor` compares.
 
 use super::Run;
 use super::archives::{self, each_block};
 use super::schedule::Schedules;
+use super::sorted_rows::SortedRows;
 use super::sum::Sum;
-use super::walk::Walk;
 use crate::failure::Failure;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use tally_ranking::blocks::{BLOCK_ENTRIES, unpack};
 use tally_rules::definition::{Definition, Ranking};
 use tally_rules::{Micros, PlayerId, Record, order_key};
-use tally_store::books_scores::ToPurge;
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, BoardRow, Books, PartKey, PartRow, ScoreKey, StoreError};
+use tally_store::score_snapshot::ToPurge;
+use tally_store::{BoardNo, BoardRow, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
 
 /// What was checked of scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Live boards.
+    /// Live leaderboards.
     pub boards: u64,
-    /// Records of live boards, in all of their parts.
+    /// Records of live boards, in all of their windows.
     pub records: u64,
     /// Stored periods of live boards.
     pub periods: u64,
@@ -42,65 +42,66 @@ pub struct Scores {
     pub to_purge: u64,
 }
 
-/// The name of a part, for people.
-pub(super) fn name(boards: &Boards, key: PartKey) -> String {
-    let PartKey { board, part } = key;
+/// The name of a window, for people.
+pub(super) fn name(boards: &Boards, key: WindowKey) -> String {
+    let WindowKey { board, window } = key;
     match boards.get(&board) {
-        Some(Some(row)) => format!("{}/{}", row.id.as_str(), part.0),
-        _ => format!("{}/{}", board.0, part.0),
+        Some(Some(row)) => format!("{}/{}", row.id.as_str(), window.0),
+        _ => format!("{}/{}", board.0, window.0),
     }
 }
 
-/// Live boards; one whose definition is damaged has none.
+/// Live boards; one whose definition is corrupt has none.
 pub(super) type Boards = BTreeMap<BoardNo, Option<BoardRow>>;
 
-type Records = Walk<ScoreKey, Record>;
+type Records = SortedRows<ScoreKey, Record>;
 
-/// The records of one part.
+/// The records of one window.
 #[derive(Default)]
 struct Group {
     count: u64,
-    /// Those of players who are not hidden.
+    /// Those of players that are not banned.
     shown: Sum,
 }
 
-/// What is the same for all parts.
+/// What is the same for all windows.
 struct Comparison {
     boards: Boards,
     purge: ToPurge,
-    /// Players hidden on the board of that number.
+    /// Players banned on the board of that number.
     hidden: (Option<BoardNo>, HashSet<PlayerId>),
 }
 
-fn part_of(key: &ScoreKey) -> PartKey {
-    PartKey { board: key.board, part: key.part }
+fn window_of(key: &ScoreKey) -> WindowKey {
+    WindowKey { board: key.board, window: key.window }
 }
 
-/// Walks all of it.
-pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
-    let boards: Boards = books.boards()?.into_iter().collect();
+/// Scans all of it.
+pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
+    let boards: Boards = snapshot.boards()?.into_iter().collect();
     run.replayed.scores.boards = boards.len() as u64;
-    let mut all = Comparison { boards, purge: books.to_purge()?, hidden: (None, HashSet::new()) };
-    let (mut records, mut parts, mut schedules) = (Records::default(), Walk::default(), Schedules::new(now));
+    let mut all = Comparison { boards, purge: snapshot.to_purge()?, hidden: (None, HashSet::new()) };
+    let (mut records, mut windows, mut schedules) =
+        (Records::default(), SortedRows::default(), Schedules::new(now));
     loop {
-        let read = records.fill(|after, limit| books.scores(after, limit))?;
+        let read = records.fill(|after, limit| snapshot.scores(after, limit))?;
         run.read(read);
-        parts.fill(|after: Option<&PartKey>, limit| books.parts(after.copied(), limit))?;
-        let of_records = records.peek().map(|(key, _)| part_of(key));
-        let stored = parts.peek().map(|(key, _): &(PartKey, PartRow)| *key);
+        windows.fill(|after: Option<&WindowKey>, limit| snapshot.windows(after.copied(), limit))?;
+        let of_records = records.peek().map(|(key, _)| window_of(key));
+        let stored = windows.peek().map(|(key, _): &(WindowKey, WindowRow)| *key);
         let Some(key) = of_records.into_iter().chain(stored).min() else {
-            archives::replay(books, (&all.boards, &all.purge), run)?;
+            archives::replay(snapshot, (&all.boards, &all.purge), run)?;
             return Ok(());
         };
-        let row = if stored == Some(key) { parts.next().map(|(_, row)| row) } else { None };
-        let group = all.gather(books, &mut records, key, run)?;
+        let row = if stored == Some(key) { windows.next().map(|(_, row)| row) } else { None };
+        let group = all.gather(snapshot, &mut records, key, run)?;
         let Some(Some(board)) = all.boards.get(&key.board).cloned() else {
             all.without_board(key, &group, row.is_some(), run);
             continue;
         };
         match row {
-            _ if key.part == ALL_TIME => run.replayed.scores.records += group.count,
-            None if all.purge.parts.contains(&key) => run.replayed.scores.to_purge += group.count,
+            _ if key.window == ALL_TIME => run.replayed.scores.records += group.count,
+            None if all.purge.windows.contains(&key) => run.replayed.scores.to_purge += group.count,
             None => {
                 let what = format!("{} records of a period that is not stored", group.count);
                 run.found("scores", name(&all.boards, key), what);
@@ -110,7 +111,7 @@ pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> R
                 run.replayed.scores.periods += 1;
                 schedules.check((&board, &row), name(&all.boards, key), run);
                 if row.closed {
-                    all.archive(books, (key, &board, &row), &group, run)?;
+                    all.archive(snapshot, (key, &board, &row), &group, run)?;
                 }
             }
         }
@@ -118,24 +119,24 @@ pub(super) fn replay(books: &mut dyn Books, now: Micros, run: &mut Run<'_>) -> R
 }
 
 impl Comparison {
-    /// Takes the records of a part.
+    /// Takes the records of a window.
     fn gather(
         &mut self,
-        books: &mut dyn Books,
+        snapshot: &mut dyn Snapshot,
         records: &mut Records,
-        part: PartKey,
+        window: WindowKey,
         run: &mut Run<'_>,
     ) -> Result<Group, StoreError> {
-        if self.hidden.0 != Some(part.board) {
-            self.hidden = (Some(part.board), books.hidden(part.board)?.into_iter().collect());
+        if self.hidden.0 != Some(window.board) {
+            self.hidden = (Some(window.board), snapshot.hidden(window.board)?.into_iter().collect());
         }
-        let board = self.boards.get(&part.board).and_then(Option::as_ref);
+        let board = self.boards.get(&window.board).and_then(Option::as_ref);
         let has_subscore = board.is_none_or(|board| board.definition.has_subscore());
         let mut group = Group::default();
         loop {
-            let read = records.fill(|after, limit| books.scores(after, limit))?;
+            let read = records.fill(|after, limit| snapshot.scores(after, limit))?;
             run.read(read);
-            if records.peek().is_none_or(|(key, _)| part_of(key) != part) {
+            if records.peek().is_none_or(|(key, _)| window_of(key) != window) {
                 return Ok(group);
             }
             let Some((key, record)) = records.next() else { return Ok(group) };
@@ -144,13 +145,13 @@ impl Comparison {
                 group.shown.add_record(&run.key, &key.player, &record);
             }
             if !has_subscore && record.subscore != 0 {
-                let row = format!("{}/{}", name(&self.boards, part), key.player.as_str().escape_debug());
+                let row = format!("{}/{}", name(&self.boards, window), key.player.as_str().escape_debug());
                 run.found("scores", row, "it has a subscore, and its board has none");
             }
         }
     }
 
-    fn without_board(&self, key: PartKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
+    fn without_board(&self, key: WindowKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
         // What belongs to a board that cannot be read cannot be judged.
         if self.boards.contains_key(&key.board) {
             run.replayed.scores.records += group.count;
@@ -170,8 +171,8 @@ impl Comparison {
     /// Compares the archive of a closed period with its records.
     fn archive(
         &self,
-        books: &mut dyn Books,
-        (key, board, row): (PartKey, &BoardRow, &PartRow),
+        snapshot: &mut dyn Snapshot,
+        (key, board, row): (WindowKey, &BoardRow, &WindowRow),
         group: &Group,
         run: &mut Run<'_>,
     ) -> Result<(), StoreError> {
@@ -183,7 +184,7 @@ impl Comparison {
         let row_name = name(&self.boards, key);
         let mut order = Order::new(&board.definition);
         let mut sum = Sum::default();
-        let whole = each_block(books, (key, row.version), |_, number, block| {
+        let whole = each_block(snapshot, (key, row.version), |_, number, block| {
             let of_block = format!("{row_name}/{}/{number}", row.version);
             let Some(entries) = unpack(&block.entries) else {
                 run.found("blocks", of_block, "its entries cannot be read");
@@ -212,7 +213,7 @@ impl Comparison {
             run.found("parts", &row_name, what);
         }
         if sum != group.shown {
-            self.name_entries(books, (key, row, &row_name), group, run)?;
+            self.name_entries(snapshot, (key, row, &row_name), group, run)?;
         }
         Ok(())
     }
@@ -220,21 +221,21 @@ impl Comparison {
     /// Looks each entry of an archive up among the records.
     fn name_entries(
         &self,
-        books: &mut dyn Books,
-        (key, row, row_name): (PartKey, &PartRow, &str),
+        snapshot: &mut dyn Snapshot,
+        (key, row, row_name): (WindowKey, &WindowRow, &str),
         group: &Group,
         run: &mut Run<'_>,
     ) -> Result<(), StoreError> {
         let mut agreed = 0;
-        let _named_before = each_block(books, (key, row.version), |books, _, block| {
+        let _named_before = each_block(snapshot, (key, row.version), |snapshot, _, block| {
             let mut entries = unpack(&block.entries).unwrap_or_default();
             entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
             let score =
-                |player: &PlayerId| ScoreKey { board: key.board, part: key.part, player: player.clone() };
+                |player: &PlayerId| ScoreKey { board: key.board, window: key.window, player: player.clone() };
             let mut keys: Vec<ScoreKey> = entries.iter().map(|(player, _)| score(player)).collect();
             keys.dedup();
             let stored: BTreeMap<PlayerId, Option<Record>> =
-                keys.iter().map(|key| key.player.clone()).zip(books.scores_of(&keys)?).collect();
+                keys.iter().map(|key| key.player.clone()).zip(snapshot.scores_of(&keys)?).collect();
             for (player, record) in entries {
                 let what = match stored.get(&player).copied().flatten() {
                     None => "its archive has it, and there is no record that can be read",
@@ -254,7 +255,7 @@ impl Comparison {
         let left = group.shown.count().saturating_sub(agreed);
         if left > 0 {
             run.found("parts", row_name, format!("{left} of its records are not in its archive as they are"));
-            archives::name_missing(books, (key, row.version), (&self.hidden.1, row_name), run)?;
+            archives::name_missing(snapshot, (key, row.version), (&self.hidden.1, row_name), run)?;
         }
         Ok(())
     }

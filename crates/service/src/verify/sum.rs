@@ -1,7 +1,6 @@
-//! Whether two sets of rows are the same, seen in different orders and not kept: the sum of their digests.
+//! Whether two sets of rows are the same, read in different orders and not kept: the sum of their digests.
 //!
-//! Two different sets have the same sum by chance alone, and the key of each replay is random, so that nobody can make
-//! them so.
+//! Two different sets have the same sum by chance alone, and the key of each replay is random, so that it cannot be forced.
 
 use crate::failure::{Failure, Fault};
 use tally_rules::ledger::entry::EntryKey;
@@ -9,7 +8,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Kind, MemberId, TransferId};
 use tally_rules::{PlayerId, Record};
 
-/// What a movement says of one of its entries, and an entry of itself.
+/// What a transfer says of one of its entries, and an entry of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) key: EntryKey,
@@ -57,7 +56,7 @@ impl Sum {
         self.add_digest(hasher.finalize());
     }
 
-    /// A record of one part; a sum has these alone.
+    /// A record of one window; a sum has these alone.
     pub(super) fn add_record(&mut self, key: &[u8; 32], player: &PlayerId, record: &Record) {
         let mut hasher = blake3::Hasher::new_keyed(key);
         for number in [record.score, record.subscore, record.at.0] {

@@ -2,14 +2,14 @@
 
 use super::Run;
 use super::ahead::{Ahead, Put};
+use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
-use super::walk::{PAGE_ROWS, Walk};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::id::Side;
 use tally_rules::ledger::{Currency, Entry, HoldId, Member, MemberId, Wallet, WalletKey};
-use tally_store::{Books, StoreError};
+use tally_store::{Snapshot, StoreError};
 
 /// Wallets with an open hold that are kept in memory.
 const HELD_MAX: usize = 200_000;
@@ -33,31 +33,31 @@ pub(super) fn name_of_entry(key: &EntryKey) -> String {
     format!("{}/{}", name(&key.wallet), key.sequence)
 }
 
-/// Walks members, wallets and entries side by side.
+/// Scans members, wallets and entries side by side.
 pub(super) fn replay(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     home: Option<Currency>,
     run: &mut Run<'_>,
 ) -> Result<Seen, Failure> {
-    let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(books, put))?;
-    let (mut wallets, mut seen) = (Walk::default(), Seen::default());
-    let mut members = Members { walk: Walk::default(), present: None, handles: Sum::default(), home };
-    let mut entries = Walk::default();
+    let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(snapshot, put))?;
+    let (mut wallets, mut seen) = (SortedRows::default(), Seen::default());
+    let mut members = Members { walk: SortedRows::default(), present: None, handles: Sum::default(), home };
+    let mut entries = SortedRows::default();
     loop {
-        let read = wallets.fill(|after, limit| books.wallets(after.copied(), limit))?;
+        let read = wallets.fill(|after, limit| snapshot.wallets(after.copied(), limit))?;
         run.read(read);
         let Some((key, wallet)) = wallets.next() else { break };
         run.replayed.wallets += 1;
-        members.reach(books, &key, &wallet, run)?;
+        members.reach(snapshot, &key, &wallet, run)?;
         let mut no_wallet = |key, units| report_held(run, &key, units);
-        let promised = held.at(&key, |put| open_holds(books, put), &mut no_wallet)?;
-        let of_entries = of_wallet(books, &mut entries, &key, (&mut seen.entries, run))?;
+        let promised = held.at(&key, |put| open_holds(snapshot, put), &mut no_wallet)?;
+        let of_entries = of_wallet(snapshot, &mut entries, &key, (&mut seen.entries, run))?;
         compare(run, &key, &wallet, (of_entries, promised.unwrap_or_default()));
         *seen.balances.entry(key.currency).or_default() += i128::from(wallet.balance);
     }
-    held.rest(|put| open_holds(books, put), &mut |key, units| report_held(run, &key, units))?;
-    without_wallet(books, &mut entries, None, (&mut seen.entries, run))?;
-    seen.handles = members.finish(books, run)?;
+    held.rest(|put| open_holds(snapshot, put), &mut |key, units| report_held(run, &key, units))?;
+    without_wallet(snapshot, &mut entries, None, (&mut seen.entries, run))?;
+    seen.handles = members.finish(snapshot, run)?;
     Ok(seen)
 }
 
@@ -66,10 +66,10 @@ fn add(sum: &mut i128, more: i128) {
 }
 
 /// What open holds promise, by wallet.
-fn open_holds(books: &mut dyn Books, put: &mut Put<'_, WalletKey, i128>) -> Result<(), StoreError> {
+fn open_holds(snapshot: &mut dyn Snapshot, put: &mut Put<'_, WalletKey, i128>) -> Result<(), StoreError> {
     let mut after: Option<HoldId> = None;
     loop {
-        let page = books.holds(after, PAGE_ROWS)?;
+        let page = snapshot.holds(after, PAGE_ROWS)?;
         let open = page.iter().filter(|(_, hold)| hold.is_open());
         open.for_each(|(_, hold)| put(hold.wallet, i128::from(hold.amount)));
         match page.last() {
@@ -108,18 +108,18 @@ fn compare(run: &mut Run<'_>, key: &WalletKey, wallet: &Wallet, (story, promised
     }
 }
 
-type Entries = Walk<EntryKey, Entry>;
+type Entries = SortedRows<EntryKey, Entry>;
 
 /// Replays the entries of a wallet; those before it have none.
 fn of_wallet(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     entries: &mut Entries,
     wallet: &WalletKey,
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<Story, StoreError> {
-    without_wallet(books, entries, Some(wallet), (sum, run))?;
+    without_wallet(snapshot, entries, Some(wallet), (sum, run))?;
     let mut story = Story::default();
-    while let Some((key, entry)) = next(books, entries, |key| key.wallet == *wallet, (sum, run))? {
+    while let Some((key, entry)) = next(snapshot, entries, |key| key.wallet == *wallet, (sum, run))? {
         if key.sequence != story.last + 1 {
             let what = format!("it follows entry {}: what is between is missing", story.last);
             run.found("entries", name_of_entry(&key), what);
@@ -145,14 +145,14 @@ fn of_wallet(
 
 /// Names entries of wallets that are not there, each wallet once.
 fn without_wallet(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     entries: &mut Entries,
     until: Option<&WalletKey>,
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<(), StoreError> {
     let is_before = |key: &EntryKey| until.is_none_or(|until| key.wallet < *until);
     let mut last = None;
-    while let Some((key, _)) = next(books, entries, is_before, (sum, run))? {
+    while let Some((key, _)) = next(snapshot, entries, is_before, (sum, run))? {
         if last.replace(key.wallet) != Some(key.wallet) {
             run.found("entries", name_of_entry(&key), "its wallet is not there");
         }
@@ -162,12 +162,12 @@ fn without_wallet(
 
 /// The next entry, if it is `wanted`.
 fn next(
-    books: &mut dyn Books,
+    snapshot: &mut dyn Snapshot,
     entries: &mut Entries,
     wanted: impl Fn(&EntryKey) -> bool,
     (sum, run): (&mut Sum, &mut Run<'_>),
 ) -> Result<Option<(EntryKey, Entry)>, StoreError> {
-    let read = entries.fill(|after, limit| books.entries(after.copied(), limit))?;
+    let read = entries.fill(|after, limit| snapshot.entries(after.copied(), limit))?;
     run.read(read);
     if !entries.peek().is_some_and(|(key, _)| wanted(key)) {
         return Ok(None);
@@ -186,7 +186,7 @@ pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
 
 /// Members, beside the wallets.
 struct Members {
-    walk: Walk<MemberId, Member>,
+    walk: SortedRows<MemberId, Member>,
     /// The one whose wallets pass, and whether that in the home currency has.
     present: Option<(MemberId, Member, bool)>,
     /// What those that passed are found by.
@@ -198,14 +198,14 @@ impl Members {
     /// Goes on to the member of a wallet.
     fn reach(
         &mut self,
-        books: &mut dyn Books,
+        snapshot: &mut dyn Snapshot,
         key: &WalletKey,
         wallet: &Wallet,
         run: &mut Run<'_>,
     ) -> Result<(), StoreError> {
         while self.present.as_ref().is_none_or(|(id, ..)| *id < key.member) {
             self.leave(run);
-            if !self.next(books, run)? {
+            if !self.next(snapshot, run)? {
                 break;
             }
         }
@@ -226,8 +226,8 @@ impl Members {
         Ok(())
     }
 
-    fn next(&mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<bool, StoreError> {
-        let read = self.walk.fill(|after, limit| books.members(after.copied(), limit))?;
+    fn next(&mut self, snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreError> {
+        let read = self.walk.fill(|after, limit| snapshot.members(after.copied(), limit))?;
         run.read(read);
         let next = self.walk.next();
         if let Some((id, member)) = &next {
@@ -244,9 +244,9 @@ impl Members {
         }
     }
 
-    fn finish(mut self, books: &mut dyn Books, run: &mut Run<'_>) -> Result<Sum, StoreError> {
+    fn finish(mut self, snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<Sum, StoreError> {
         self.leave(run);
-        while self.next(books, run)? {
+        while self.next(snapshot, run)? {
             self.leave(run);
         }
         Ok(self.handles)

@@ -11,7 +11,7 @@ use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::periods::view::View;
 use tally_service::verify::{Disagreement, Listener, home, replay};
 use tally_service::{ALL_TIME, Failure, Fault, PageQuery};
-use tally_store::{ImportKey, Part, ScoreKey, Store};
+use tally_store::{ImportKey, Reads, ScoreKey, Window};
 
 pub(crate) fn board_id(index: usize) -> BoardId {
     BoardId::new(BOARDS[index]).unwrap()
@@ -58,11 +58,11 @@ fn read_board(world: &World, index: usize) -> Option<Board> {
     Some(found)
 }
 
-fn records(world: &World, index: usize, part: Part) -> Vec<(PlayerId, tally_rules::Record)> {
+fn records(world: &World, index: usize, window: Window) -> Vec<(PlayerId, tally_rules::Record)> {
     let board = world.tally().boards.get(&board_id(index)).unwrap();
     let mut records = Vec::new();
     let mut each = |player: PlayerId, record| records.push((player, record));
-    world.store().walk_scores(board.no, part, None, usize::MAX, &mut each).unwrap();
+    world.store().scan_scores(board.no, window, None, usize::MAX, &mut each).unwrap();
     records
 }
 
@@ -88,8 +88,8 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
 pub(crate) fn check_counts(world: &World, index: usize, player: usize) {
     let Some(board) = world.tally().boards.get(&board_id(index)) else { return };
     let view = View::find(&board, Some("daily"), Micros(world.now()), |_| None);
-    let counts = view.ok().and_then(|view| view.part()).is_some_and(|part| {
-        let key = ScoreKey { board: board.no, part, player: player_id(player) };
+    let counts = view.ok().and_then(|view| view.window()).is_some_and(|window| {
+        let key = ScoreKey { board: board.no, window, player: player_id(player) };
         world.store().records(&[key]).unwrap()[0].is_some()
     });
     assert!(counts, "p{player:02} does not count for the present period of `{}`", BOARDS[index]);
@@ -102,13 +102,13 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
         let Some(board) = world.tally().boards.get(&board_id(index)) else { continue };
         for period in [None, Some("daily"), Some("daily:previous")] {
             let Ok(view) = View::find(&board, period, Micros(world.now()), |_| None) else { continue };
-            let Some(part) = view.part() else { continue };
+            let Some(window) = view.window() else { continue };
             // Lines of an import count for a closed period once the import ends, or the scheduler has come to it.
-            let rows = world.store().parts(board.no).unwrap();
-            if !is_done && rows.iter().any(|row| row.part == part && row.closed && row.stale) {
+            let rows = world.store().windows(board.no).unwrap();
+            if !is_done && rows.iter().any(|row| row.window == window && row.closed && row.stale) {
                 continue;
             }
-            let mut sorted = records(world, index, part);
+            let mut sorted = records(world, index, window);
             sorted.retain(|(player, _)| !board.hides(player));
             sorted.sort_by(|(left_player, left), (right_player, right)| {
                 let score = right.score.cmp(&left.score);
@@ -136,8 +136,8 @@ pub(crate) fn verify(world: &World) {
     let listener =
         Listener { found: &mut |one: &Disagreement| found.push(one.to_string()), read: &mut |_| {} };
     let home = home(store).unwrap();
-    let mut books = store.ledger().books().unwrap();
-    let replayed = replay(&mut *books, (home, Micros(i64::MAX)), listener).unwrap();
+    let mut snapshot = store.ledger().snapshot().unwrap();
+    let replayed = replay(&mut *snapshot, (home, Micros(i64::MAX)), listener).unwrap();
     assert_eq!(found, [""; 0], "verify");
     assert_eq!(replayed.members, MEMBERS as u64);
     let (debits, credits) = replayed

@@ -18,11 +18,11 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::What;
+use tally_service::contests::acts::What;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
-use tally_store::{EntrantKey, Store};
+use tally_store::{EntrantKey, Reads};
 use tally_testkit::rng::Rng;
 
 /// Contests of one run.
@@ -280,7 +280,7 @@ fn check_scores(world: &World, number: usize, known: &Known) {
     let mut each = |player: PlayerId, record: tally_rules::Record| {
         found.insert(player, record.score);
     };
-    world.store().walk_scores(board.no, ALL_TIME, None, usize::MAX, &mut each).unwrap();
+    world.store().scan_scores(board.no, ALL_TIME, None, usize::MAX, &mut each).unwrap();
     for (player, score) in &known.scores {
         let best = found.get(&player_id(*player));
         assert!(

@@ -18,12 +18,14 @@ use tally_rules::ledger::{Amount, HoldId, Member, MemberId, TransferKind, Transf
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
+use tally_service::ledger::holds::NewHold;
+use tally_service::ledger::transfers::NewTransfer;
+use tally_service::ledger::{holds, transfers};
+use tally_service::members::{self, NewMember};
 use tally_service::players::erase::{ban, erase};
 use tally_service::scores::import::{NewChunk, NewLine, import};
 use tally_service::scores::remove::remove;
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::wallets::command::{NewHold, NewMember, NewMove};
-use tally_service::wallets::{holds, members, post};
 use tally_service::{Failure, Fault, Tally, boards};
 
 /// A request.
@@ -233,8 +235,8 @@ impl Callers {
             }
             Operation::Delete { board } => boards::delete(tally, &board_id(board), None).map(|_| DONE),
             Operation::Pay(payment) => {
-                let new = NewMove { order: self.order(payment), identity };
-                let replayed = post::post(tally, new).await?.replayed;
+                let new = NewTransfer { order: self.order(payment), identity };
+                let replayed = transfers::post(tally, new).await?.replayed;
                 Ok(Fate::Done { replayed, record: None, hold: None, late: false, reached: None })
             }
             Operation::Hold { member, units, expires_at } => {
@@ -279,11 +281,11 @@ impl Callers {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
         let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
-        let new = NewMove { order: self.order(too_much), identity: None };
+        let new = NewTransfer { order: self.order(too_much), identity: None };
         let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Refused(_)));
         let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))
-            && is_refused(world.wait(post::post(tally, new)).err())
+            && is_refused(world.wait(transfers::post(tally, new)).err())
     }
 }
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tally_rules::instant::SECOND;
 use tally_service::LaneByHand;
-use tally_store::Store;
+use tally_store::{Maintenance, Reads};
 use tally_testkit::disk::{DiskError, Fault};
 use tally_testkit::rng::Rng;
 

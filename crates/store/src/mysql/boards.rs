@@ -7,13 +7,13 @@
 use super::fault::damaged;
 use super::row::{Answers, Fields};
 use super::text::Script;
-use super::{bans, meta, parts};
-use crate::books_scores::Boards;
+use super::{bans, meta, windows};
+use crate::codec::Input;
+use crate::codec::boards::{encode_prizes, take_period_prizes};
 use crate::plan::{BoardChange, BoardNo, BoardRow};
-use crate::servers::{Bans, BoardState, Name, Revisions};
-use crate::sqlite::codec::Input;
-use crate::sqlite::{encode_prizes, take_period_prizes};
-use crate::{DamagedRow, StoreError};
+use crate::score_snapshot::Boards;
+use crate::servers::{Bans, BoardRef, BoardState, Revisions};
+use crate::{CorruptRow, StoreError};
 use mysql_async::{Row, Value};
 use std::collections::BTreeSet;
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
@@ -45,10 +45,10 @@ pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
 }
 
 /// Asks for one board.
-pub(super) fn select_one(script: &mut Script, name: Name<'_>) {
+pub(super) fn select_one(script: &mut Script, name: BoardRef<'_>) {
     match name {
-        Name::No(no) => script.sql(rows!()).sql(" WHERE b.`no` = ").number(no.0),
-        Name::Id(id) => script.sql(rows!()).sql(" WHERE b.id = ").bytes(id.as_str().as_bytes()),
+        BoardRef::No(no) => script.sql(rows!()).sql(" WHERE b.`no` = ").number(no.0),
+        BoardRef::Id(id) => script.sql(rows!()).sql(" WHERE b.id = ").bytes(id.as_str().as_bytes()),
     };
     script.end();
 }
@@ -67,8 +67,8 @@ pub(super) fn read_one(
             Bans::Since { revisions, changes: bans::read_changes(answers)? }
         }
     };
-    let parts = parts::read(answers)?;
-    Ok(Some((BoardState { row, revisions: Revisions::new(vec![revision]), bans, parts }, forgotten)))
+    let windows = windows::read(answers)?;
+    Ok(Some((BoardState { row, revisions: Revisions::new(vec![revision]), bans, windows }, forgotten)))
 }
 
 /// The answer, in order of number.
@@ -92,7 +92,7 @@ pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> 
 /// The same; boards that cannot be read go to `skip` by name, and leave their numbers.
 pub(super) fn read_parted(
     mut answers: Answers,
-    skip: &mut dyn FnMut(DamagedRow),
+    skip: &mut dyn FnMut(CorruptRow),
 ) -> Result<Boards, StoreError> {
     let (mut boards, mut bad) = (Gathered::default(), BTreeSet::new());
     let name = |row: &Row| match row.as_ref(1) {
@@ -110,7 +110,7 @@ pub(super) fn read_parted(
         let no = board.0.no;
         match whole(board) {
             Ok(board) => all.push((no, Some(board))),
-            Err(StoreError::Damaged(row)) => {
+            Err(StoreError::CorruptRow(row)) => {
                 skip(*row);
                 all.push((no, None));
             }
@@ -148,7 +148,7 @@ fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result
 }
 
 /// One row of the join: a board without its periods, and one of them with its place.
-fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
     let id = BoardId::new(row.text()?).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
     let definition = Definition {

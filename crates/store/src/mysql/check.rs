@@ -3,25 +3,25 @@
 //! The bounds are those of the embedded store, so that rows can move between stores. Not here: lengths of names, which
 //! their types have, and boards, which are checked against what is there.
 
-use super::{imports, ledger, parts};
+use super::{imports, ledger, windows};
 use crate::StoreError;
-use crate::plan::{Changes, Gone, Part};
+use crate::plan::{Garbage, Window, WriteSet};
 
 /// Refuses changes that cannot be stored whatever is tried.
-pub(super) fn changes(changes: &Changes) -> Result<(), StoreError> {
-    changes.scores.iter().try_for_each(|(key, _)| part(key.part))?;
+pub(super) fn changes(changes: &WriteSet) -> Result<(), StoreError> {
+    changes.scores.iter().try_for_each(|(key, _)| window(key.window))?;
     changes.imports.iter().try_for_each(|(_, row)| imports::check(row))?;
-    changes.parts.iter().try_for_each(|(key, row)| parts::check(*key, row.as_ref()))?;
-    changes.blocks.iter().try_for_each(|(key, block)| parts::check_block(key, block))?;
+    changes.windows.iter().try_for_each(|(key, row)| windows::check(*key, row.as_ref()))?;
+    changes.blocks.iter().try_for_each(|(key, block)| windows::check_block(key, block))?;
     ledger::check(&changes.ledger)?;
-    changes.gone.iter().try_for_each(|gone| match gone {
-        Gone::Part(of) | Gone::Blocks(of, _) => part(of.part),
+    changes.garbage.iter().try_for_each(|gone| match gone {
+        Garbage::Window(of) | Garbage::Blocks(of, _) => window(of.window),
     })
 }
 
-/// Part numbers are below 2^63: a rule's number and a second of the years that have names.
-pub(super) fn part(part: Part) -> Result<(), StoreError> {
-    i64::try_from(part.0).map(drop).map_err(|_| StoreError::Row(format!("parts: {} is no part", part.0)))
+/// Window numbers are below 2^63: a rule's number and a second of the years that have names.
+pub(super) fn window(window: Window) -> Result<(), StoreError> {
+    i64::try_from(window.0).map(drop).map_err(|_| StoreError::Row(format!("parts: {} is no part", window.0)))
 }
 
 pub(super) fn count(table: &str, count: u64) -> Result<(), StoreError> {

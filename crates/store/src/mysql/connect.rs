@@ -83,7 +83,7 @@ pub(super) struct Server {
 
 /// Connects and prepares the session.
 pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) -> Result<Link, StoreError> {
-    let away = |what: String| StoreError::Away(format!("{}: {what}", address.shown));
+    let away = |what: String| StoreError::Unavailable(format!("{}: {what}", address.shown));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -139,7 +139,8 @@ fn settings(options: &Options) -> Script {
 fn server(mut answers: Answers) -> Result<Server, StoreError> {
     answers.skip(3);
     let rows = answers.rows();
-    let row = rows.first().ok_or_else(|| StoreError::Away("the server says nothing of itself".into()))?;
+    let row =
+        rows.first().ok_or_else(|| StoreError::Unavailable("the server says nothing of itself".into()))?;
     let mut row = Fields::new("the server's version", row);
     let (version, packet) = (row.text()?, row.number()?);
     let message_bytes = packet.min(MESSAGE_BYTES_MAX).saturating_sub(MESSAGE_HEAD);
@@ -154,7 +155,7 @@ fn flavour(version: &str) -> Result<Flavour, StoreError> {
     let mariadb = version.contains("MariaDB");
     let plain = if mariadb { version.trim_start_matches("5.5.5-") } else { version };
     let mut numbers =
-        plain.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
+        plain.split(|letter: char| !letter.is_ascii_digit()).map_while(|window| window.parse().ok());
     let mut next = || numbers.next().unwrap_or(0_u32);
     let found = (next(), next(), next());
     let (flavour, oldest) = if mariadb {
@@ -165,7 +166,7 @@ fn flavour(version: &str) -> Result<Flavour, StoreError> {
     };
     if found < oldest {
         let (name, (major, minor, _)) = (flavour.name(), oldest);
-        return Err(StoreError::Away(format!(
+        return Err(StoreError::Unavailable(format!(
             "{name} {version} is too old; {major}.{minor} is the oldest known"
         )));
     }

@@ -7,23 +7,113 @@ use super::connect::Flavour;
 use super::fault::damaged;
 use super::lists::{all, due, listing};
 use super::load::absent_of;
+use super::payments::Payments;
+use super::prizes::{self, Prizes};
 use super::row::{Answers, Fields};
-use super::text::{Row, Script, keys_end};
-use super::{MySqlStore, found, payments, player, prizes, series};
-use crate::contest_reads::{Contests, Due, DueAfter};
-use crate::contests::{self, ContestChanges, ContestLoaded, ContestPlan, EntrantKey};
-use crate::{Listing, PartKey, StoreError};
+use super::series::Series;
+use super::table::{self, Table, changed, given, pairs};
+use super::text::{Row, Script};
+use super::{MySqlStore, player};
+use crate::codec::contests;
+use crate::contest_reads::{self, Due, DueAfter};
+use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet, EntrantKey};
+use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, State};
 use tally_rules::ledger::{HoldId, MemberId, Uuid};
 use tally_rules::{Micros, PlayerId};
 
-const CONTEST: &str = "SELECT id, `no`, state, body FROM contests";
-const APPLICATION: &str =
-    "SELECT contest, player, status, place, applied_at, member, hold FROM contest_applications";
 const REMOVE: &str =
     "DELETE contest_applications FROM contest_applications FORCE INDEX (PRIMARY) WHERE contest = ";
-const MEMBER: &str = "SELECT contest, player, place, division, member FROM contest_members";
+
+pub(super) struct Contests;
+
+impl Table for Contests {
+    const NAME: &'static str = "contests";
+    const KEY: &'static str = "id";
+    const READ: &'static str = "id, `no`, state, body";
+    const WRITTEN: &'static str = "id, `no`, state, due, body";
+    const REPLACED: &'static [&'static str] = &["state", "due", "body"];
+    const BLANK: &'static str = "'', '', NULL, ''";
+    type Key = ContestId;
+    type Value = Record;
+
+    fn put_key(row: &mut Row<'_>, id: &ContestId) {
+        row.bytes(id.as_str().as_bytes());
+    }
+
+    fn put(row: &mut Row<'_>, record: &Record) {
+        row.bytes(&record.no.0).bytes(record.state.as_str().as_bytes());
+        row.signed_or_null(record.due().map(|(at, _)| at.0)).bytes(&contests::encode(record));
+    }
+
+    fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
+        let bad = || damaged("contests", "a contest that cannot be");
+        let id = ContestId::new(row.text()?).map_err(|_| bad())?;
+        let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
+        Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
+    }
+}
+
+pub(super) struct Applications;
+
+impl Table for Applications {
+    const NAME: &'static str = "contest_applications";
+    const KEY: &'static str = "(contest, player)";
+    const READ: &'static str = "contest, player, status, place, applied_at, member, hold";
+    const REPLACED: &'static [&'static str] = &["status", "place", "applied_at", "member", "hold"];
+    const BLANK: &'static str = "'', 0, 0, NULL, NULL";
+    type Key = EntrantKey;
+    type Value = Application;
+
+    fn put_key(row: &mut Row<'_>, key: &EntrantKey) {
+        row.bytes(&key.contest.0).bytes(key.player.as_bytes());
+    }
+
+    fn put(row: &mut Row<'_>, application: &Application) {
+        row.bytes(application.status.as_str().as_bytes()).number(application.place);
+        row.signed(application.applied_at.0);
+        row.bytes_or_null(application.member.as_ref().map(|id| &id.0.0[..]));
+        row.bytes_or_null(application.hold.as_ref().map(|id| &id.0.0[..]));
+    }
+
+    fn decode(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
+        let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
+        let status = Status::parse(row.text()?);
+        let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
+        let (place, applied_at) = (row.number()?, Micros(row.signed()?));
+        let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
+        let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));
+        Ok((key, Application { status, place, applied_at, member, hold }))
+    }
+}
+
+pub(super) struct Members;
+
+impl Table for Members {
+    const NAME: &'static str = "contest_members";
+    const KEY: &'static str = "(contest, player)";
+    const READ: &'static str = "contest, player, place, division, member";
+    const REPLACED: &'static [&'static str] = &[];
+    const BLANK: &'static str = "";
+    type Key = EntrantKey;
+    type Value = ContestMember;
+
+    fn put_key(row: &mut Row<'_>, key: &EntrantKey) {
+        Applications::put_key(row, key);
+    }
+
+    fn put(row: &mut Row<'_>, enrolled: &ContestMember) {
+        row.number(enrolled.place).signed_or_null(enrolled.division.map(i64::from));
+        row.bytes_or_null(enrolled.member.as_ref().map(|id| &id.0.0[..]));
+    }
+
+    fn decode(row: &mut Fields<'_>) -> Result<(EntrantKey, ContestMember), StoreError> {
+        let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
+        let (place, division) = (row.small()?, row.maybe_small()?);
+        Ok((key, ContestMember { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
+    }
+}
 
 /// How many statements ask for each list of a plan.
 #[derive(Debug, Default)]
@@ -40,7 +130,7 @@ pub(super) struct Absent {
     contests: Vec<ContestId>,
     applications: Vec<EntrantKey>,
     series: Vec<ContestId>,
-    payments: Vec<PartKey>,
+    payments: Vec<WindowKey>,
 }
 
 impl Absent {
@@ -51,13 +141,13 @@ impl Absent {
 }
 
 /// Asks for everything of a plan, and locks it.
-pub(super) fn ask(script: &mut Script, plan: &ContestPlan) -> Asked {
+pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> Asked {
     // Series first: who makes a contest holds its series.
     Asked {
-        series: series::select(script, &plan.series, true),
-        payments: payments::select(script, &plan.payments, true),
-        contests: select(script, &plan.contests, true),
-        applications: select_applications(script, &plan.applications, true),
+        series: table::select::<Series>(script, &plan.series, true),
+        payments: table::select::<Payments>(script, &plan.payments, true),
+        contests: table::select::<Contests>(script, &plan.contests, true),
+        applications: table::select::<Applications>(script, &plan.applications, true),
     }
 }
 
@@ -70,19 +160,13 @@ impl Asked {
     pub(super) fn read(
         &self,
         answers: &mut Answers,
-        plan: &ContestPlan,
+        plan: &ContestReadSet,
     ) -> Result<(ContestLoaded, Absent), StoreError> {
         let loaded = ContestLoaded {
-            series: found(answers, self.series, "contest_series", &plan.series, series::decode)?,
-            payments: found(answers, self.payments, "period_payments", &plan.payments, payments::decode)?,
-            contests: found(answers, self.contests, "contests", &plan.contests, decode)?,
-            applications: found(
-                answers,
-                self.applications,
-                "contest_applications",
-                &plan.applications,
-                decode_application,
-            )?,
+            series: table::read::<Series>(answers, self.series, &plan.series)?,
+            payments: table::read::<Payments>(answers, self.payments, &plan.payments)?,
+            contests: table::read::<Contests>(answers, self.contests, &plan.contests)?,
+            applications: table::read::<Applications>(answers, self.applications, &plan.applications)?,
         };
         let absent = Absent {
             series: absent_of(&plan.series, &loaded.series),
@@ -94,139 +178,36 @@ impl Asked {
     }
 }
 
-fn select(script: &mut Script, keys: &[ContestId], locking: bool) -> usize {
-    let head = "SELECT id, `no`, state, body FROM contests FORCE INDEX (PRIMARY) WHERE id IN (";
-    script.keys(head, keys, keys_end(locking), put_id)
-}
-
-fn select_applications(script: &mut Script, keys: &[EntrantKey], locking: bool) -> usize {
-    script.keys(
-        "SELECT contest, player, status, place, applied_at, member, hold FROM contest_applications \
-         FORCE INDEX (PRIMARY) WHERE (contest, player) IN (",
-        keys,
-        keys_end(locking),
-        put_entrant,
-    )
-}
-
-fn put_id(row: &mut Row<'_>, id: &ContestId) {
-    row.bytes(id.as_str().as_bytes());
-}
-
-fn put_entrant(row: &mut Row<'_>, key: &EntrantKey) {
-    row.bytes(&key.contest.0).bytes(key.player.as_bytes());
-}
-
-pub(super) fn decode(row: &mut Fields<'_>) -> Result<(ContestId, Record), StoreError> {
-    let bad = || damaged("contests", "a contest that cannot be");
-    let id = ContestId::new(row.text()?).map_err(|_| bad())?;
-    let (no, state) = (Uuid(row.fixed()?), State::parse(row.text()?).ok_or_else(bad)?);
-    Ok((id, contests::decode(no, state, row.bytes()?).ok_or_else(bad)?))
-}
-
-pub(super) fn decode_application(row: &mut Fields<'_>) -> Result<(EntrantKey, Application), StoreError> {
-    let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
-    let status = Status::parse(row.text()?);
-    let status = status.ok_or_else(|| damaged("contest_applications", "a status that is none"))?;
-    let (place, applied_at) = (row.number()?, Micros(row.signed()?));
-    let member = row.maybe_fixed()?.map(|id| MemberId(Uuid(id)));
-    let hold = row.maybe_fixed()?.map(|id| HoldId(Uuid(id)));
-    Ok((key, Application { status, place, applied_at, member, hold }))
-}
-
-pub(super) fn decode_member(row: &mut Fields<'_>) -> Result<(EntrantKey, ContestMember), StoreError> {
-    let key = EntrantKey { contest: Uuid(row.fixed()?), player: player(row)? };
-    let (place, division) = (row.small()?, row.maybe_small()?);
-    Ok((key, ContestMember { place, division, member: row.maybe_fixed()?.map(|id| MemberId(Uuid(id))) }))
-}
-
-const CONTEST_HEAD: &str = "INSERT INTO contests (id, `no`, state, due, body) VALUES ";
-const APPLICATION_HEAD: &str = "INSERT INTO contest_applications (contest, player, status, place, applied_at, \
-     member, hold) VALUES ";
-
 /// Fails where a key that had no row, and is not given one by the changes, has one by now.
-pub(super) fn guard(script: &mut Script, changes: &ContestChanges, absent: &Absent) {
-    let is_new = |id: &&ContestId| {
-        let at = changes.series.binary_search_by(|(other, _)| other.cmp(id));
-        at.is_ok_and(|at| changes.series[at].1.is_some())
-    };
-    series::guard(script, absent.series.iter().filter(|id| !is_new(id)));
-    let is_new = |key: &&PartKey| changes.payments.binary_search_by(|(other, _)| other.cmp(key)).is_ok();
-    payments::guard(script, absent.payments.iter().filter(|key| !is_new(key)));
-    let is_new = |id: &ContestId| changes.contests.binary_search_by(|(other, _)| other.cmp(id)).is_ok();
-    let contests = absent.contests.iter().filter(|id| !is_new(id));
-    script.rows(CONTEST_HEAD, contests.clone(), "", |row, id| {
-        put_id(row, id);
-        row.sql("'', '', NULL, ''");
-    });
-    script.keys("DELETE FROM contests WHERE id IN (", contests, ")", put_id);
-    let is_new = |key: &EntrantKey| {
-        let at = changes.applications.binary_search_by(|(other, _)| other.cmp(key));
-        at.is_ok_and(|at| changes.applications[at].1.is_some())
-    };
-    let applications = absent.applications.iter().filter(|key| !is_new(key));
-    script.rows(APPLICATION_HEAD, applications.clone(), "", |row, key| {
-        put_entrant(row, key);
-        row.sql("'', 0, 0, NULL, NULL");
-    });
-    remove(script, applications);
+pub(super) fn guard(script: &mut Script, changes: &ContestWriteSet, absent: &Absent) {
+    table::guard::<Series>(script, &absent.series, changed(&changes.series));
+    table::guard::<Payments>(script, &absent.payments, given(&changes.payments));
+    table::guard::<Contests>(script, &absent.contests, given(&changes.contests));
+    let applications = table::unwritten(&absent.applications, changed(&changes.applications));
+    table::guard_rows::<Applications>(script, &applications);
+    remove(script, applications.into_iter());
 }
 
 /// Writes changes. What was not there when it was read must not be there now.
-pub(super) fn write(script: &mut Script, changes: &ContestChanges, absent: &Absent, flavour: Flavour) {
-    let is_new = |id: &ContestId| absent.series.binary_search(id).is_ok();
-    series::write(script, &changes.series, is_new, flavour);
-    let is_new = |key: &PartKey| absent.payments.binary_search(key).is_ok();
-    payments::write(script, &changes.payments, is_new, flavour);
-    let put = |row: &mut Row<'_>, (id, record): &(ContestId, Record)| {
-        put_id(row, id);
-        row.bytes(&record.no.0).bytes(record.state.as_str().as_bytes());
-        row.signed_or_null(record.due().map(|(at, _)| at.0)).bytes(&contests::encode(record));
-    };
-    let is_new = |id: &ContestId| absent.contests.binary_search(id).is_ok();
-    script.rows(CONTEST_HEAD, changes.contests.iter().filter(|(id, _)| is_new(id)), "", put);
-    let tail = |script: &mut Script| flavour.replace(script, &["state", "due", "body"]);
-    script.upserts(CONTEST_HEAD, changes.contests.iter().filter(|(id, _)| !is_new(id)), tail, put);
-    write_applications(script, &changes.applications, absent, flavour);
-    let head = "INSERT INTO contest_members (contest, player, place, division, member) VALUES ";
-    script.rows(head, &changes.members, "", |row, (key, enrolled)| {
-        put_entrant(row, key);
-        row.number(enrolled.place).signed_or_null(enrolled.division.map(i64::from));
-        row.bytes_or_null(enrolled.member.as_ref().map(|id| &id.0.0[..]));
-    });
-    prizes::write(script, &changes.payouts, flavour);
-}
-
-fn write_applications(
-    script: &mut Script,
-    rows: &[(EntrantKey, Option<Application>)],
-    absent: &Absent,
-    flavour: Flavour,
-) {
-    let is_new = |key: &EntrantKey| absent.applications.binary_search(key).is_ok();
-    let put = |row: &mut Row<'_>, (key, application): (&EntrantKey, &Application)| {
-        put_entrant(row, key);
-        row.bytes(application.status.as_str().as_bytes()).number(application.place);
-        row.signed(application.applied_at.0);
-        row.bytes_or_null(application.member.as_ref().map(|id| &id.0.0[..]));
-        row.bytes_or_null(application.hold.as_ref().map(|id| &id.0.0[..]));
-    };
-    let there = || rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?)));
-    script.rows(APPLICATION_HEAD, there().filter(|(key, _)| is_new(key)), "", put);
-    let tail = |script: &mut Script| {
-        flavour.replace(script, &["status", "place", "applied_at", "member", "hold"]);
-    };
-    script.upserts(APPLICATION_HEAD, there().filter(|(key, _)| !is_new(key)), tail, put);
-    let gone = rows.iter().filter(|(key, row)| row.is_none() && !is_new(key)).map(|(key, _)| key);
-    remove(script, gone);
+pub(super) fn write(script: &mut Script, changes: &ContestWriteSet, absent: &Absent, flavour: Flavour) {
+    table::write::<Series>(script, changed(&changes.series), &absent.series, flavour);
+    table::write::<Payments>(script, given(&changes.payments), &absent.payments, flavour);
+    table::write::<Contests>(script, given(&changes.contests), &absent.contests, flavour);
+    let applications = changed(&changes.applications);
+    let gone = table::put_states::<Applications>(script, applications, &absent.applications, flavour);
+    remove(script, gone.into_iter());
+    table::insert::<Members>(script, pairs(&changes.members));
+    table::upsert::<Prizes>(script, pairs(&changes.payouts), flavour);
 }
 
 /// Removes applications. The index is named, by the form for several tables: else MariaDB weighs each key against the other one
 /// too (60 ms for 240). A statement for each contest: 200 pairs took twice as long.
 fn remove<'a>(script: &mut Script, keys: impl Iterator<Item = &'a EntrantKey>) {
     for some in keys.collect::<Vec<_>>().chunk_by(|a, b| a.contest == b.contest) {
-        let head = (REMOVE, &some[0].contest.0[..], " AND player IN (");
-        script.keys_of(head, some, ")", |row, key| {
+        let head = |script: &mut Script| {
+            script.sql(REMOVE).bytes(&some[0].contest.0).sql(" AND player IN (");
+        };
+        script.keys_headed(head, some, ")", |row, key| {
             row.bytes(key.player.as_bytes());
         });
     }
@@ -239,7 +220,11 @@ pub(super) fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
 /// Asks for contests of one state or of all, in order of names, from the first one after `after`.
 pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize) -> Script {
     let mut script = Script::default();
-    script.sql(CONTEST).sql(if state.is_some() { " FORCE INDEX (contests_by_state)" } else { "" });
+    script.sql("SELECT ").sql(Contests::READ).sql(" FROM contests").sql(if state.is_some() {
+        " FORCE INDEX (contests_by_state)"
+    } else {
+        ""
+    });
     script.sql(" WHERE id > ").bytes(after.map_or(b"", |id| id.as_str().as_bytes()));
     if let Some(state) = state {
         script.sql(" AND state = ").bytes(state.as_str().as_bytes());
@@ -250,12 +235,12 @@ pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize
 
 /// Asks for members of a contest in order of players.
 pub(super) fn members(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
-    by_players(MEMBER, contest, after, limit)
+    by_players::<Members>(contest, after, limit)
 }
 
-fn by_players(select: &'static str, contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
+fn by_players<T: Table>(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     let mut script = Script::default();
-    script.sql(select).sql(" FORCE INDEX (PRIMARY) WHERE contest = ").bytes(&contest.0);
+    table::all::<T>(&mut script).sql(" WHERE contest = ").bytes(&contest.0);
     script.sql(" AND player > ").bytes(after.map_or(b"", PlayerId::as_bytes));
     script.sql(" ORDER BY player LIMIT ").number(limit as u64).end();
     script
@@ -263,14 +248,12 @@ fn by_players(select: &'static str, contest: Uuid, after: Option<&PlayerId>, lim
 
 /// Asks for applications of a contest in order of players.
 pub(super) fn applications(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
-    by_players(APPLICATION, contest, after, limit)
+    by_players::<Applications>(contest, after, limit)
 }
 
-impl Contests for MySqlStore {
+impl contest_reads::Contests for MySqlStore {
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
-        let mut script = Script::default();
-        select(&mut script, std::slice::from_ref(id), false);
-        Ok(all(self, &script, "contests", decode)?.pop().map(|(_, record)| record))
+        table::get_one::<Contests>(&self.pool, id)
     }
 
     fn list_contests(
@@ -279,7 +262,7 @@ impl Contests for MySqlStore {
         after: Option<&ContestId>,
         limit: usize,
     ) -> Result<Listing<(ContestId, Record)>, StoreError> {
-        listing(self, "contests", limit, |limit| list(state, after, limit), decode)
+        listing(self, "contests", limit, |limit| list(state, after, limit), Contests::decode)
     }
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
@@ -309,13 +292,14 @@ impl Contests for MySqlStore {
     ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
         let asked = |limit: usize| {
             let mut script = Script::default();
-            script.sql(APPLICATION).sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
+            script.sql("SELECT ").sql(Applications::READ).sql(" FROM contest_applications");
+            script.sql(" FORCE INDEX (applications_by_place) WHERE contest = ");
             script.bytes(&contest.0).sql(" AND status = ").bytes(status.as_str().as_bytes());
             script.sql(" AND place > ").number(above);
             script.sql(" ORDER BY place LIMIT ").number(limit as u64).end();
             script
         };
-        let rows = listing(self, "contest_applications", limit, asked, decode_application)?;
+        let rows = listing(self, "contest_applications", limit, asked, Applications::decode)?;
         Ok(rows.map(|(key, row)| (key.player, row)))
     }
 
@@ -326,16 +310,11 @@ impl Contests for MySqlStore {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
         let script = applications(contest, after, limit);
-        Ok(by_player(all(self, &script, "contest_applications", decode_application)?))
+        Ok(by_player(all(self, &script, "contest_applications", Applications::decode)?))
     }
 
     fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut script = Script::default();
-        let statements = select_applications(&mut script, keys, false);
-        found(&mut self.pool.ask(&script)?, statements, "contest_applications", keys, decode_application)
+        table::get::<Applications>(&self.pool, keys)
     }
 
     fn list_members(
@@ -345,22 +324,12 @@ impl Contests for MySqlStore {
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
         let asked = |limit| members(contest, after, limit);
-        Ok(listing(self, "contest_members", limit, asked, decode_member)?.map(|(key, row)| (key.player, row)))
+        Ok(listing(self, "contest_members", limit, asked, Members::decode)?
+            .map(|(key, row)| (key.player, row)))
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut script = Script::default();
-        let statements = script.keys(
-            "SELECT contest, player, place, division, member FROM contest_members FORCE INDEX (PRIMARY) \
-             WHERE (contest, player) IN (",
-            keys,
-            ")",
-            put_entrant,
-        );
-        found(&mut self.pool.ask(&script)?, statements, "contest_members", keys, decode_member)
+        table::get::<Members>(&self.pool, keys)
     }
 
     fn list_payouts(

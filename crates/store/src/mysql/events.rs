@@ -10,8 +10,9 @@ use super::lists::listing;
 use super::row::Fields;
 use super::text::Script;
 use super::wallets;
+use crate::codec::events::{self, read_topic, topic_bytes};
 use crate::damage::KeyText;
-use crate::events::{self, EventReads, Topic, read_topic, topic_bytes};
+use crate::events::{EventReads, Topic};
 use crate::{Listing, StoreError};
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -34,7 +35,7 @@ fn topic(row: &mut Fields<'_>) -> Result<Topic, StoreError> {
     read_topic(row.bytes()?).ok_or_else(|| damaged("events", "a topic that cannot be"))
 }
 
-fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u64, Event), StoreError> {
     let (number, at) = (row.number()?, Micros(row.signed()?));
     let what = events::decode(row.bytes()?).ok_or_else(|| damaged("events", "an event that cannot be"))?;
     Ok((number, Event { at, what }))

@@ -2,7 +2,7 @@
 //!
 //! One place, so that no code has two meanings. Not here: any retry, and what a fault at COMMIT means (`run`).
 
-use crate::{DamagedRow, StoreError};
+use crate::{CorruptRow, StoreError};
 use mysql_async::Error;
 
 /// Why a message was not answered as hoped.
@@ -39,7 +39,7 @@ impl Fault {
 
     /// Whether the same connection may fare better with the next transaction.
     pub(super) fn spares_link(&self) -> bool {
-        matches!(self, Self::Refused { code, .. } if !matches!(of_code(*code), Kind::Away))
+        matches!(self, Self::Refused { code, .. } if !matches!(of_code(*code), Kind::Unavailable))
     }
 }
 
@@ -47,13 +47,13 @@ impl Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Lost(why) => Self::Away(why),
+            Fault::Lost(why) => Self::Unavailable(why),
             Fault::Unsaid(error) => error,
             Fault::Refused { code, text, .. } => match of_code(code) {
                 Kind::Conflict => Self::Conflict(text),
                 Kind::Row => Self::Row(text),
                 Kind::Corrupt => Self::Corrupt(text),
-                Kind::Away => Self::Away(text),
+                Kind::Unavailable => Self::Unavailable(text),
             },
         }
     }
@@ -83,7 +83,7 @@ enum Kind {
     Conflict,
     Row,
     Corrupt,
-    Away,
+    Unavailable,
 }
 
 fn of_code(code: u16) -> Kind {
@@ -97,13 +97,13 @@ fn of_code(code: u16) -> Kind {
         1146 | 1054 | 1932 | 1034 | 1712 | 1194 | 1195 | 1877 => Kind::Corrupt,
         // Read-only, disk full, too many connections, no rights, and what should not happen at all (a statement that
         // does not parse): nothing was done, and another moment or another connection may fare better.
-        _ => Kind::Away,
+        _ => Kind::Unavailable,
     }
 }
 
 /// A row that we cannot have written. Its key is added where the row is at hand.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
-    StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
+    StoreError::CorruptRow(Box::new(CorruptRow { table, key: String::new(), what: what.into() }))
 }
 
 /// Something stored that we cannot have written, and that all the rest depends on.
@@ -141,12 +141,12 @@ mod tests {
             let got = match StoreError::from(fault) {
                 StoreError::Conflict(_) => "conflict",
                 StoreError::Row(_) => "row",
-                StoreError::Away(_) => "away",
+                StoreError::Unavailable(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
                 other => panic!("{other:?}"),
             };
             assert_eq!(got, wanted, "{code}");
         }
-        assert!(matches!(StoreError::from(Fault::Lost("x".into())), StoreError::Away(_)));
+        assert!(matches!(StoreError::from(Fault::Lost("x".into())), StoreError::Unavailable(_)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Changes are made one at a time, under the same row lock as those of boards, so numbers tell the order of creation.
 
-use super::row::{Answers, key};
+use super::row::{Answers, Fields, key};
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::{KeyChange, KeyRow};
@@ -27,17 +27,21 @@ pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> 
         "api_keys",
         |row| key("api_keys", row),
         |row| {
-            found.push(KeyRow {
-                id: row.text()?.into(),
-                hash: row.fixed()?,
-                role: row.choice(Role::parse)?,
-                name: row.text()?.to_owned(),
-                created_at: Micros(row.signed()?),
-            });
+            found.push(decode(row)?);
             Ok(())
         },
     )?;
     Ok(found)
+}
+
+pub(super) fn decode(row: &mut Fields<'_>) -> Result<KeyRow, StoreError> {
+    Ok(KeyRow {
+        id: row.text()?.into(),
+        hash: row.fixed()?,
+        role: row.choice(Role::parse)?,
+        name: row.text()?.to_owned(),
+        created_at: Micros(row.signed()?),
+    })
 }
 
 /// Asks for the number of the last key.

@@ -127,7 +127,7 @@ impl Lease {
         let Taken { fence, generation, sent } = *taken;
         let mut marker = [0; 16];
         getrandom::fill(&mut marker)
-            .map_err(|error| StoreError::Away(format!("no random numbers: {error}")))?;
+            .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
@@ -150,7 +150,8 @@ impl Lease {
             let shared = Arc::clone(&shared);
             move || shared.renew_until_the_end(link, renewals)
         });
-        let thread = thread.map_err(|error| StoreError::Away(format!("no thread for the lease: {error}")))?;
+        let thread =
+            thread.map_err(|error| StoreError::Unavailable(format!("no thread for the lease: {error}")))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 

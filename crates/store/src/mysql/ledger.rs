@@ -1,15 +1,20 @@
 //! Members and money in a transaction: asked for, guarded and written table by table; and reads without one.
 
 use super::MySqlStore;
-use super::books::Snapshot;
 use super::connect::Flavour;
-use super::lists::listing;
+use super::holds::{self, Holds};
+use super::lists::{all, listing};
 use super::load::absent_of;
+use super::members::{Handles, Members};
 use super::row::Answers;
+use super::snapshot::MySqlSnapshot;
+use super::table::{self, Table, changed, given, pairs};
 use super::text::Script;
-use super::{contests, events, holds, members, transfers, wallets};
-use crate::ledger::{Ledger, LedgerChanges, LedgerLoaded, LedgerPlan};
-use crate::{Books, Listing, StoreError};
+use super::transfers::{self, Entries, Transfers};
+use super::wallets::{self, Wallets};
+use super::{contests, events};
+use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::{Listing, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::ledger::account::{AccountKey, Total};
@@ -50,14 +55,14 @@ impl Absent {
 }
 
 /// Asks for everything of a plan, and locks it.
-pub(super) fn ask(script: &mut Script, plan: &LedgerPlan) -> Asked {
+pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> Asked {
     Asked {
         // First: whoever changes anything of a contest waits here, before it holds what others need.
         contests: contests::ask(script, &plan.contests),
-        handles: members::select_handles(script, &plan.handles, true),
-        members: members::select(script, &plan.members, true),
-        wallets: wallets::select(script, &plan.wallets),
-        holds: holds::select(script, &plan.holds, true),
+        handles: table::select::<Handles>(script, &plan.handles, true),
+        members: table::select::<Members>(script, &plan.members, true),
+        wallets: table::select::<Wallets>(script, &plan.wallets, true),
+        holds: table::select::<Holds>(script, &plan.holds, true),
     }
 }
 
@@ -70,15 +75,15 @@ impl Asked {
     pub(super) fn read(
         &self,
         answers: &mut Answers,
-        plan: &LedgerPlan,
+        plan: &LedgerReadSet,
     ) -> Result<(LedgerLoaded, Absent), StoreError> {
         let (of_contests, absent_contests) = self.contests.read(answers, &plan.contests)?;
         let loaded = LedgerLoaded {
             contests: of_contests,
-            handles: members::read_handles(answers, self.handles, &plan.handles)?,
-            members: members::read(answers, self.members, &plan.members)?,
-            wallets: wallets::read(answers, self.wallets, &plan.wallets)?,
-            holds: holds::read(answers, self.holds, &plan.holds)?,
+            handles: table::read::<Handles>(answers, self.handles, &plan.handles)?,
+            members: table::read::<Members>(answers, self.members, &plan.members)?,
+            wallets: table::read::<Wallets>(answers, self.wallets, &plan.wallets)?,
+            holds: table::read::<Holds>(answers, self.holds, &plan.holds)?,
         };
         let absent = Absent {
             contests: absent_contests,
@@ -92,45 +97,35 @@ impl Asked {
 }
 
 /// Fails where a key that had no row, and is not given one by the changes, has one by now.
-pub(super) fn guard(script: &mut Script, changes: &LedgerChanges, absent: &Absent) {
-    fn is_new<K: Ord, V>(rows: &[(K, V)], key: &K) -> bool {
-        rows.binary_search_by(|(other, _)| other.cmp(key)).is_ok()
-    }
-    let is_given = |handle: &Handle| {
-        let at = changes.handles.binary_search_by(|(other, _)| other.cmp(handle));
-        at.is_ok_and(|at| changes.handles[at].1.is_some())
-    };
-    members::guard_handles(script, absent.handles.iter().filter(|handle| !is_given(handle)));
-    members::guard(script, absent.members.iter().filter(|id| !is_new(&changes.members, id)));
-    wallets::guard(script, absent.wallets.iter().filter(|key| !is_new(&changes.wallets, key)));
+pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Absent) {
+    table::guard::<Handles>(script, &absent.handles, changed(&changes.handles));
+    table::guard::<Members>(script, &absent.members, given(&changes.members));
+    table::guard::<Wallets>(script, &absent.wallets, given(&changes.wallets));
     contests::guard(script, &changes.contests, &absent.contests);
-    holds::guard(script, absent.holds.iter().filter(|id| !is_new(&changes.holds, id)));
+    table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
 }
 
 /// Writes changes. What every transaction adds to comes last, so that its lock is held for the commit alone.
 pub(super) fn write(
     script: &mut Script,
-    changes: &LedgerChanges,
+    changes: &LedgerWriteSet,
     (absent, cached): (&Absent, &[(WalletKey, Wallet)]),
     (flavour, slot): (Flavour, u8),
 ) {
-    let is_absent = |handle: &Handle| absent.handles.binary_search(handle).is_ok();
-    members::write_handles(script, &changes.handles, is_absent, flavour);
-    members::write(script, &changes.members, |id| absent.members.binary_search(id).is_ok(), flavour);
-    let is_new = |key: &WalletKey| absent.wallets.binary_search(key).is_ok();
-    wallets::write(script, &changes.wallets, is_new, cached, flavour);
+    table::write::<Handles>(script, changed(&changes.handles), &absent.handles, flavour);
+    table::write::<Members>(script, given(&changes.members), &absent.members, flavour);
+    wallets::write(script, &changes.wallets, &absent.wallets, cached, flavour);
     // A new hold need not have been asked for: its id is new.
-    let is_new = |hold: &HoldId| absent.holds.binary_search(hold).is_ok();
-    holds::write(script, &changes.holds, is_new, flavour);
+    table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
-    transfers::write(script, &changes.transfers);
-    transfers::write_entries(script, &changes.entries);
+    table::insert::<Transfers>(script, pairs(&changes.transfers));
+    table::insert::<Entries>(script, pairs(&changes.entries));
     wallets::add(script, &changes.totals, flavour, slot);
 }
 
 /// Refuses what the tables of the embedded store would.
-pub(super) fn check(changes: &LedgerChanges) -> Result<(), StoreError> {
+pub(super) fn check(changes: &LedgerWriteSet) -> Result<(), StoreError> {
     let refuse = |why: &str| Err(StoreError::Row(why.to_owned()));
     for (_, wallet) in &changes.wallets {
         if wallet.held < 0 || wallet.held > wallet.balance {
@@ -151,20 +146,15 @@ pub(super) fn check(changes: &LedgerChanges) -> Result<(), StoreError> {
 
 impl Ledger for MySqlStore {
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
-        let all = listing(self, "wallets", usize::MAX, |_| wallets::of_member(member), wallets::decode)?;
+        let all = listing(self, "wallets", usize::MAX, |_| wallets::of_member(member), Wallets::decode)?;
         Ok(all.map(|(key, wallet)| (key.currency, wallet)))
     }
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
         let mut sorted = keys.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut script = Script::default();
-        let statements = transfers::select_entries(&mut script, &sorted);
-        let found = transfers::read_entries(self.pool.ask(&script)?, statements, &sorted)?;
+        let found = table::get::<Entries>(&self.pool, &sorted)?;
         let entry = |key| found[sorted.binary_search(key).expect("it is one of them")].clone();
         Ok(keys.iter().map(entry).collect())
     }
@@ -178,48 +168,39 @@ impl Ledger for MySqlStore {
             return Ok(Listing::default());
         }
         let asked = |_| transfers::select_history(wallet, &numbers);
-        let all = listing(self, "entries", usize::MAX, asked, transfers::decode_entry)?;
+        let all = listing(self, "entries", usize::MAX, asked, Entries::decode)?;
         Ok(all.map(|(key, entry)| (key.sequence, entry)))
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        transfers::read(self.pool.ask(&transfers::select(id))?)
+        table::get_one::<Transfers>(&self.pool, &id)
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
-        let mut script = Script::default();
-        let statements = holds::select(&mut script, &[id], false);
-        Ok(holds::read(&mut self.pool.ask(&script)?, statements, &[id])?.pop().flatten())
+        table::get_one::<Holds>(&self.pool, &id)
     }
 
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
-        holds::read_due(self.pool.ask(&holds::select_due(now, limit))?)
+        holds::due(self, now, limit)
     }
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
-        let mut script = Script::default();
-        let statements = members::select(&mut script, &[id], false);
-        Ok(members::read(&mut self.pool.ask(&script)?, statements, &[id])?.pop().flatten())
+        table::get_one::<Members>(&self.pool, &id)
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
-        Ok(self.members_of(std::slice::from_ref(handle))?.pop().flatten())
+        table::get_one::<Handles>(&self.pool, handle)
     }
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
-        if handles.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut script = Script::default();
-        let statements = members::select_handles(&mut script, handles, false);
-        members::read_handles(&mut self.pool.ask(&script)?, statements, handles)
+        table::get::<Handles>(&self.pool, handles)
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
-        wallets::read_totals(self.pool.ask(&wallets::select_totals())?)
+        all(self, &wallets::select_totals(), "totals", wallets::decode_total)
     }
 
-    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
-        Ok(Box::new(Snapshot::begin(&self.pool)?))
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(MySqlSnapshot::begin(&self.pool)?))
     }
 }

@@ -18,12 +18,7 @@ pub(super) fn all<T>(
     table: &'static str,
     decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let mut rows = Vec::new();
-    store.pool.ask(script)?.each(script.len(), table, |row| {
-        rows.push(decode(row)?);
-        Ok(())
-    })?;
-    Ok(rows)
+    store.pool.ask(script)?.list(script.len(), table, decode)
 }
 
 /// At most `limit` rows of a list that can be read, and those that were left out. Where some cannot, so many more are asked for.

@@ -3,12 +3,16 @@
 //! Rows that are there cannot change until the transaction ends. Keys that have no row cannot be locked: they are
 //! remembered here, and guarded when something is written (`write`). Not here: what is decided.
 
+use super::imports::Imports;
+use super::profiles::{self, Profiles};
+use super::requests::Requests;
 use super::row::Answers;
+use super::table;
 use super::text::Script;
-use super::{CLOCK, boards, imports, ledger, meta, profiles, requests, revisions, scores};
+use super::{CLOCK, boards, ledger, meta, revisions, scores};
 use crate::StoreError;
-use crate::ledger::LedgerPlan;
-use crate::plan::{ImportKey, Loaded, Plan, ScoreKey};
+use crate::ledger::LedgerReadSet;
+use crate::plan::{ImportKey, Loaded, ReadSet, ScoreKey};
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, PlayerId};
 
@@ -55,8 +59,8 @@ impl Absent {
 }
 
 /// Whether a plan reads anything.
-pub(super) fn reads(plan: &Plan) -> bool {
-    let Plan { boards, board_names, scores, requests, imports, profiles, ledger, .. } = plan;
+pub(super) fn reads(plan: &ReadSet) -> bool {
+    let ReadSet { boards, board_names, scores, requests, imports, profiles, ledger, .. } = plan;
     !(boards.is_empty()
         && board_names.is_empty()
         && scores.is_empty()
@@ -68,7 +72,7 @@ pub(super) fn reads(plan: &Plan) -> bool {
 
 /// Makes the message, with what is to be asked of the ledger: less than the plan's where some is known. Every transaction
 /// locks in this order of tables and in order of keys.
-pub(super) fn ask(plan: &Plan, of_ledger: &LedgerPlan) -> Asked {
+pub(super) fn ask(plan: &ReadSet, of_ledger: &LedgerReadSet) -> Asked {
     let mut asked = Asked::default();
     let script = &mut asked.script;
     script.statement("START TRANSACTION");
@@ -76,10 +80,10 @@ pub(super) fn ask(plan: &Plan, of_ledger: &LedgerPlan) -> Asked {
         meta::lock_next_board(script);
     }
     asked.names = boards::select_names(script, &plan.board_names);
-    asked.boards = revisions::select(script, &plan.boards, plan.alone);
-    asked.requests = requests::select(script, &plan.requests);
-    asked.imports = imports::select(script, &plan.imports, true);
-    asked.profiles = profiles::select(script, &plan.profiles, true);
+    asked.boards = revisions::select(script, &plan.boards, plan.exclusive);
+    asked.requests = table::select::<Requests>(script, &plan.requests, true);
+    asked.imports = table::select::<Imports>(script, &plan.imports, true);
+    asked.profiles = table::select::<Profiles>(script, &plan.profiles, true);
     asked.ledger = ledger::ask(script, of_ledger);
     asked.scores = scores::select(script, &plan.scores, true);
     script.sql("SELECT ").sql(CLOCK).end();
@@ -96,7 +100,7 @@ impl Asked {
     pub(super) fn read(
         &self,
         mut answers: Answers,
-        (plan, of_ledger): (&Plan, &LedgerPlan),
+        (plan, of_ledger): (&ReadSet, &LedgerReadSet),
     ) -> Result<Read, StoreError> {
         let mut read = Read::default();
         let Read { loaded, absent, version } = &mut read;
@@ -108,8 +112,8 @@ impl Asked {
         let by_name = |name: &BoardId| rows.iter().find(|row| row.id == *name).cloned();
         loaded.board_names = plan.board_names.iter().map(by_name).collect();
         loaded.boards = revisions::read(&mut answers, self.boards, &plan.boards)?;
-        loaded.requests = requests::read(&mut answers, self.requests, &plan.requests)?;
-        loaded.imports = imports::read(&mut answers, self.imports, &plan.imports)?;
+        loaded.requests = table::read::<Requests>(&mut answers, self.requests, &plan.requests)?;
+        loaded.imports = table::read::<Imports>(&mut answers, self.imports, &plan.imports)?;
         let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
         loaded.profiles = profiles.into_iter().collect::<Result<_, _>>()?;
         (loaded.ledger, absent.ledger) = self.ledger.read(&mut answers, of_ledger)?;

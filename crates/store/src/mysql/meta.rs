@@ -33,7 +33,8 @@ pub(super) fn read(answers: &mut Answers) -> Result<Option<Vec<u8>>, StoreError>
 /// The id of the store: random, and given when it is first asked for.
 pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| StoreError::Away(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut id)
+        .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
     let mut script = Script::default();
     script.sql("INSERT IGNORE INTO meta (name, value) VALUES ('store.id', ").bytes(&id).sql(")").end();
     script.statement("SELECT value FROM meta WHERE name = 'store.id'");

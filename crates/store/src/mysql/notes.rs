@@ -5,7 +5,7 @@
 use super::connect::Address;
 use super::{MySqlStore, check, meta, run};
 use crate::StoreError;
-use crate::plan::{Changes, Committed, Loaded, Plan};
+use crate::plan::{Committed, Loaded, ReadSet, WriteSet};
 
 /// A value under a name of the store's own; `None` forgets it.
 pub(crate) type Note = (String, Option<Vec<u8>>);
@@ -13,7 +13,7 @@ pub(crate) type Note = (String, Option<Vec<u8>>);
 /// What a transaction writes, and what the store notes for itself with it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
-    pub(crate) changes: Changes,
+    pub(crate) changes: WriteSet,
     pub(crate) notes: Vec<Note>,
     /// Its rows have this version at least.
     pub(crate) version: u64,
@@ -24,7 +24,7 @@ pub(super) type Decide<'a> = &'a mut dyn FnMut(&Loaded, u64) -> Noted;
 
 impl MySqlStore {
     /// A transaction that also writes notes. What it reads stays locked while it is decided.
-    pub(crate) fn run_noting(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
+    pub(crate) fn run_noting(&self, plan: &ReadSet, decide: Decide<'_>) -> Result<Committed, StoreError> {
         run::run((&self.pool, self.lease.as_ref(), None), plan, decide)
     }
 
@@ -44,7 +44,7 @@ impl MySqlStore {
     }
 
     /// Refuses changes that cannot be stored whatever is tried, as far as that can be seen without asking.
-    pub(crate) fn check(changes: &Changes) -> Result<(), StoreError> {
+    pub(crate) fn check(changes: &WriteSet) -> Result<(), StoreError> {
         check::changes(changes)
     }
 }

@@ -51,7 +51,7 @@ impl Default for Options {
 
 /// What a database says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct Probe {
     /// Its version, in its words.
     pub version: String,
     /// Settings that matter here, by name.

@@ -132,7 +132,9 @@ impl Pool {
             self.stats.wait_micros.fetch_add(micros, Ordering::Relaxed);
             if full(&mut state) {
                 let max = if of == Use::Read { reading_max } else { max };
-                return Err(StoreError::Away(format!("all {max} connections were in use for {micros} µs")));
+                return Err(StoreError::Unavailable(format!(
+                    "all {max} connections were in use for {micros} µs"
+                )));
             }
         }
         state.used += 1;
@@ -242,8 +244,8 @@ impl Pool {
         }
     }
 
-    /// See [`crate::Store::became`].
-    pub(super) fn became(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
+    /// See [`crate::Store::resolve`].
+    pub(super) fn resolve(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
         let version = super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)?;
         if let Some(version) = version {
             self.witnesses.answered(*batch, version, Begun::UNKNOWN);

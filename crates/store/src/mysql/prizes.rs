@@ -2,31 +2,47 @@
 //!
 //! Not here: whose prizes they are (`contests`, `payments`).
 
-use super::connect::Flavour;
 use super::fault::damaged;
 use super::player;
 use super::row::Fields;
-use super::text::Script;
+use super::table::Table;
+use super::text::{Row, Script};
 use crate::StoreError;
 use crate::contests::PayoutKey;
 use tally_rules::contest::Payout;
 use tally_rules::contest::member::UnpaidReason;
 use tally_rules::ledger::{Amount, Currency, MemberId, TransferId, Uuid};
 
-/// Writes prizes down, or what became of them.
-pub(super) fn write(script: &mut Script, rows: &[(PayoutKey, Payout)], flavour: Flavour) {
-    let head = "INSERT INTO contest_prizes (contest, `no`, player, member, division, `rank`, currency, amount, \
-         transfer, unpaid) VALUES ";
-    let tail = |script: &mut Script| flavour.replace(script, &["transfer", "unpaid"]);
-    script.upserts(head, rows, tail, |row, (key, payout): &(PayoutKey, Payout)| {
+pub(super) struct Prizes;
+
+impl Table for Prizes {
+    const NAME: &'static str = "contest_prizes";
+    const KEY: &'static str = "(contest, `no`)";
+    const READ: &'static str =
+        "contest, `no`, player, member, division, `rank`, currency, amount, transfer, unpaid";
+    const REPLACED: &'static [&'static str] = &["transfer", "unpaid"];
+    const BLANK: &'static str = "";
+    type Key = PayoutKey;
+    type Value = Payout;
+
+    fn put_key(row: &mut Row<'_>, key: &PayoutKey) {
         row.bytes(&key.contest.0).number(key.no);
+    }
+
+    fn put(row: &mut Row<'_>, payout: &Payout) {
         row.bytes(payout.player.as_bytes()).bytes(&payout.member.0.0);
         row.signed_or_null(payout.division.map(i64::from)).number(payout.rank);
         row.bytes(payout.currency.as_str().as_bytes()).signed(payout.amount.units());
         let (transfer, unpaid) = (payout.paid.and_then(Result::ok), payout.paid.and_then(Result::err));
         row.bytes_or_null(transfer.as_ref().map(|id| &id.0.0[..]));
         row.bytes_or_null(unpaid.map(|why| why.as_str().as_bytes()));
-    });
+    }
+
+    fn decode(row: &mut Fields<'_>) -> Result<(PayoutKey, Payout), StoreError> {
+        let contest = Uuid(row.fixed()?);
+        let (no, payout) = decode(row)?;
+        Ok((PayoutKey { contest, no }, payout))
+    }
 }
 
 /// Asks for prizes of a contest by their numbers.

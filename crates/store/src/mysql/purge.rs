@@ -1,7 +1,7 @@
-//! Deletes rows of deleted boards and parts, records that were removed long ago, and traces of lost connections.
+//! Deletes rows of deleted boards and windows, records that were removed long ago, and traces of lost connections.
 //!
 //! The number of a deleted board is never used again, so bites of its rows need no transaction: whatever is left is found
-//! again. The number of a part is used again once its row in `deleted_parts` is gone. So a bite of a part locks that row,
+//! again. The number of a window is used again once its row in `deleted_parts` is gone. So a bite of a window locks that row,
 //! and deletes nothing where another server has removed it. Not here: how often, and how many at a time.
 
 use super::fault::damaged;
@@ -9,8 +9,9 @@ use super::pool::Pool;
 use super::row::Answers;
 use super::text::Script;
 use super::{CLOCK, bans, batches, revisions};
-use crate::events::{Topic, topic_bytes};
-use crate::{BoardNo, Part, PartKey, StoreError};
+use crate::codec::events::topic_bytes;
+use crate::events::Topic;
+use crate::{BoardNo, StoreError, Window, WindowKey};
 
 /// A removed record keeps its row for so long: longer than anyone can be late with an older version.
 const REMOVED_MICROS: u64 = 3600 * 1_000_000;
@@ -18,21 +19,21 @@ const REMOVED_MICROS: u64 = 3600 * 1_000_000;
 /// Bites in a row that find nothing but removed records, before the caller is asked to come again.
 const EMPTY_BITES_MAX: usize = 64;
 
-/// A part, or a version of its blocks, or a whole board.
+/// A window, or a version of its blocks, or a whole board.
 #[derive(Clone, Copy)]
 struct Of {
     board: u64,
-    part: Option<u64>,
+    window: Option<u64>,
     version: Option<u64>,
-    /// The version in `deleted_parts` of the row that a bite of a part locks.
+    /// The version in `deleted_parts` of the row that a bite of a window locks.
     mark: Option<i64>,
 }
 
 impl Of {
     fn put(self, script: &mut Script) {
         script.sql(" WHERE board = ").number(self.board);
-        if let Some(part) = self.part {
-            script.sql(" AND part = ").number(part);
+        if let Some(window) = self.window {
+            script.sql(" AND part = ").number(window);
         }
         if let Some(version) = self.version {
             script.sql(" AND version = ").number(version);
@@ -54,7 +55,7 @@ impl Of {
         script.sql(" AND version = ").signed(self.mark.unwrap_or_default());
     }
 
-    /// Runs a bite: in a transaction that holds the row of the part, if it is one's.
+    /// Runs a bite: in a transaction that holds the row of the window, if it is one's.
     fn bite(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         if self.mark.is_none() {
@@ -78,7 +79,7 @@ pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     let limit = limit as u64;
     let mut left = limit;
     of_boards(pool, &mut left)?;
-    of_parts(pool, None, &mut left)?;
+    of_windows(pool, None, &mut left)?;
     if left > 0 {
         left -= removed(pool, left)?.min(left);
         bans::forget(pool)?;
@@ -99,7 +100,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards ORDER BY `no` LIMIT 1");
         let Some([board]) = first(pool.ask(&script)?)? else { break };
-        let of = Of { board: board.cast_unsigned(), part: None, version: None, mark: None };
+        let of = Of { board: board.cast_unsigned(), window: None, version: None, mark: None };
         scores(pool, of, left)?;
         for (table, order) in [
             ("DELETE FROM imports", " ORDER BY digest LIMIT "),
@@ -127,40 +128,40 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Those of these parts that have something to purge.
-pub(super) fn unpurged(pool: &Pool, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
+/// Those of these windows that have something to purge.
+pub(super) fn unpurged(pool: &Pool, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
     let mut script = Script::default();
     let head = "SELECT DISTINCT board, part FROM deleted_parts WHERE (board, part) IN (";
-    let statements = script.keys(head, parts, ")", |row, key| {
-        row.number(key.board.0).number(key.part.0);
+    let statements = script.keys(head, windows, ")", |row, key| {
+        row.number(key.board.0).number(key.window.0);
     });
     let mut found = Vec::new();
     if statements > 0 {
         pool.ask(&script)?.each(statements, "deleted_parts", |row| {
-            found.push(PartKey { board: BoardNo(row.small()?), part: Part(row.number()?) });
+            found.push(WindowKey { board: BoardNo(row.small()?), window: Window(row.number()?) });
             Ok(())
         })?;
     }
     Ok(found)
 }
 
-/// Deletes at most `limit` rows of one part; returns whether nothing of it is left to purge.
-pub(super) fn part(pool: &Pool, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-    of_parts(pool, Some(part), &mut (limit as u64))?;
-    Ok(unpurged(pool, &[part])?.is_empty())
+/// Deletes at most `limit` rows of one window; returns whether nothing of it is left to purge.
+pub(super) fn window(pool: &Pool, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
+    of_windows(pool, Some(window), &mut (limit as u64))?;
+    Ok(unpurged(pool, &[window])?.is_empty())
 }
 
-fn of_parts(pool: &Pool, only: Option<PartKey>, left: &mut u64) -> Result<(), StoreError> {
+fn of_windows(pool: &Pool, only: Option<WindowKey>, left: &mut u64) -> Result<(), StoreError> {
     while *left > 0 {
         let mut script = Script::default();
         script.sql("SELECT board, part, version FROM deleted_parts");
-        if let Some(PartKey { board, part }) = only {
-            Of { board: board.0.into(), part: Some(part.0), version: None, mark: None }.put(&mut script);
+        if let Some(WindowKey { board, window }) = only {
+            Of { board: board.0.into(), window: Some(window.0), version: None, mark: None }.put(&mut script);
         }
         script.sql(" ORDER BY board, part, version LIMIT 1").end();
-        let Some([board, part, version]) = first(pool.ask(&script)?)? else { break };
-        let (board, part) = (board.cast_unsigned(), Some(part.cast_unsigned()));
-        let of = Of { board, part, version: u64::try_from(version).ok(), mark: Some(version) };
+        let Some([board, window, version]) = first(pool.ask(&script)?)? else { break };
+        let (board, window) = (board.cast_unsigned(), Some(window.cast_unsigned()));
+        let of = Of { board, window, version: u64::try_from(version).ok(), mark: Some(version) };
         if of.version.is_none() {
             scores(pool, of, left)?;
         }
@@ -246,13 +247,13 @@ fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
     // The newest of the old: a row that was written and removed again since has a newer version, and stays.
     let Some(newest) = rows.last().map(|row| row.0) else { return Ok(0) };
     let mut script = Script::default();
-    for (_, board, part, player) in &rows {
-        script.sql("DELETE FROM scores WHERE board = ").number(*board).sql(" AND part = ").number(*part);
+    for (_, board, window, player) in &rows {
+        script.sql("DELETE FROM scores WHERE board = ").number(*board).sql(" AND part = ").number(*window);
         script.sql(" AND player = ").bytes(player).sql(" AND gone = 1 AND version <= ").number(newest).end();
     }
     let head = "DELETE FROM removed WHERE (version, board, part, player) IN (";
-    script.keys(head, &rows, ")", |row, (version, board, part, player)| {
-        row.number(*version).number(*board).number(*part).bytes(player);
+    script.keys(head, &rows, ")", |row, (version, board, window, player)| {
+        row.number(*version).number(*board).number(*window).bytes(player);
     });
     pool.ask(&script)?;
     Ok(rows.len() as u64)

@@ -13,8 +13,8 @@ use super::row::{Answers, Fields};
 use super::text::Script;
 use super::{CLOCK, boards};
 use crate::StoreError;
-use crate::plan::{BoardChange, BoardNo, Changes};
-use crate::servers::{BoardState, Changed, FeedPosition, LostCommits, Name};
+use crate::plan::{BoardChange, BoardNo, WriteSet};
+use crate::servers::{BoardRef, BoardState, FeedPage, FeedPosition, LostCommits};
 use std::collections::BTreeSet;
 
 /// The row of the API keys.
@@ -60,15 +60,15 @@ pub(super) fn read(
 }
 
 /// Whether changes change what servers keep in memory.
-pub(super) fn touches(changes: &Changes) -> bool {
-    let Changes { bans, parts, boards, keys, .. } = changes;
-    !(bans.is_empty() && parts.is_empty() && boards.is_empty() && keys.is_empty())
+pub(super) fn touches(changes: &WriteSet) -> bool {
+    let WriteSet { bans, windows, boards, keys, .. } = changes;
+    !(bans.is_empty() && windows.is_empty() && boards.is_empty() && keys.is_empty())
 }
 
 /// Gives what these changes touch the next number, in the variable `@revision`; whether there is any.
-pub(super) fn bump(script: &mut Script, changes: &Changes) -> bool {
+pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
     let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
-    touched.extend(changes.parts.iter().map(|(key, _)| key.board));
+    touched.extend(changes.windows.iter().map(|(key, _)| key.board));
     touched.extend(changes.boards.iter().map(BoardChange::no));
     if !changes.keys.is_empty() {
         touched.insert(KEYS);
@@ -117,12 +117,12 @@ fn since(after: FeedPosition) -> Script {
 
 /// Asks for the rows after a position. A database that has not the revision of that position has lost it; servers side by side
 /// learn so as well that one of them has begun a new generation.
-pub(super) fn changed(
+pub(super) fn change_feed(
     pool: &Pool,
     lease: Option<&Lease>,
     follower: &mut Option<Link>,
     after: FeedPosition,
-) -> Result<Changed, StoreError> {
+) -> Result<FeedPage, StoreError> {
     let (changed, newest, generation) = read_since(pool.ask_apart(follower, &since(after))?, after)?;
     let by_others = lease.is_some_and(|lease| !lease.is_alone() && lease.generation() != generation);
     if newest < after.revision || by_others {
@@ -134,8 +134,8 @@ pub(super) fn changed(
 }
 
 /// The answer, with the newest revision and the generation of the servers side by side.
-fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(Changed, u64, u64), StoreError> {
-    let (mut changed, mut next) = (Changed::default(), after);
+fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(FeedPage, u64, u64), StoreError> {
+    let (mut changed, mut next) = (FeedPage::default(), after);
     let mut rows = 0;
     answers.each(2, "revisions", |row| {
         let (board, revision) = (BoardNo(row.small()?), row.number()?);
@@ -156,7 +156,7 @@ fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(Changed, u64
 /// Reads everything of one board, as of one moment; of the bans those after the known revision, where none of them is forgotten.
 pub(super) fn read_board(
     pool: &Pool,
-    name: Name<'_>,
+    name: BoardRef<'_>,
     mut known: Option<u64>,
 ) -> Result<Option<BoardState>, StoreError> {
     for _ in 0..READS_MAX {
@@ -175,7 +175,7 @@ pub(super) fn read_board(
 
 /// Asks for everything of one board, and before that for its revision in a statement of its own (see [`since`] why). Where that
 /// is also the one within the snapshot, all up to it is seen and nothing later.
-fn select_board(name: Name<'_>, known: Option<u64>) -> Script {
+fn select_board(name: BoardRef<'_>, known: Option<u64>) -> Script {
     const REVISION: (&str, &str) = ("SELECT revision, bans_forgotten FROM revisions WHERE board = ", "");
     let mut script = Script::default();
     select_of(&mut script, REVISION, name);
@@ -199,17 +199,17 @@ fn select_board(name: Name<'_>, known: Option<u64>) -> Script {
         select_of(&mut script, ("SELECT player FROM bans WHERE board = ", " ORDER BY player"), name);
     }
     script.end();
-    select_of(&mut script, (super::parts::SELECT, " ORDER BY part"), name);
+    select_of(&mut script, (super::windows::SELECT, " ORDER BY part"), name);
     script.end();
     script.statement("COMMIT");
     script
 }
 
-fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), name: Name<'_>) {
+fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), name: BoardRef<'_>) {
     script.sql(head);
     match name {
-        Name::No(no) => drop(script.number(no.0)),
-        Name::Id(id) => {
+        BoardRef::No(no) => drop(script.number(no.0)),
+        BoardRef::Id(id) => {
             script.sql("(SELECT `no` FROM boards WHERE id = ").bytes(id.as_str().as_bytes()).sql(")");
         }
     }

@@ -6,7 +6,7 @@
 use super::fault::{corrupt, damaged};
 use super::stats::Stats;
 use crate::damage::hex;
-use crate::{DamagedRow, StoreError};
+use crate::{CorruptRow, StoreError};
 use mysql_async::{Row, Value};
 use std::sync::Arc;
 use tally_rules::PlayerId;
@@ -75,6 +75,21 @@ impl Answers {
         Ok(())
     }
 
+    /// The rows of the next statements, decoded.
+    pub(super) fn list<T>(
+        &mut self,
+        statements: usize,
+        table: &'static str,
+        decode: impl Fn(&mut Fields<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut rows = Vec::new();
+        self.each(statements, table, |row| {
+            rows.push(decode(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
     /// Each row of the next statement that can be read; others are noted under the key that `name` gives. How many rows there
     /// were, and the first column of the last.
     pub(super) fn each_sound(
@@ -92,14 +107,14 @@ impl Answers {
         &mut self,
         table: &'static str,
         name: impl Fn(&Row) -> String,
-        skip: &mut dyn FnMut(DamagedRow),
+        skip: &mut dyn FnMut(CorruptRow),
         mut each: impl FnMut(&mut Fields<'_>) -> Result<(), StoreError>,
     ) -> Result<(usize, Option<Vec<u8>>), StoreError> {
         let rows = self.rows();
         for row in &rows {
             match each(&mut Fields::new(table, row)).map_err(|error| error.of_row(table, || name(row))) {
                 Ok(()) => {}
-                Err(StoreError::Damaged(row)) => skip(*row),
+                Err(StoreError::CorruptRow(row)) => skip(*row),
                 Err(error) => return Err(error),
             }
         }
@@ -107,13 +122,13 @@ impl Answers {
     }
 
     /// Notes rows that cannot be read.
-    pub(super) fn notes(&self) -> impl Fn(&DamagedRow) + use<> {
+    pub(super) fn notes(&self) -> impl Fn(&CorruptRow) + use<> {
         let stats = self.stats.clone();
         move |row| stats.iter().for_each(|stats| stats.damages.note(row))
     }
 
     fn noted(&self, error: StoreError) -> StoreError {
-        if let (StoreError::Damaged(row), Some(stats)) = (&error, &self.stats) {
+        if let (StoreError::CorruptRow(row), Some(stats)) = (&error, &self.stats) {
             stats.damages.note(row);
         }
         error

@@ -1,13 +1,10 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
-//! A plan that reads nothing is one message. So is one of the only writer that asks for nothing but whether boards are live
-//! and requests are new, or for rows of the ledger that it knows (`recent`): it is taken for granted, said in the row of the
-//! batch and by plain inserts, and read where it turns out not to be so. Only where the connection answered just now: of one that is lost nobody could say whether the
-//! one message arrived. Changes of boards or keys, which are rare, take one more: they refer to what
-//! is there. An answer that is lost at COMMIT is looked for at once on a new connection; only when the database cannot
-//! be reached does the caller hear that nobody knows. What was certainly not done on a connection that had lain idle is
-//! begun again, once, on a new one. A relaxed plan is as durable as any other. Not here: any other retry; the lanes
-//! have it.
+//! A plan that reads nothing is one message. The only writer also sends one message where it only asks whether leaderboards are live and requests are
+//! new, or for ledger rows that it knows (`row_cache`): it assumes the answers, writes the assumption into the commit marker, and reads where the
+//! assumption fails. It does so only on a connection that has just answered, because a lost connection cannot say whether the one message arrived.
+//! Changes of leaderboards or API keys take one more. A lost answer to COMMIT is resolved on a new connection; the outcome is unknown only while the
+//! database cannot be reached. What was certainly not done on an idle connection begins again, once. Not here: other retries.
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
@@ -17,12 +14,12 @@ use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::{Pool, Use};
-use super::recent::{Known, Recent, Rows};
+use super::row_cache::{Known, RowCache, Rows};
 use super::text::Script;
-use super::{CLOCK, Version, bans, boards, check, guess, keys, marks, meta, revisions, write};
+use super::{CLOCK, Version, bans, boards, check, keys, meta, optimistic, outbox, revisions, write};
 use crate::StoreError;
-use crate::ledger::{LedgerChanges, LedgerLoaded, LedgerPlan};
-use crate::plan::{BatchId, BoardNo, Changes, Committed, Plan};
+use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::plan::{BatchId, BoardNo, Committed, ReadSet, WriteSet};
 use crate::slow::{Stage, Watch};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
@@ -39,15 +36,15 @@ pub(super) enum Stop {
     /// The connection was lost before COMMIT was sent.
     Lost(String),
     /// The connection was lost when COMMIT was out.
-    LostAtCommit(Batch, String),
+    InDoubt(Batch, String),
     /// It was not done, because something is not as it was taken for.
     Mistaken(Fault),
 }
 
-/// See [`crate::Store::run`]. `recent` is given where nobody else writes.
+/// See [`crate::Store::run`]. `row_cache` is given where nobody else writes.
 pub(super) fn run(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
-    plan: &Plan,
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     let mut watch = Watch::start();
@@ -63,13 +60,13 @@ pub(super) fn run(
 }
 
 fn run_alone(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&Recent>),
-    plan: &Plan,
+    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
-    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(Recent::take);
+    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
     let mut alone = Alone { recent, rows };
     let done = in_turn((pool, lease), &mut alone, plan, decide);
     if !matches!(done, Ok((_, true)))
@@ -85,14 +82,14 @@ fn run_alone(
 /// What the only writer may do.
 struct Alone<'a> {
     /// There is one where nobody else writes, and what is nearly always so is taken for granted.
-    recent: Option<&'a Recent>,
+    recent: Option<&'a RowCache>,
     /// Its rows, where the plan asks for any.
     rows: Option<MutexGuard<'a, Rows>>,
 }
 
 impl Alone<'_> {
     /// After a commit.
-    fn learn(&mut self, plan: &LedgerPlan, done: &Done) {
+    fn learn(&mut self, plan: &LedgerReadSet, done: &Done) {
         let Some(recent) = self.recent else { return };
         match &mut self.rows {
             Some(rows) => rows.learn(plan, &done.loaded, &done.changes),
@@ -106,7 +103,7 @@ impl Alone<'_> {
 fn in_turn(
     (pool, lease): (&Pool, Option<&Lease>),
     alone: &mut Alone<'_>,
-    plan: &Plan,
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<(Committed, bool), StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
@@ -124,15 +121,15 @@ fn in_turn(
             }
             Err(Stop::Mistaken(fault)) => return Err(lease::refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
-            Err(Stop::LostAtCommit(batch, why)) => match found_out(pool, batch, &why)? {
+            Err(Stop::InDoubt(batch, why)) => match found_out(pool, batch, &why)? {
                 Some(version) => {
-                    return Ok((Committed { version, marked: Some(batch), ..Committed::default() }, false));
+                    return Ok((Committed { version, outbox: Some(batch), ..Committed::default() }, false));
                 }
                 None => why,
             },
         };
         if !std::mem::take(&mut may_begin_again) {
-            return Err(StoreError::Away(why));
+            return Err(StoreError::Unavailable(why));
         }
         pool.stats.again.fetch_add(1, Ordering::Relaxed);
         link = pool.take_new(Use::Transact)?;
@@ -142,9 +139,9 @@ fn in_turn(
 /// What became of a commit whose answer was lost, where that can be said at once.
 fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, StoreError> {
     pool.stats.lost.fetch_add(1, Ordering::Relaxed);
-    pool.became(&batch).map_err(|error| {
+    pool.resolve(&batch).map_err(|error| {
         pool.stats.unresolved.fetch_add(1, Ordering::Relaxed);
-        StoreError::LostAtCommit { batch, why: format!("{why}; then {error}") }
+        StoreError::InDoubt { batch, why: format!("{why}; then {error}") }
     })
 }
 
@@ -153,14 +150,15 @@ fn attempt(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
     alone: &mut Alone<'_>,
-    plan: &Plan,
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, Stop> {
     let mut known = alone.rows.as_mut().map(|rows| rows.known(&plan.ledger));
     let all_known = known.as_ref().map_or(plan.ledger.is_empty(), |known| known.left.is_empty());
-    let may_guess = alone.recent.is_some() && all_known && link.is_fresh() && guess::may_be_guessed(plan);
+    let may_guess =
+        alone.recent.is_some() && all_known && link.is_fresh() && optimistic::may_be_guessed(plan);
     let guessed = match lease.filter(|_| may_guess) {
-        Some(lease) => guess::guess(link, (pool, lease), known.take(), plan, decide),
+        Some(lease) => optimistic::guess(link, (pool, lease), known.take(), plan, decide),
         None => Ok(None),
     };
     let done = match guessed {
@@ -173,7 +171,7 @@ fn attempt(
         alone.learn(&plan.ledger, &done);
         done.committed
     });
-    if matches!(done, Err(Stop::Lost(_) | Stop::LostAtCommit(..))) {
+    if matches!(done, Err(Stop::Lost(_) | Stop::InDoubt(..))) {
         link.give_up();
     }
     done
@@ -183,14 +181,14 @@ fn attempt(
 pub(super) struct Done {
     pub(super) committed: Committed,
     pub(super) loaded: LedgerLoaded,
-    pub(super) changes: LedgerChanges,
+    pub(super) changes: LedgerWriteSet,
 }
 
 fn transact(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
     known: Option<Known>,
-    plan: &Plan,
+    plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Done, Stop> {
     let mut guarded = false;
@@ -229,7 +227,7 @@ fn transact(
     meta::note(&mut script, &notes);
     let revised = revisions::bump(&mut script, &changes);
     bans::write(&mut script, &changes.bans);
-    let marks = plan.marks.then(|| marks::of(&changes)).flatten();
+    let marks = plan.outbox.then(|| outbox::of(&changes)).flatten();
     let last = Last { version, revised, marks: marks.as_deref(), guessed: None };
     let committed = commit(link, (pool, lease), script, &last)?;
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })
@@ -239,13 +237,15 @@ fn transact(
 /// have come between two statements, so it is looked at once more. Where the lease is ours afterwards, it was all along.
 fn nothing(
     (link, lease): (&mut Link, Option<&Lease>),
-    plan: &Plan,
+    plan: &ReadSet,
     read: &Read,
     guarded: bool,
 ) -> Result<u64, Stop> {
     if !load::reads(plan) {
         return match lease {
-            Some(lease) if !lease.may_answer() => Err(Stop::Error(StoreError::Away(NOT_RENEWED.into()))),
+            Some(lease) if !lease.may_answer() => {
+                Err(Stop::Error(StoreError::Unavailable(NOT_RENEWED.into())))
+            }
             _ => Ok(0),
         };
     }
@@ -269,7 +269,7 @@ fn nothing(
 }
 
 /// Reads what changes of boards and keys refer to, and writes them: in a message of its own, and rarely.
-fn directory(link: &mut Link, script: &mut Script, changes: &Changes) -> Result<(), Stop> {
+fn directory(link: &mut Link, script: &mut Script, changes: &WriteSet) -> Result<(), Stop> {
     if changes.boards.is_empty() && changes.keys.is_empty() {
         return Ok(());
     }
@@ -342,15 +342,15 @@ pub(super) fn commit(
                 // Done is done, whatever the database says of its clock.
                 _ => answers.two_numbers("the version").unwrap_or_default(),
             };
-            let marked = marks.map(|_| batch);
-            if marked.is_some() {
+            let outbox = marks.map(|_| batch);
+            if outbox.is_some() {
                 pool.witnesses.answered(batch, version, begun);
             } else {
                 pool.witnesses.answered_and_settled(batch, version, begun);
             }
-            Ok(Committed { version, revision, marked })
+            Ok(Committed { version, revision, outbox })
         }
-        Err(Fault::Lost(why)) => Err(Stop::LostAtCommit(batch, why)),
+        Err(Fault::Lost(why)) => Err(Stop::InDoubt(batch, why)),
         Err(fault) if leases::is_rejection(&fault, guard) => Err(mistaken(link, fault)),
         // A request that was done before, or a row that is not as it was known.
         Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. }) if guessed.is_some() => {
@@ -358,7 +358,7 @@ pub(super) fn commit(
         }
         // COMMIT itself, or what is between it and the row of the batch: the table of batches knows.
         Err(Fault::Refused { text, answered, code }) if answered >= last && !fault::is_conflict(code) => {
-            Err(Stop::LostAtCommit(batch, text))
+            Err(Stop::InDoubt(batch, text))
         }
         Err(fault) => Err(undo(link, fault)),
     }

@@ -1,4 +1,4 @@
-//! The table `scores`, with `removed`: one record for each player of each part of each board.
+//! The table `scores`, with `removed`: one record for each player of each window of each board.
 //!
 //! A record that is removed leaves its row with its version, `gone`, until nobody can bring an older one any more; no
 //! read gives it. Keys of one `IN` list are in order, and so are the rows that a statement locks.
@@ -11,14 +11,14 @@ use super::text::{Row, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
 use crate::damage::score_text;
-use crate::plan::{BoardNo, Part, ScoreKey};
+use crate::plan::{BoardNo, ScoreKey, Window};
 use crate::servers::ScoreState;
 use tally_rules::{Micros, PlayerId, Record};
 
 /// Records of one message of a walk.
 const WALK_ROWS: usize = 10_000;
 
-/// So many records of a part are counted, more are estimated.
+/// So many records of a window are counted, more are estimated.
 const COUNT_MAX: u64 = 100_000;
 
 /// What a row says: a record or that it was removed, and its version.
@@ -46,7 +46,8 @@ pub(super) fn read(
     keys: &[ScoreKey],
 ) -> Result<Vec<Option<State>>, StoreError> {
     found(answers, statements, "scores", keys, |row| {
-        let key = ScoreKey { board: BoardNo(row.small()?), part: Part(row.number()?), player: player(row)? };
+        let key =
+            ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
         let (version, gone) = (row.number()?, row.truth()?);
         Ok((key, State { record: (!gone).then_some(record), version }))
@@ -59,7 +60,7 @@ pub(super) fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
 }
 
 fn put_key(row: &mut Row<'_>, key: &ScoreKey) {
-    row.number(key.board.0).number(key.part.0).bytes(key.player.as_bytes());
+    row.number(key.board.0).number(key.window.0).bytes(key.player.as_bytes());
 }
 
 const HEAD: &str = "INSERT INTO scores (board, part, player, score, `at`, version, subscore, gone) VALUES ";
@@ -135,10 +136,10 @@ pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreS
     Ok(keys.iter().map(|key| state(key).map(|state| (state.record, state.version))).collect())
 }
 
-/// Walks a part, with those who were removed or without; how many there were.
+/// Walks a window, with those who were removed or without; how many there were.
 pub(super) fn walk_all(
     pool: &Pool,
-    of: (BoardNo, Part, bool),
+    of: (BoardNo, Window, bool),
     after: Option<&PlayerId>,
     limit: usize,
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -159,12 +160,12 @@ pub(super) fn walk_all(
 }
 
 /// Asks for a page of a walk.
-fn walk((board, part, removed): (BoardNo, Part, bool), after: Option<&[u8]>, limit: usize) -> Script {
+fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql(
         "SELECT player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
     );
-    script.number(board.0).sql(" AND part = ").number(part.0);
+    script.number(board.0).sql(" AND part = ").number(window.0);
     if let Some(after) = after {
         script.sql(" AND player > ").bytes(after);
     }
@@ -176,7 +177,7 @@ fn walk((board, part, removed): (BoardNo, Part, bool), after: Option<&[u8]>, lim
 /// The answer: how many rows there were, how many of them could be read, and the name in the last. Others are noted.
 fn read_walk(
     mut answers: Answers,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
 ) -> Result<(usize, usize, Option<Vec<u8>>), StoreError> {
     let mut sound = 0;
@@ -190,11 +191,11 @@ fn read_walk(
     Ok((asked, sound, last))
 }
 
-/// Asks how many records a part has: few are counted, many estimated.
-pub(super) fn count(board: BoardNo, part: Part) -> Script {
+/// Asks how many records a window has: few are counted, many estimated.
+pub(super) fn count(board: BoardNo, window: Window) -> Script {
     let mut script = Script::default();
     let of = |script: &mut Script| {
-        script.number(board.0).sql(" AND part = ").number(part.0);
+        script.number(board.0).sql(" AND part = ").number(window.0);
     };
     script.sql("SELECT COUNT(*) FROM (SELECT 1 FROM scores WHERE gone = 0 AND board = ");
     of(&mut script);

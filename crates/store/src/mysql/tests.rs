@@ -1,12 +1,17 @@
 //! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
 
+#![cfg(test)]
+
+use super::text::Script;
 use super::*;
-use crate::plan::BoardChange;
-use crate::{LedgerChanges, LedgerPlan};
+use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Loaded, ReadSet, ScoreKey, Window, WriteSet};
+use crate::{Coordination, LedgerReadSet, LedgerWriteSet, Reads, Transactions};
+use std::time::Duration;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
 use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Definition};
+use tally_rules::profile::Profile;
+use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const KNOWN: usize = migrate::MIGRATIONS.len();
@@ -99,8 +104,11 @@ fn lists_of_keys_are_ranges_of_the_primary_key() {
         let currency = Currency::parse("KRW").unwrap();
         for rows in [3_u64, 2000] {
             let player = |number: u64| PlayerId::new(&format!("{number:05}")).unwrap();
-            let key =
-                |number: u64| ScoreKey { board: BoardNo(1), part: Part(number % 3), player: player(number) };
+            let key = |number: u64| ScoreKey {
+                board: BoardNo(1),
+                window: Window(number % 3),
+                player: player(number),
+            };
             let mut keys: Vec<ScoreKey> = (0..rows).map(key).collect();
             keys.sort();
             let row = Some(Record { score: 1, subscore: 0, at: Micros(0) });
@@ -108,21 +116,21 @@ fn lists_of_keys_are_ranges_of_the_primary_key() {
             let mut profiles: Vec<_> = keys.iter().map(profile).collect();
             profiles.sort_by(|a, b| a.0.cmp(&b.0));
             let scores = keys.iter().map(|key| (key.clone(), row)).collect();
-            let changes = Changes { scores, profiles: profiles.clone(), ..Changes::default() };
-            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            let changes = WriteSet { scores, profiles: profiles.clone(), ..WriteSet::default() };
+            store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
             let players: Vec<_> = profiles.into_iter().map(|(player, _)| player).collect();
             let mut script = Script::default();
             scores::select(&mut script, &keys, true);
-            profiles::select(&mut script, &players, true);
+            table::select::<profiles::Profiles>(&mut script, &players, true);
             let wallet =
                 |number: u64| WalletKey { member: MemberId(Uuid::new(Micros(number as i64), 0)), currency };
             let wallets: Vec<WalletKey> = (0..rows).map(wallet).collect();
             let filled = wallets.iter().map(|key| (*key, Wallet::default())).collect();
-            let ledger = LedgerChanges { wallets: filled, ..LedgerChanges::default() };
+            let ledger = LedgerWriteSet { wallets: filled, ..LedgerWriteSet::default() };
             store
-                .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+                .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })
                 .unwrap();
-            wallets::select(&mut script, &wallets);
+            table::select::<wallets::Wallets>(&mut script, &wallets, true);
             let name = url.rsplit('/').next().unwrap();
             let text = script.messages(1 << 20).unwrap()[0].0;
             for statement in text.split_terminator(';') {
@@ -138,24 +146,24 @@ fn a_transaction_is_two_messages_at_most() {
     for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
         let url = ScratchDatabase::shared(kind).create_database();
         let store = MySqlStore::open(&url, &Options::default()).unwrap();
-        let key = |player| ScoreKey { board: BoardNo(1), part: Part(0), player };
+        let key = |player| ScoreKey { board: BoardNo(1), window: Window(0), player };
         let keys: Vec<_> =
             (0..1000).map(|number| key(PlayerId::new(&format!("{number:05}")).unwrap())).collect();
         let row = Some(Record { score: 1, subscore: 0, at: Micros(0) });
         let changes =
-            Changes { scores: keys.iter().map(|key| (key.clone(), row)).collect(), ..Changes::default() };
-        let messages = |plan: &Plan, changes: &Changes| {
+            WriteSet { scores: keys.iter().map(|key| (key.clone(), row)).collect(), ..WriteSet::default() };
+        let messages = |plan: &ReadSet, changes: &WriteSet| {
             let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
             store.run(plan, &mut |_| changes.clone()).unwrap();
             store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed) - before
         };
-        let reads = Plan { boards: vec![BoardNo(1)], scores: keys.clone(), ..Plan::default() };
-        assert_eq!(messages(&Plan::default(), &Changes::default()), 0);
-        assert_eq!(messages(&Plan::default(), &changes), 1);
+        let reads = ReadSet { boards: vec![BoardNo(1)], scores: keys.clone(), ..ReadSet::default() };
+        assert_eq!(messages(&ReadSet::default(), &WriteSet::default()), 0);
+        assert_eq!(messages(&ReadSet::default(), &changes), 1);
         for _ in 0..2 {
             assert_eq!(messages(&reads, &changes), 2);
         }
-        assert_eq!(messages(&reads, &Changes::default()), 2);
+        assert_eq!(messages(&reads, &WriteSet::default()), 2);
     }
 }
 
@@ -168,15 +176,15 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
         let (no, id) = (BoardNo(1), BoardId::new("b").unwrap());
         let definition = Definition::default();
         let board = BoardRow { no, id: id.clone(), definition, created_at: Micros(0) };
-        let names = Plan { board_names: vec![id], ..Plan::default() };
-        let create = Changes { boards: vec![BoardChange::Create(board)], ..Changes::default() };
+        let names = ReadSet { board_names: vec![id], ..ReadSet::default() };
+        let create = WriteSet { boards: vec![BoardChange::Create(board)], ..WriteSet::default() };
         store.run(&names, &mut |_| create.clone()).unwrap();
         let player = PlayerId::new("p").unwrap();
         let key = |number: usize| RequestKey { scope: "s".into(), key: format!("{number}").into() };
         let fresh = || drop(store.boards().unwrap());
         // Adds one, with a request of that number; gives what was decided on last, and the messages that took.
         let add = |number: usize| {
-            let plan = Plan { boards: vec![no], requests: vec![key(number)], ..Plan::default() };
+            let plan = ReadSet { boards: vec![no], requests: vec![key(number)], ..ReadSet::default() };
             fresh();
             let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
             let mut last = None;
@@ -184,16 +192,16 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
                 .run(&plan, &mut |loaded| {
                     last = Some((loaded.boards[0].is_some(), loaded.requests[0].is_some()));
                     if last != Some((true, false)) {
-                        return Changes::default();
+                        return WriteSet::default();
                     }
                     let row = Record { score: number as i64, subscore: 0, at: Micros(0) };
-                    let score = ScoreKey { board: no, part: Part(0), player: player.clone() };
+                    let score = ScoreKey { board: no, window: Window(0), player: player.clone() };
                     let outcome = Outcome::Removed;
                     let stored = Stored { fingerprint: Fingerprint([0; 16]), at: Micros(0), outcome };
-                    Changes {
+                    WriteSet {
                         scores: vec![(score, Some(row))],
                         requests: vec![(key(number), stored)],
-                        ..Changes::default()
+                        ..WriteSet::default()
                     }
                 })
                 .unwrap();
@@ -204,11 +212,11 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
         let once = (1..100).find(|number| add(*number) == ((true, false), 1)).expect("one message does");
         // It was done before: found out by what is there, and nothing is done twice.
         assert_eq!(add(once).0, (true, true), "{kind:?}");
-        let score = ScoreKey { board: no, part: Part(0), player: player.clone() };
+        let score = ScoreKey { board: no, window: Window(0), player: player.clone() };
         let stored = || store.records(std::slice::from_ref(&score)).unwrap()[0].map(|record| record.score);
         assert_eq!(stored(), Some(once as i64));
-        let delete = Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() };
-        store.run(&Plan::default(), &mut |_| delete.clone()).unwrap();
+        let delete = WriteSet { boards: vec![BoardChange::Delete(no)], ..WriteSet::default() };
+        store.run(&ReadSet::default(), &mut |_| delete.clone()).unwrap();
         assert_eq!(add(100).0, (false, false), "{kind:?}: the board is gone");
         assert_eq!(stored(), Some(once as i64));
     }
@@ -229,10 +237,10 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         let currency = Currency::parse("KRW").unwrap();
         let key = |number: u8| WalletKey { member: MemberId(Uuid([number; 16])), currency };
         let keys = [key(1), key(2)];
-        let plan = |keys: &[WalletKey], request: &str| Plan {
+        let plan = |keys: &[WalletKey], request: &str| ReadSet {
             requests: vec![RequestKey { scope: "s".into(), key: request.into() }],
-            ledger: LedgerPlan { wallets: keys.to_vec(), ..LedgerPlan::default() },
-            ..Plan::default()
+            ledger: LedgerReadSet { wallets: keys.to_vec(), ..LedgerReadSet::default() },
+            ..ReadSet::default()
         };
         let stored = Stored { fingerprint: Fingerprint([0; 16]), at: Micros(0), outcome: Outcome::Removed };
         // Adds to what it finds; gives that, and the messages it took.
@@ -244,15 +252,15 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             let mut decide = |loaded: &Loaded| {
                 found = loaded.ledger.wallets.iter().map(|one| one.map(|one| one.balance)).collect();
                 if loaded.requests[0].is_some() {
-                    return Changes::default();
+                    return WriteSet::default();
                 }
                 let rows = keys.iter().zip(&loaded.ledger.wallets).map(|(key, old)| {
                     let old = old.unwrap_or_default();
                     (*key, wallet(old.balance + add, old.sequence + 1))
                 });
-                let ledger = LedgerChanges { wallets: rows.collect(), ..LedgerChanges::default() };
+                let ledger = LedgerWriteSet { wallets: rows.collect(), ..LedgerWriteSet::default() };
                 let requests = vec![(plan.requests[0].clone(), stored.clone())];
-                Changes { requests, ledger, ..Changes::default() }
+                WriteSet { requests, ledger, ..WriteSet::default() }
             };
             // Where the connection seems to have been idle a wallet that was changed is a conflict of two messages.
             while matches!(store.run(&plan, &mut decide), Err(StoreError::Conflict(_))) {}
@@ -285,16 +293,16 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             assert!(add(&[key(2)], edit, 0).1 > 1, "{kind:?}: {edit} is a conflict");
         }
         // What is written without having been asked for is known as well.
-        let ledger = LedgerChanges { wallets: vec![(key(1), wallet(100, 9))], ..LedgerChanges::default() };
+        let ledger = LedgerWriteSet { wallets: vec![(key(1), wallet(100, 9))], ..LedgerWriteSet::default() };
         store
-            .run(&Plan::default(), &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() })
+            .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })
             .unwrap();
         assert_eq!(add(&[key(1)], "5", 1).0, [Some(100)]);
         // After a transaction that failed everything is asked for.
         change();
-        let bad = LedgerChanges { wallets: vec![(key(1), wallet(-1, 9))], ..LedgerChanges::default() };
-        let refused =
-            store.run(&plan(&[key(1)], "6"), &mut |_| Changes { ledger: bad.clone(), ..Changes::default() });
+        let bad = LedgerWriteSet { wallets: vec![(key(1), wallet(-1, 9))], ..LedgerWriteSet::default() };
+        let refused = store
+            .run(&plan(&[key(1)], "6"), &mut |_| WriteSet { ledger: bad.clone(), ..WriteSet::default() });
         assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
         assert_eq!(add(&[key(1)], "7", 1).0, [Some(1000)]);
         assert_eq!(server.sql(&format!("SELECT SUM(balance) FROM {name}.wallets")).trim(), "3001");
@@ -312,9 +320,9 @@ fn readers_leave_connections_to_transactions() {
         let readers: Vec<_> = std::iter::from_fn(|| store.pool.take().ok()).collect();
         assert!(!readers.is_empty() && readers.len() < pool_max, "{} of {pool_max}", readers.len());
         let player = PlayerId::new("ann").unwrap();
-        let changes = Changes { profiles: vec![(player, Some(Profile::default()))], ..Changes::default() };
-        store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
-        assert_eq!(store.became(&BatchId { link: [1; 16], sequence: 1, ..BatchId::default() }), Ok(None));
+        let changes = WriteSet { profiles: vec![(player, Some(Profile::default()))], ..WriteSet::default() };
+        store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
+        assert_eq!(store.resolve(&BatchId { link: [1; 16], sequence: 1, ..BatchId::default() }), Ok(None));
         drop(readers);
         assert_eq!(store.boards(), Ok(Vec::new()));
     }

@@ -117,7 +117,18 @@ impl Script {
         self.list(ROWS_MAX, fixed(head), rows, fixed(tail), put);
     }
 
-    /// The same with a tail that depends on the server: what becomes of rows that are there.
+    /// The same with a head and a tail that depend on the table and the server.
+    pub(super) fn insert<T>(
+        &mut self,
+        head: impl Fn(&mut Self),
+        rows: impl IntoIterator<Item = T>,
+        tail: impl Fn(&mut Self),
+        put: impl FnMut(&mut Row<'_>, T),
+    ) {
+        self.list(ROWS_MAX, head, rows, tail, put);
+    }
+
+    /// The same with a head that is fixed.
     pub(super) fn upserts<T>(
         &mut self,
         head: &'static str,
@@ -136,20 +147,17 @@ impl Script {
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
     ) -> usize {
-        self.list(KEYS_MAX, fixed(head), keys, fixed(tail), put)
+        self.keys_headed(fixed(head), keys, tail, put)
     }
 
-    /// The same where the head has a value in the middle.
-    pub(super) fn keys_of<T>(
+    /// The same with a head that has values or depends on the table.
+    pub(super) fn keys_headed<T>(
         &mut self,
-        (head, value, middle): (&'static str, &[u8], &'static str),
+        head: impl Fn(&mut Self),
         keys: impl IntoIterator<Item = T>,
         tail: &'static str,
         put: impl FnMut(&mut Row<'_>, T),
     ) -> usize {
-        let head = |script: &mut Self| {
-            script.sql(head).bytes(value).sql(middle);
-        };
         self.list(KEYS_MAX, head, keys, fixed(tail), put)
     }
 

@@ -5,8 +5,8 @@
 
 use super::connect::Flavour;
 use super::fault::damaged;
-use super::found;
-use super::row::{Answers, Fields};
+use super::row::Fields;
+use super::table::{self, Table, pairs};
 use super::text::{Row, Script};
 use crate::StoreError;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
@@ -16,38 +16,38 @@ use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 /// In how many rows a total is.
 const SLOTS: u8 = 16;
 
-const COLUMNS: &str = "member, currency, balance, held, sequence, closed, spent_day, spent";
+pub(super) struct Wallets;
 
-/// Asks for wallets and locks them; how many statements that takes. The keys ascend.
-pub(super) fn select(script: &mut Script, keys: &[WalletKey]) -> usize {
-    script.keys(
-        "SELECT member, currency, balance, held, sequence, closed, spent_day, spent FROM wallets \
-         FORCE INDEX (PRIMARY) WHERE (member, currency) IN (",
-        keys,
-        ") FOR UPDATE",
-        put_key,
-    )
-}
+impl Table for Wallets {
+    const NAME: &'static str = "wallets";
+    const KEY: &'static str = "(member, currency)";
+    const READ: &'static str = "member, currency, balance, held, sequence, closed, spent_day, spent";
+    const REPLACED: &'static [&'static str] =
+        &["balance", "held", "sequence", "closed", "spent_day", "spent"];
+    const BLANK: &'static str = "0, 0, 0, 0, 0, 0";
+    type Key = WalletKey;
+    type Value = Wallet;
 
-/// The answer.
-pub(super) fn read(
-    answers: &mut Answers,
-    statements: usize,
-    keys: &[WalletKey],
-) -> Result<Vec<Option<Wallet>>, StoreError> {
-    found(answers, statements, "wallets", keys, decode)
-}
+    fn put_key(row: &mut Row<'_>, key: &WalletKey) {
+        row.bytes(&key.member.0.0).bytes(key.currency.as_str().as_bytes());
+    }
 
-pub(super) fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreError> {
-    let key = key(row)?;
-    let wallet = Wallet {
-        balance: row.signed()?,
-        held: row.signed()?,
-        sequence: row.number()?,
-        closed: row.truth()?,
-        spent: Spent { day: day(row.signed()?)?, units: row.signed()? },
-    };
-    Ok((key, wallet))
+    fn put(row: &mut Row<'_>, wallet: &Wallet) {
+        row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
+        row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
+    }
+
+    fn decode(row: &mut Fields<'_>) -> Result<(WalletKey, Wallet), StoreError> {
+        let key = key(row)?;
+        let wallet = Wallet {
+            balance: row.signed()?,
+            held: row.signed()?,
+            sequence: row.number()?,
+            closed: row.truth()?,
+            spent: Spent { day: day(row.signed()?)?, units: row.signed()? },
+        };
+        Ok((key, wallet))
+    }
 }
 
 fn day(number: i64) -> Result<i32, StoreError> {
@@ -59,22 +59,13 @@ pub(super) fn key(row: &mut Fields<'_>) -> Result<WalletKey, StoreError> {
     Ok(WalletKey { member: MemberId(Uuid(row.fixed()?)), currency: row.choice(Currency::parse)? })
 }
 
-pub(super) fn put_key(row: &mut Row<'_>, key: &WalletKey) {
-    row.bytes(&key.member.0.0).bytes(key.currency.as_str().as_bytes());
-}
-
 /// Asks for every wallet of a member.
 pub(super) fn of_member(member: MemberId) -> Script {
     let mut script = Script::default();
-    script.sql("SELECT ").sql(COLUMNS).sql(" FROM wallets WHERE member = ").bytes(&member.0.0);
+    script.sql("SELECT ").sql(Wallets::READ).sql(" FROM wallets WHERE member = ").bytes(&member.0.0);
     script.sql(" ORDER BY currency").end();
     script
 }
-
-const HEAD: &str =
-    "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent) VALUES ";
-
-const COLUMNS_WRITTEN: [&str; 6] = ["balance", "held", "sequence", "closed", "spent_day", "spent"];
 
 /// A cached wallet that is open and without holds, before and after: most are. The columns `cached_…` are compared and never
 /// stored.
@@ -91,15 +82,15 @@ const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held,
 pub(super) fn write(
     script: &mut Script,
     rows: &[(WalletKey, Wallet)],
-    absent: impl Fn(&WalletKey) -> bool,
+    absent: &[WalletKey],
     cached: &[(WalletKey, Wallet)],
     flavour: Flavour,
 ) {
     let before = |key: &WalletKey| cached.binary_search_by(|(other, _)| other.cmp(key)).ok();
-    script.rows(HEAD, rows.iter().filter(|(key, _)| absent(key)), "", put);
-    let tail = |script: &mut Script| flavour.replace(script, &COLUMNS_WRITTEN);
-    let read = rows.iter().filter(|(key, _)| !absent(key) && before(key).is_none());
-    script.upserts(HEAD, read, tail, put);
+    let is_new = |key: &WalletKey| absent.binary_search(key).is_ok();
+    table::insert::<Wallets>(script, pairs(rows).filter(|(key, _)| is_new(key)));
+    let read = pairs(rows).filter(|(key, _)| !is_new(key) && before(key).is_none());
+    table::upsert::<Wallets>(script, read, flavour);
     let known = || rows.iter().filter_map(|row| Some((row, &cached[before(&row.0)?].1)));
     let plain = |wallet: &Wallet| wallet.held == 0 && !wallet.closed;
     let is_plain = |((_, new), old): &(&(WalletKey, Wallet), &Wallet)| plain(new) && plain(old);
@@ -108,7 +99,7 @@ pub(super) fn write(
         known().filter(is_plain),
         |script| guarded(script, flavour, true),
         |row, ((key, new), old)| {
-            put_key(row, key);
+            Wallets::put_key(row, key);
             row.signed(new.balance).number(new.sequence);
             row.signed(new.spent.day.into()).signed(new.spent.units).signed(old.balance);
         },
@@ -117,17 +108,12 @@ pub(super) fn write(
         CACHED_HEAD,
         known().filter(|row| !is_plain(row)),
         |script| guarded(script, flavour, false),
-        |row, (new, old)| {
-            put(row, new);
+        |row, ((key, new), old)| {
+            Wallets::put_key(row, key);
+            Wallets::put(row, new);
             row.signed(old.balance).signed(old.held);
         },
     );
-}
-
-fn put(row: &mut Row<'_>, (key, wallet): &(WalletKey, Wallet)) {
-    put_key(row, key);
-    row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
-    row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
 }
 
 /// Ends an insert of cached wallets. The first assignment is the guard: it sees the row as it was.
@@ -152,15 +138,6 @@ fn guarded(script: &mut Script, flavour: Flavour, plain: bool) {
         script.sql(", ").sql(column).sql(" = ");
         flavour.put_new(script, column);
     }
-}
-
-/// Fails where one of these wallets is there by now.
-pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a WalletKey> + Clone) {
-    script.rows(HEAD, absent.clone(), "", |row, key| {
-        put_key(row, key);
-        row.sql("0, 0, 0, 0, 0, 0");
-    });
-    script.keys("DELETE FROM wallets WHERE (member, currency) IN (", absent, ")", put_key);
 }
 
 /// Adds to totals, in one of their slots.
@@ -189,14 +166,9 @@ pub(super) fn select_totals() -> Script {
     script
 }
 
-/// The answer.
-pub(super) fn read_totals(mut answers: Answers) -> Result<Vec<(AccountKey, Total)>, StoreError> {
-    let mut all = Vec::new();
-    answers.each(1, "totals", |row| {
-        let account = Account::of_number(row.tiny()?).ok_or_else(|| damaged("totals", "no such account"))?;
-        let currency = row.choice(Currency::parse)?;
-        all.push((AccountKey { account, currency }, Total { debits: row.large()?, credits: row.large()? }));
-        Ok(())
-    })?;
-    Ok(all)
+/// A row of the answer.
+pub(super) fn decode_total(row: &mut Fields<'_>) -> Result<(AccountKey, Total), StoreError> {
+    let account = Account::of_number(row.tiny()?).ok_or_else(|| damaged("totals", "no such account"))?;
+    let currency = row.choice(Currency::parse)?;
+    Ok((AccountKey { account, currency }, Total { debits: row.large()?, credits: row.large()? }))
 }

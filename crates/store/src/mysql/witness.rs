@@ -113,7 +113,7 @@ impl Witnesses {
 
     /// Refuses once the database has lost something.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        self.lost().map_or(Ok(()), |lost| Err(StoreError::Away(lost.to_string())))
+        self.lost().map_or(Ok(()), |lost| Err(StoreError::Unavailable(lost.to_string())))
     }
 
     /// From now on everything is refused. The first report counts.
@@ -121,7 +121,7 @@ impl Witnesses {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let what = lost.get_or_insert(what).to_string();
         self.is_lost.store(true, Ordering::Release);
-        StoreError::Away(what)
+        StoreError::Unavailable(what)
     }
 
     /// Looks whether the database has every witness.
@@ -234,6 +234,6 @@ mod tests {
         witnesses.lose(lost(2));
         witnesses.lose(lost(3));
         assert_eq!(witnesses.lost(), Some(lost(2)));
-        assert!(!witnesses.is_intact() && matches!(witnesses.check(), Err(StoreError::Away(_))));
+        assert!(!witnesses.is_intact() && matches!(witnesses.check(), Err(StoreError::Unavailable(_))));
     }
 }

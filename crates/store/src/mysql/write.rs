@@ -6,56 +6,49 @@
 //! keys that are there, which `run` reads first, and bans, which take the revision.
 
 use super::connect::Flavour;
+use super::imports::Imports;
 use super::load::Absent;
+use super::profiles::Profiles;
+use super::requests::Requests;
+use super::table::{self, changed, given, pairs};
 use super::text::Script;
-use super::{Version, imports, ledger, parts, profiles, requests, scores};
-use crate::plan::Changes;
+use super::windows::{self, Blocks, Windows};
+use super::{Version, ledger, scores};
+use crate::plan::WriteSet;
 use tally_rules::ledger::{Wallet, WalletKey};
 
 /// Writes changes of every table but boards, keys and bans. Of the wallets, `cached` were not read in this transaction.
 pub(super) fn rows(
     script: &mut Script,
-    changes: &Changes,
+    changes: &WriteSet,
     (absent, cached): (&Absent, &[(WalletKey, Wallet)]),
     (flavour, version): (Flavour, Version),
     slot: u8,
 ) {
     guard(script, Some(changes), absent);
-    requests::write(script, &changes.requests, |key| absent.requests.binary_search(key).is_ok(), flavour);
-    imports::write(script, &changes.imports, |key| absent.imports.binary_search(key).is_ok(), flavour);
-    profiles::write(script, &changes.profiles, |key| absent.profiles.binary_search(key).is_ok(), flavour);
+    table::write::<Requests>(script, given(&changes.requests), &absent.requests, flavour);
+    table::write::<Imports>(script, given(&changes.imports), &absent.imports, flavour);
+    table::write::<Profiles>(script, changed(&changes.profiles), &absent.profiles, flavour);
     scores::write(
         script,
         &changes.scores,
         |key| absent.scores.binary_search(key).is_ok(),
         (flavour, version),
     );
-    parts::write(script, &changes.parts, flavour);
-    parts::write_blocks(script, &changes.blocks, flavour);
-    parts::write_gone(script, &changes.gone);
+    table::write::<Windows>(script, changed(&changes.windows), &[], flavour);
+    table::upsert::<Blocks>(script, pairs(&changes.blocks), flavour);
+    windows::write_gone(script, &changes.garbage);
     ledger::write(script, &changes.ledger, (&absent.ledger, cached), (flavour, slot));
 }
 
 /// Fails where a key that had no row, and is not given one by the changes, has one by now.
-pub(super) fn guard(script: &mut Script, changes: Option<&Changes>, absent: &Absent) {
-    let none = Changes::default();
+pub(super) fn guard(script: &mut Script, changes: Option<&WriteSet>, absent: &Absent) {
+    let none = WriteSet::default();
     let changes = changes.unwrap_or(&none);
-    let is_written = |key: &_| {
-        let at = changes.requests.binary_search_by(|(other, _)| other.cmp(key));
-        at.is_ok()
-    };
-    requests::guard(script, absent.requests.iter().filter(|key| !is_written(*key)));
-    let is_written = |key: &_| changes.imports.binary_search_by(|(other, _)| other.cmp(key)).is_ok();
-    imports::guard(script, absent.imports.iter().filter(|key| !is_written(*key)));
-    let is_written = |key: &_| {
-        let at = changes.profiles.binary_search_by(|(other, _)| other.cmp(key));
-        at.is_ok_and(|at| changes.profiles[at].1.is_some())
-    };
-    profiles::guard(script, absent.profiles.iter().filter(|key| !is_written(*key)));
-    let is_written = |key: &_| {
-        let at = changes.scores.binary_search_by(|(other, _)| other.cmp(key));
-        at.is_ok_and(|at| changes.scores[at].1.is_some())
-    };
-    scores::guard(script, absent.scores.iter().filter(|key| !is_written(*key)));
+    table::guard::<Requests>(script, &absent.requests, given(&changes.requests));
+    table::guard::<Imports>(script, &absent.imports, given(&changes.imports));
+    table::guard::<Profiles>(script, &absent.profiles, changed(&changes.profiles));
+    let scores = table::unwritten(&absent.scores, changed(&changes.scores));
+    scores::guard(script, scores.into_iter());
     ledger::guard(script, &changes.ledger, &absent.ledger);
 }

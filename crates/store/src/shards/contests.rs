@@ -5,7 +5,7 @@ use crate::contest_reads::{Contests, Due, DueAfter};
 use crate::contests::EntrantKey;
 use crate::payments::PaymentReads;
 use crate::series::SeriesReads;
-use crate::{Listing, PartKey, StoreError};
+use crate::{Listing, StoreError, WindowKey};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord, State};
 use tally_rules::ledger::Uuid;
@@ -31,11 +31,16 @@ impl SeriesReads for Shards {
 }
 
 impl PaymentReads for Shards {
-    fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError> {
+    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
         self.of_first(|first| first.payment(key))
     }
 
-    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
+    fn payments(
+        &self,
+        open: bool,
+        after: Option<WindowKey>,
+        limit: usize,
+    ) -> Result<Vec<WindowKey>, StoreError> {
         self.of_first(|first| first.payments(open, after, limit))
     }
 }

@@ -10,9 +10,9 @@
 use super::Inner;
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
-use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Changes, Gone, PartKey, Plan};
-use crate::servers::{Name, Revisions};
-use crate::{ScoreBooks, Store, StoreError};
+use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Garbage, ReadSet, WindowKey, WriteSet};
+use crate::servers::{BoardRef, Revisions};
+use crate::{Coordination, Reads, ScoreSnapshot, StoreError, Transactions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,9 +32,9 @@ const TRIES: usize = 5;
 pub(super) struct Told {
     pub(super) boards: BTreeSet<BoardNo>,
     /// Periods that take no more scores.
-    pub(super) closed: BTreeSet<PartKey>,
+    pub(super) closed: BTreeSet<WindowKey>,
     /// Periods that are forgotten.
-    pub(super) gone: BTreeSet<PartKey>,
+    pub(super) gone: BTreeSet<WindowKey>,
 }
 
 impl Told {
@@ -48,8 +48,8 @@ impl Told {
 
     /// The boards whose revisions are held.
     fn held(&self) -> Vec<BoardNo> {
-        let parts = self.closed.iter().chain(&self.gone).map(|part| part.board);
-        self.boards.iter().copied().chain(parts).collect::<BTreeSet<_>>().into_iter().collect()
+        let windows = self.closed.iter().chain(&self.gone).map(|window| window.board);
+        self.boards.iter().copied().chain(windows).collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
@@ -96,7 +96,7 @@ impl Inner {
     pub(super) fn tell(&self, told: &Told) -> bool {
         let tell = |shard: usize| {
             // One that lags hears of everything first.
-            let asked = !self.silent.is_recent(shard) && self.catch_up(shard).is_ok();
+            let asked = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
             let _one = locked(&self.directory.telling[shard]);
             let heard = asked && self.sync(shard, told).is_ok();
             if !heard {
@@ -129,7 +129,7 @@ impl Inner {
         // A board that is not there cannot be held: whoever makes or deletes one holds the row of the next number, and so does this.
         let name = (!told.boards.is_empty()).then(|| BoardId::new("told").expect("it is a name"));
         let board_names = name.into_iter().collect();
-        let plan = Plan { boards: told.held(), board_names, alone: true, ..Plan::default() };
+        let plan = ReadSet { boards: told.held(), board_names, exclusive: true, ..ReadSet::default() };
         let mut failed = None;
         let done = there.run(&plan, &mut |loaded| {
             let live = |no: &BoardNo| {
@@ -139,7 +139,7 @@ impl Inner {
             let read = lacks(first, there, told, live);
             read.unwrap_or_else(|error| {
                 failed = Some(error);
-                Changes::default()
+                WriteSet::default()
             })
         });
         match failed {
@@ -162,7 +162,7 @@ impl Inner {
         let _one = locked(&self.directory.telling[shard]);
         if self.directory.lags(shard) {
             self.settle_doubt().and_then(|()| self.compare(shard)).map_err(|error| match error {
-                StoreError::Away(why) | StoreError::Conflict(why) => {
+                StoreError::Unavailable(why) | StoreError::Conflict(why) => {
                     self.away(shard, true, format!("it does not know yet what boards there are: {why}"))
                 }
                 error => error,
@@ -182,7 +182,7 @@ impl Inner {
     pub(super) fn settle_doubt(&self) -> Result<(), StoreError> {
         let mut doubt = locked(&self.directory.in_doubt);
         if let Some(batch) = &*doubt {
-            self.all[FIRST].became(batch)?;
+            self.all[FIRST].resolve(batch)?;
         }
         *doubt = None;
         Ok(())
@@ -230,7 +230,7 @@ impl Inner {
 
 /// A live board as a database has it.
 fn row_of(store: &MySqlStore, no: BoardNo) -> Result<Option<BoardRow>, StoreError> {
-    Ok(store.board(Name::No(no), Some(&no_bans()))?.map(|state| state.row))
+    Ok(store.board(BoardRef::No(no), Some(&no_bans()))?.map(|state| state.row))
 }
 
 /// Nothing of a board's bans is wanted.
@@ -244,14 +244,14 @@ fn lacks(
     there: &MySqlStore,
     told: &Told,
     live: impl Fn(&BoardNo) -> bool,
-) -> Result<Changes, StoreError> {
-    let mut changes = Changes::default();
+) -> Result<WriteSet, StoreError> {
+    let mut changes = WriteSet::default();
     let mut new = Vec::new();
     for no in &told.boards {
         match (row_of(first, *no)?, live(no)) {
             (Some(row), false) => {
                 // Its name may be that of one that is gone, which nobody has told of either.
-                let old = there.board(Name::Id(&row.id), Some(&no_bans()))?;
+                let old = there.board(BoardRef::Id(&row.id), Some(&no_bans()))?;
                 let old = old.map(|state| state.row.no).filter(|old| !told.boards.contains(old));
                 changes.boards.extend(old.map(BoardChange::Delete));
                 new.push(BoardChange::Create(row));
@@ -269,23 +269,23 @@ fn lacks(
     changes.boards.extend(new);
     changes.boards.sort_unstable_by_key(BoardChange::no);
     changes.boards.dedup_by_key(|change| change.no());
-    for part in told.closed.iter().filter(|part| live(&part.board)) {
+    for window in told.closed.iter().filter(|window| live(&window.board)) {
         let closed = |store: &MySqlStore| {
-            let rows = store.parts(part.board)?.into_iter();
-            Ok::<_, StoreError>(rows.filter(|row| row.closed).find(|row| row.part == part.part))
+            let rows = store.windows(window.board)?.into_iter();
+            Ok::<_, StoreError>(rows.filter(|row| row.closed).find(|row| row.window == window.window))
         };
         if let (Some(row), None) = (closed(first)?, closed(there)?) {
-            changes.parts.push((*part, Some(row)));
+            changes.windows.push((*window, Some(row)));
         }
     }
     if !told.gone.is_empty() {
-        let purge = first.snapshot()?.to_purge()?;
-        for part in told.gone.iter().filter(|part| purge.parts.contains(part)) {
-            changes.parts.push((*part, None));
-            changes.gone.push(Gone::Part(*part));
+        let purge = first.begin_snapshot()?.to_purge()?;
+        for window in told.gone.iter().filter(|window| purge.windows.contains(window)) {
+            changes.windows.push((*window, None));
+            changes.garbage.push(Garbage::Window(*window));
         }
     }
-    changes.parts.sort_unstable_by_key(|(key, _)| *key);
+    changes.windows.sort_unstable_by_key(|(key, _)| *key);
     Ok(changes)
 }
 
@@ -296,21 +296,21 @@ struct View {
     boards: BTreeMap<BoardNo, Option<BoardRow>>,
     /// Boards and periods that it has to purge.
     deleted: BTreeSet<BoardNo>,
-    forgotten: BTreeSet<PartKey>,
+    forgotten: BTreeSet<WindowKey>,
     /// The number of its next board.
     next: u32,
 }
 
 impl View {
     fn of(store: &MySqlStore) -> Result<Self, StoreError> {
-        let mut books = store.snapshot()?;
-        let (boards, purge) = (ScoreBooks::boards(&mut books)?, books.to_purge()?);
+        let mut snapshot = store.begin_snapshot()?;
+        let (boards, purge) = (ScoreSnapshot::boards(&mut snapshot)?, snapshot.to_purge()?);
         let next = store
             .notes(NEXT_BOARD)?
             .first()
             .and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok());
         let (boards, next) = (boards.into_iter().collect(), next.unwrap_or(0));
-        Ok(Self { boards, deleted: purge.boards, forgotten: purge.parts, next })
+        Ok(Self { boards, deleted: purge.boards, forgotten: purge.windows, next })
     }
 
     /// What another database has to be told to know the same; nothing where it knows of boards that this one never had, or has
@@ -343,7 +343,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Part;
+    use crate::Window;
     use tally_rules::{BoardId, Definition, Micros};
 
     fn view(boards: &[(u32, bool)], deleted: &[u32]) -> View {
@@ -364,14 +364,14 @@ mod tests {
     fn a_database_is_told_what_it_lacks_and_nothing_else() {
         let mut first = view(&[(2, true), (3, false), (5, true)], &[1, 4]);
         first.boards.insert(BoardNo(7), None);
-        let part = PartKey { board: BoardNo(2), part: Part(9) };
-        first.forgotten.insert(part);
+        let window = WindowKey { board: BoardNo(2), window: Window(9) };
+        first.forgotten.insert(window);
         // Board 4 came and went while it was away.
         let there = view(&[(1, true), (2, true), (3, true)], &[]);
         for side_by_side in [false, true] {
             let told = first.told_to(&there, side_by_side).unwrap();
             assert_eq!(told.boards, [1, 3, 5].map(BoardNo).into());
-            assert_eq!((told.closed, told.gone), (BTreeSet::new(), [part].into()));
+            assert_eq!((told.closed, told.gone), (BTreeSet::new(), [window].into()));
         }
         first.forgotten.clear();
         assert!(first.told_to(&first, false).unwrap().is_empty());

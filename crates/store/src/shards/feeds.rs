@@ -8,9 +8,9 @@ use super::Inner;
 use super::directory::{Told, no_bans};
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
-use crate::plan::{BoardNo, PartKey, PartRow};
-use crate::servers::{Bans, BoardState, Changed, FeedPosition, Name, Revisions};
-use crate::{ShardSet, Store, StoreError};
+use crate::plan::{BoardNo, WindowKey, WindowRow};
+use crate::servers::{Bans, BoardRef, BoardState, FeedPage, FeedPosition, Revisions};
+use crate::{Coordination, ShardSet, StoreError};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An answer that is on its way from a database.
-type Asked = Receiver<Result<Changed, StoreError>>;
+type Asked = Receiver<Result<FeedPage, StoreError>>;
 
 /// Questions that were not answered in time.
 #[derive(Debug, Default)]
@@ -28,15 +28,15 @@ pub(super) struct Feeds(Mutex<BTreeMap<usize, Asked>>);
 
 impl Inner {
     /// See [`Store::changed`].
-    pub(super) fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
+    pub(super) fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
         let mut feeds = self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
         for shard in 1..self.all.len() {
-            if !feeds.contains_key(&shard) && !self.silent.is_recent(shard) {
+            if !feeds.contains_key(&shard) && !self.breaker.is_recent(shard) {
                 feeds.insert(shard, ask(&self.all[shard], at(shard))?);
             }
         }
-        let mut changed = self.all[FIRST].changed(&[at(FIRST)])?;
+        let mut changed = self.all[FIRST].change_feed(&[at(FIRST)])?;
         changed.next.extend((1..self.all.len()).map(at));
         // One deadline for all of them.
         let deadline = Instant::now() + PATIENCE;
@@ -44,13 +44,13 @@ impl Inner {
             let Some(asked) = feeds.remove(&shard) else { continue };
             match asked.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Ok(there)) => {
-                    self.silent.take(shard);
+                    self.breaker.take(shard);
                     changed.next[shard] = there.next.first().copied().unwrap_or_default();
                     changed.boards.extend(there.boards);
                     changed.more |= there.more;
                 }
                 Ok(Err(error)) => {
-                    self.silent.put(shard);
+                    self.breaker.put(shard);
                     tracing::debug!(%error, shard, "ask what has changed; it is asked again");
                 }
                 Err(RecvTimeoutError::Timeout) => drop(feeds.insert(shard, asked)),
@@ -64,12 +64,12 @@ impl Inner {
     /// is away may keep what is known of it: players of the others go on.
     pub(super) fn board(
         &self,
-        name: Name<'_>,
+        name: BoardRef<'_>,
         known: Option<&Revisions>,
     ) -> Result<Option<BoardState>, StoreError> {
         let known_of = |shard: usize| known.map(|known| Revisions::new(vec![known.of(shard)]));
         let Some(first) = self.ask(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
-            if let Name::No(no) = name {
+            if let BoardRef::No(no) = name {
                 self.tell_gone(no)?;
             }
             return Ok(None);
@@ -78,7 +78,7 @@ impl Inner {
         for shard in 1..self.all.len() {
             match self.board_there(shard, &all[FIRST].1, known_of(shard).as_ref()) {
                 Ok(state) => all.push((shard, state)),
-                Err(StoreError::ShardAway { .. }) if known.is_some() => unheard.insert(shard),
+                Err(StoreError::ShardUnavailable { .. }) if known.is_some() => unheard.insert(shard),
                 Err(error) => return Err(error),
             }
         }
@@ -100,7 +100,7 @@ impl Inner {
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
             return Err(self.away(shard, true, "it has not said yet what has changed".into()));
         }
-        let ask = || self.ask_soon(shard, |store| store.board(Name::No(first.row.no), known));
+        let ask = || self.ask_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
         let is_told = |state: &BoardState| {
             state.row.definition == first.row.definition && untold(first, state).is_empty()
         };
@@ -116,9 +116,9 @@ impl Inner {
     /// Tells the other databases of a board that is gone. One that is away is told before the first purges it.
     fn tell_gone(&self, no: BoardNo) -> Result<(), StoreError> {
         for shard in 1..self.all.len() {
-            match self.ask_soon(shard, |store| store.board(Name::No(no), Some(&no_bans()))) {
+            match self.ask_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
                 Ok(Some(_)) => self.sync(shard, &Told::of_board(no))?,
-                Ok(None) | Err(StoreError::ShardAway { .. }) => {}
+                Ok(None) | Err(StoreError::ShardUnavailable { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -127,20 +127,21 @@ impl Inner {
 }
 
 /// Periods that are over by the first database, whose rankings are not stored yet, and of which another one does not know that.
-fn untold(first: &BoardState, there: &BoardState) -> Vec<PartKey> {
+fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
     let board = first.row.no;
-    let knows = |row: &PartRow| there.parts.iter().any(|known| known.part == row.part && known.closed);
-    let over = first.parts.iter().filter(|row| row.closed && row.version == 0 && !knows(row));
-    over.map(|row| PartKey { board, part: row.part }).collect()
+    let knows =
+        |row: &WindowRow| there.windows.iter().any(|known| known.window == row.window && known.closed);
+    let over = first.windows.iter().filter(|row| row.closed && row.version == 0 && !knows(row));
+    over.map(|row| WindowKey { board, window: row.window }).collect()
 }
 
 /// Asks one database in a thread, whose answer can be waited for.
 fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError> {
     let (answer, asked) = sync_channel(1);
     let store = Arc::clone(store);
-    let run = move || drop(answer.send(store.changed(&[after])));
+    let run = move || drop(answer.send(store.change_feed(&[after])));
     let thread = std::thread::Builder::new().name("feed".into()).spawn(run);
-    thread.map_err(|error| StoreError::Away(format!("start a thread: {error}")))?;
+    thread.map_err(|error| StoreError::Unavailable(format!("start a thread: {error}")))?;
     Ok(asked)
 }
 
@@ -153,16 +154,16 @@ fn merged(
 ) -> BoardState {
     let row = all[FIRST].1.row.clone();
     let mut revisions: Vec<u64> = (0..shards).map(|shard| known.map_or(0, |known| known.of(shard))).collect();
-    let (mut banned, mut changes, mut parts) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut banned, mut changes, mut windows) = (Vec::new(), Vec::new(), BTreeMap::new());
     for (shard, state) in all {
         revisions[shard] = state.revisions.of(0);
         match state.bans {
             Bans::All(players) => banned.extend(players),
             Bans::Since { changes: some, .. } => changes.extend(some),
         }
-        for part in state.parts {
+        for window in state.windows {
             // A period's row of the first database holds; one that has only begun may be on any.
-            parts.entry(part.part).or_insert(part);
+            windows.entry(window.window).or_insert(window);
         }
     }
     banned.sort_unstable();
@@ -172,5 +173,5 @@ fn merged(
         None => Bans::All(banned),
     };
     let revisions = Revisions::new(revisions).without(unheard);
-    BoardState { row, revisions, bans, parts: parts.into_values().collect() }
+    BoardState { row, revisions, bans, windows: windows.into_values().collect() }
 }

@@ -7,7 +7,7 @@
 use super::split::FIRST;
 use crate::StoreError;
 use crate::mysql::{MySqlStore, Noted};
-use crate::plan::Plan;
+use crate::plan::ReadSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -89,14 +89,14 @@ pub(super) fn is_earlier(store: &MySqlStore) -> Result<bool, StoreError> {
 pub(super) fn write(store: &MySqlStore, mark: &Mark) -> Result<(), StoreError> {
     let notes = vec![(SHARD.to_owned(), Some(mark.encode()))];
     let noted = Noted { notes, ..Noted::default() };
-    store.run_noting(&Plan::default(), &mut |_, _| noted.clone()).map(drop)
+    store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone()).map(drop)
 }
 
 /// A random name for a store.
 pub(super) fn new_name() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Away(format!("ask for random bytes: {error}")))?;
+        .map_err(|error| StoreError::Unavailable(format!("ask for random bytes: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -1,10 +1,10 @@
 //! Members and money are on the first shard: a movement of money is a transaction of one database.
 
 use super::Shards;
-use super::books::ShardBooks;
+use super::snapshot::ShardSnapshot;
 use super::split::FIRST;
 use crate::events::{EventReads, Topic};
-use crate::{Books, Ledger, Listing, Store, StoreError};
+use crate::{Ledger, Listing, Reads, Snapshot, StoreError};
 use std::ops::Range;
 use tally_rules::Micros;
 use tally_rules::event::Event;
@@ -92,9 +92,9 @@ impl Ledger for Shards {
         self.of_first(|first| first.totals())
     }
 
-    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
-        let one = |shard| self.inner.ask(shard, crate::mysql::MySqlStore::snapshot);
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        let one = |shard| self.inner.ask(shard, crate::mysql::MySqlStore::begin_snapshot);
         let all = (0..self.inner.all.len()).map(one).collect::<Result<_, _>>()?;
-        Ok(Box::new(ShardBooks::new(all)))
+        Ok(Box::new(ShardSnapshot::new(all)))
     }
 }

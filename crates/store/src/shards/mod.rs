@@ -10,18 +10,20 @@
 //! lease on every shard: they are taken in order, so whoever has the first may have the others. While a shard is away, what concerns
 //! it fails and what concerns others does not. Not here: databases that are no MySQL or MariaDB.
 
-mod books;
+mod breaker;
 mod contests;
+mod coordination;
 mod directory;
 mod feeds;
 mod home;
 mod layout;
 mod ledger;
+mod maintenance;
 mod moving;
 mod reads;
 mod reshard;
 mod run;
-mod silent;
+mod snapshot;
 mod split;
 mod upgrade;
 
@@ -30,22 +32,13 @@ pub use moving::Progress;
 pub use reshard::{Resharded, reshard};
 
 use crate::mysql::{MySqlStore, Options};
-use crate::plan::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Changes, Committed, ImportKey, ImportRow, KeyRow, Loaded,
-    Part, PartKey, PartRow, Plan, ScoreKey,
-};
-use crate::servers::{BoardState, Changed, FeedPosition, Mark, Name, Revisions, ScoreState, Task};
-use crate::{DamagedRow, Ledger, LostCommits, SHARDS_MAX, Slow, Store, StoreError};
-use directory::{Directory, Told};
+use crate::plan::BatchId;
+use crate::{SHARDS_MAX, StoreError};
+use breaker::CircuitBreaker;
+use directory::Directory;
 use feeds::Feeds;
-use run::batch_of;
-use silent::Silent;
-use split::FIRST;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-use tally_rules::profile::Profile;
-use tally_rules::{Micros, PlayerId, Record};
 
 /// Several databases that are one store.
 #[derive(Debug)]
@@ -57,7 +50,7 @@ pub struct Shards {
 struct Inner {
     all: Vec<Arc<MySqlStore>>,
     directory: Directory,
-    silent: Silent,
+    breaker: CircuitBreaker,
     feeds: Feeds,
     /// Whether other servers may write as well.
     shared: bool,
@@ -121,7 +114,7 @@ fn connect(
 impl Inner {
     fn new(all: Vec<Arc<MySqlStore>>, shared: bool) -> Self {
         let directory = Directory::of(all.len());
-        Self { all, directory, silent: Silent::default(), feeds: Feeds::default(), shared }
+        Self { all, directory, breaker: CircuitBreaker::default(), feeds: Feeds::default(), shared }
     }
 
     /// The database of a transaction, and the transaction as that one knows it.
@@ -145,255 +138,6 @@ impl Inner {
 
     /// That a shard is away, by its name; `alone`: it is the only one that the transaction concerns.
     fn away(&self, shard: usize, alone: bool, why: String) -> StoreError {
-        StoreError::ShardAway { shard: self.name(shard), alone, why }
-    }
-}
-
-impl Store for Shards {
-    fn name(&self) -> &'static str {
-        "shards"
-    }
-
-    fn shards(&self) -> usize {
-        self.inner.all.len()
-    }
-
-    fn shard_of(&self, player: &PlayerId) -> usize {
-        home::home(player, self.inner.all.len())
-    }
-
-    fn run(&self, plan: &Plan, decide: &mut dyn FnMut(&Loaded) -> Changes) -> Result<Committed, StoreError> {
-        // What was decided on the state of a shard that is gone must not be done on another.
-        if let Some(lost) = self.lost() {
-            return Err(StoreError::Away(lost.to_string()));
-        }
-        self.inner.run(plan, decide)
-    }
-
-    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
-        self.inner.all[FIRST].id()
-    }
-
-    fn clock_ahead(&self) -> i64 {
-        let all = self.inner.all.iter().map(|store| store.clock_ahead());
-        all.max_by_key(|ahead| ahead.abs()).unwrap_or(0)
-    }
-
-    /// Another one where any of them has begun another.
-    fn generation(&self) -> u64 {
-        self.inner.all.iter().fold(0, |all, store| all.rotate_left(7) ^ store.generation())
-    }
-
-    fn board(&self, name: Name<'_>, known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
-        self.inner.board(name, known)
-    }
-
-    fn changed(&self, after: &[FeedPosition]) -> Result<Changed, StoreError> {
-        self.inner.changed(after)
-    }
-
-    fn take_turn(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
-        self.inner.ask(FIRST, |store| store.take_turn(task, time))
-    }
-
-    fn published(&self, batch: BatchId) {
-        let (store, batch) = self.inner.place(batch);
-        store.published(batch);
-    }
-
-    fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
-        self.inner.marks(age, after)
-    }
-
-    fn fold_marks(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
-        // One for each database would be several: only those of one are folded.
-        let mut places = Inner::places(batches).into_iter();
-        let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
-        let folded = self.inner.ask(shard, |store| store.fold_marks(&batches))?;
-        Ok(folded.map(|batch| batch_of(shard, batch)))
-    }
-
-    fn take_marks_off(&self, batches: &[BatchId]) -> Result<(), StoreError> {
-        let mut places = Inner::places(batches).into_iter();
-        places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.take_marks_off(&batches)))
-    }
-
-    fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        self.inner.became(batch)
-    }
-
-    fn ledger(&self) -> &dyn Ledger {
-        self
-    }
-
-    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        self.inner.ask(FIRST, |store| store.boards())
-    }
-
-    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        self.inner.ask(FIRST, |store| store.keys())
-    }
-
-    fn had_keys(&self) -> Result<bool, StoreError> {
-        self.inner.ask(FIRST, |store| store.had_keys())
-    }
-
-    fn walk_versions(
-        &self,
-        board: BoardNo,
-        part: Part,
-        after: Option<&PlayerId>,
-        limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record, u64),
-    ) -> Result<usize, StoreError> {
-        let each = &mut |player: PlayerId, record: Option<Record>, version| {
-            record.into_iter().for_each(|record| each(player.clone(), record, version));
-        };
-        self.inner.walk((board, part, false), after, limit, each)
-    }
-
-    fn walk_states(
-        &self,
-        shard: Option<usize>,
-        of: (BoardNo, Part),
-        after: Option<&PlayerId>,
-        limit: usize,
-        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
-    ) -> Result<usize, StoreError> {
-        match shard {
-            Some(shard) => self.inner.ask(shard, |store| store.walk_states(None, of, after, limit, each)),
-            None => self.inner.walk((of.0, of.1, true), after, limit, each),
-        }
-    }
-
-    fn walk_shard(
-        &self,
-        shard: usize,
-        (board, part): (BoardNo, Part),
-        after: Option<&PlayerId>,
-        limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record, u64),
-    ) -> Result<usize, StoreError> {
-        self.inner.ask(shard, |store| store.walk_versions(board, part, after, limit, each))
-    }
-
-    fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        self.inner.parts(board)
-    }
-
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        self.inner.ask(FIRST, |store| store.block(key))
-    }
-
-    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        self.inner.of_players(keys, |key| &key.player, MySqlStore::records)
-    }
-
-    fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
-        self.inner.of_players(keys, |key| &key.player, MySqlStore::states)
-    }
-
-    fn count_scores(&self, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-        self.inner.sum(|store| store.count_scores(board, part))
-    }
-
-    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        let one = |shard| self.inner.ask(shard, |store| store.import_progress(key));
-        // The first is the last of them to have a chunk.
-        let Some(mut whole) = one(FIRST)? else { return Ok(None) };
-        for shard in 1..self.inner.all.len() {
-            let row = one(shard)?.unwrap_or_default();
-            whole.taken += row.taken;
-            whole.refused += row.refused;
-        }
-        Ok(Some(whole))
-    }
-
-    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        self.inner.bans(board)
-    }
-
-    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
-        let each = |store: &MySqlStore, players: &[PlayerId]| {
-            let banned = store.banned(board, players)?;
-            Ok(players.iter().map(|player| banned.get(player).cloned()).collect())
-        };
-        Ok(self.inner.of_players(players, |player| player, each)?.into_iter().flatten().collect())
-    }
-
-    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        self.inner.ask(FIRST, |store| store.profiles(players))
-    }
-
-    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        self.inner.up_to(0, limit, |store, limit| store.expire_requests(before, limit))
-    }
-
-    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
-        self.inner.purge_deleted(limit)
-    }
-
-    fn unpurged(&self, parts: &[PartKey], shard: usize) -> Result<Vec<PartKey>, StoreError> {
-        self.inner.ask(shard, |store| store.unpurged(parts, FIRST))
-    }
-
-    fn purge_part(&self, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-        // The first is the last: what it has to purge says what is gone.
-        let _changing = self.inner.directory.change();
-        let one = |shard| {
-            if shard != FIRST && self.inner.shared {
-                // Whoever forgot it may have ended before the others were told.
-                self.inner.sync(shard, &Told { gone: [part].into(), ..Told::default() })?;
-            }
-            self.inner.ask(shard, |store| store.purge_part(part, limit))
-        };
-        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(done && one(shard)?))
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.ask(FIRST, |store| store.meta(name))
-    }
-
-    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.ask(FIRST, |store| store.set_meta(name, value))
-    }
-
-    fn settle(&self) -> Result<(), StoreError> {
-        self.inner.all.iter().try_for_each(|store| store.settle())
-    }
-
-    fn slow(&self) -> Vec<Slow> {
-        let mut all: Vec<_> = self.inner.all.iter().flat_map(|store| store.slow()).collect();
-        all.sort_by_key(|slow| slow.at);
-        all
-    }
-
-    fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.inner.gauges()
-    }
-
-    fn damaged(&self) -> Vec<DamagedRow> {
-        // A board is on each of them.
-        let mut all: Vec<DamagedRow> = self.inner.all.iter().flat_map(|store| store.damaged()).collect();
-        all.sort_unstable_by(|a, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
-        all.dedup();
-        all
-    }
-
-    fn damaged_count(&self) -> u64 {
-        self.inner.all.iter().map(|store| store.damaged_count()).sum()
-    }
-
-    fn is_damaged(&self, key: &ScoreKey) -> bool {
-        self.inner.all[self.shard_of(&key.player)].is_damaged(key)
-    }
-
-    /// Nobody writes to any shard who has not the lease of the first.
-    fn may_answer(&self) -> bool {
-        self.inner.all[FIRST].may_answer() && self.lost().is_none()
-    }
-
-    fn lost(&self) -> Option<LostCommits> {
-        self.inner.all.iter().find_map(|store| store.lost())
+        StoreError::ShardUnavailable { shard: self.name(shard), alone, why }
     }
 }

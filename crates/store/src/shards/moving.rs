@@ -5,9 +5,9 @@
 
 use super::layout::CURSORS;
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::mysql::moving::{Cell, Cells, IMPORT_COUNTS, IMPORTS, Moved};
 use crate::mysql::{MySqlStore, Note};
-use crate::sqlite::codec::{Input, put_bytes, put_number, put_signed};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -2,15 +2,20 @@
 //!
 //! A shard that lags is told what it lacks before it is asked. Not here: transactions.
 
-use super::Inner;
 use super::home::home;
 use super::run::batch_of;
 use super::split::FIRST;
+use super::{Inner, Shards};
 use crate::mysql::MySqlStore;
-use crate::plan::{BatchId, BoardNo, Committed, Part, PartRow};
-use crate::{Mark, ScoreBooks, Store, StoreError};
-use std::collections::{BTreeMap, VecDeque};
+use crate::plan::{
+    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, ImportKey, ImportRow, KeyRow, ScoreKey, Window,
+    WindowRow,
+};
+use crate::servers::ScoreState;
+use crate::{Coordination, Ledger, Maintenance, OutboxEntry, Reads, ScoreSnapshot, StoreError, Transactions};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
+use tally_rules::profile::Profile;
 
 use tally_rules::{PlayerId, Record};
 
@@ -23,6 +28,115 @@ struct Cursor {
     next: VecDeque<(PlayerId, Option<Record>, u64)>,
     last: Option<PlayerId>,
     ended: bool,
+}
+
+impl Reads for Shards {
+    fn ledger(&self) -> &dyn Ledger {
+        self
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        self.inner.ask(FIRST, |store| store.boards())
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        self.inner.ask(FIRST, |store| store.keys())
+    }
+
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        self.inner.ask(FIRST, |store| store.had_keys())
+    }
+
+    fn scan_versions(
+        &self,
+        board: BoardNo,
+        window: Window,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        let each = &mut |player: PlayerId, record: Option<Record>, version| {
+            record.into_iter().for_each(|record| each(player.clone(), record, version));
+        };
+        self.inner.walk((board, window, false), after, limit, each)
+    }
+
+    fn scan_shard(
+        &self,
+        shard: usize,
+        (board, window): (BoardNo, Window),
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        self.inner.ask(shard, |store| store.scan_versions(board, window, after, limit, each))
+    }
+
+    fn scan_states(
+        &self,
+        shard: Option<usize>,
+        of: (BoardNo, Window),
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
+    ) -> Result<usize, StoreError> {
+        match shard {
+            Some(shard) => self.inner.ask(shard, |store| store.scan_states(None, of, after, limit, each)),
+            None => self.inner.walk((of.0, of.1, true), after, limit, each),
+        }
+    }
+
+    fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
+        self.inner.of_players(keys, |key| &key.player, MySqlStore::states)
+    }
+
+    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        self.inner.windows(board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        self.inner.ask(FIRST, |store| store.block(key))
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        self.inner.of_players(keys, |key| &key.player, MySqlStore::records)
+    }
+
+    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+        self.inner.sum(|store| store.count_scores(board, window))
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        let one = |shard| self.inner.ask(shard, |store| store.import_progress(key));
+        // The first is the last of them to have a chunk.
+        let Some(mut whole) = one(FIRST)? else { return Ok(None) };
+        for shard in 1..self.inner.all.len() {
+            let row = one(shard)?.unwrap_or_default();
+            whole.taken += row.taken;
+            whole.refused += row.refused;
+        }
+        Ok(Some(whole))
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        self.inner.bans(board)
+    }
+
+    fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
+        let each = |store: &MySqlStore, players: &[PlayerId]| {
+            let banned = store.banned(board, players)?;
+            Ok(players.iter().map(|player| banned.get(player).cloned()).collect())
+        };
+        Ok(self.inner.of_players(players, |player| player, each)?.into_iter().flatten().collect())
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        self.inner.ask(FIRST, |store| store.profiles(players))
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.ask(FIRST, |store| store.meta(name))
+    }
 }
 
 impl Inner {
@@ -44,8 +158,8 @@ impl Inner {
     ) -> Result<T, StoreError> {
         self.refuse_recent(shard, true)?;
         self.ask(shard, ask).inspect_err(|error| {
-            if let StoreError::ShardAway { .. } = error {
-                self.silent.put(shard);
+            if let StoreError::ShardUnavailable { .. } = error {
+                self.breaker.put(shard);
             }
         })
     }
@@ -53,7 +167,7 @@ impl Inner {
     /// An error of one shard, which says of which.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
-            StoreError::Away(why) => self.away(shard, true, why),
+            StoreError::Unavailable(why) => self.away(shard, true, why),
             error => error,
         }
     }
@@ -69,10 +183,11 @@ impl Inner {
     /// Deletes rows of what is gone. Those of the first say what is gone: they stay until all others know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
-        let purge = self.all[FIRST].snapshot()?.to_purge()?;
+        let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
         // Another server may have deleted a board or forgotten a period, and ended before the others were told.
-        let is_told =
-            !self.shared || purge.boards.is_empty() && purge.parts.is_empty() || self.catch_up_all().is_ok();
+        let is_told = !self.shared
+            || purge.boards.is_empty() && purge.windows.is_empty()
+            || self.catch_up_all().is_ok();
         let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
         if done == limit || !is_told || self.directory.lagging() > 0 {
             return Ok(done);
@@ -104,29 +219,34 @@ impl Inner {
         }
     }
 
-    /// See [`Store::became`].
-    pub(super) fn became(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+    /// See [`Store::resolve`].
+    pub(super) fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         let (shard, (store, batch)) = (usize::from(batch.shard), self.place(*batch));
-        let committed = store.became(&batch).map_err(|error| self.of_one(shard, error))?;
+        let committed = store.resolve(&batch).map_err(|error| self.of_one(shard, error))?;
         Ok(committed.map(|committed| {
-            let marked = committed.marked.map(|batch| batch_of(shard, batch));
-            Committed { marked, ..committed }
+            let outbox = committed.outbox.map(|batch| batch_of(shard, batch));
+            Committed { outbox, ..committed }
         }))
     }
 
-    /// See [`Store::marks`]: those of one database after the other. Those of a database that is away are found when it is back,
-    /// and keep no others.
-    pub(super) fn marks(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<Mark>, StoreError> {
+    /// See [`crate::Coordination::outbox`]: the entries of one database after the other. Those of a database that is away are found
+    /// when it is back, and keep no others.
+    pub(super) fn outbox(
+        &self,
+        age: Duration,
+        after: Option<BatchId>,
+    ) -> Result<Vec<OutboxEntry>, StoreError> {
         let first = after.map_or(0, |batch| usize::from(batch.shard));
         for shard in first..self.all.len() {
             let after = after.filter(|batch| usize::from(batch.shard) == shard);
             let after = after.map(|batch| BatchId { shard: 0, ..batch });
-            match self.ask_soon(shard, |store| store.marks(age, after)) {
-                Ok(marks) if !marks.is_empty() => {
-                    let of_shard = |mark: Mark| Mark { batch: batch_of(shard, mark.batch), ..mark };
-                    return Ok(marks.into_iter().map(of_shard).collect());
+            match self.ask_soon(shard, |store| store.outbox(age, after)) {
+                Ok(entries) if !entries.is_empty() => {
+                    let of_shard =
+                        |entry: OutboxEntry| OutboxEntry { batch: batch_of(shard, entry.batch), ..entry };
+                    return Ok(entries.into_iter().map(of_shard).collect());
                 }
-                Ok(_) | Err(StoreError::ShardAway { .. }) => {}
+                Ok(_) | Err(StoreError::ShardUnavailable { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -154,14 +274,14 @@ impl Inner {
     }
 
     /// A period's row of the first shard holds; one that has only begun may be on any.
-    pub(super) fn parts(&self, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-        let mut parts = BTreeMap::new();
+    pub(super) fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        let mut windows = BTreeMap::new();
         for shard in 0..self.all.len() {
-            for row in self.ask(shard, |store| store.parts(board))? {
-                parts.entry(row.part).or_insert(row);
+            for row in self.ask(shard, |store| store.windows(board))? {
+                windows.entry(row.window).or_insert(row);
             }
         }
-        Ok(parts.into_values().collect())
+        Ok(windows.into_values().collect())
     }
 
     pub(super) fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
@@ -176,7 +296,7 @@ impl Inner {
     /// A walk over all shards in order of players; with those that were removed not long ago where that is asked for.
     pub(super) fn walk(
         &self,
-        of: (BoardNo, Part, bool),
+        of: (BoardNo, Window, bool),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -201,7 +321,7 @@ impl Inner {
     fn fill(
         &self,
         cursor: &mut Cursor,
-        (board, part, with_removed): (BoardNo, Part, bool),
+        (board, window, with_removed): (BoardNo, Window, bool),
         fetch: usize,
     ) -> Result<(), StoreError> {
         if !cursor.next.is_empty() || cursor.ended {
@@ -211,10 +331,10 @@ impl Inner {
         let count = self.ask(cursor.shard, |store| {
             if with_removed {
                 let mut each = |player, record, version| next.push_back((player, record, version));
-                return store.walk_states(None, (board, part), last.as_ref(), fetch, &mut each);
+                return store.scan_states(None, (board, window), last.as_ref(), fetch, &mut each);
             }
             let mut each = |player, record, version| next.push_back((player, Some(record), version));
-            store.walk_versions(board, part, last.as_ref(), fetch, &mut each)
+            store.scan_versions(board, window, last.as_ref(), fetch, &mut each)
         })?;
         cursor.ended = count < fetch;
         cursor.last = cursor.next.back().map(|(player, ..)| player.clone());
@@ -237,7 +357,7 @@ impl Inner {
             }
         }
         all.push(("shards", self.all.len() as f64));
-        all.push(("shards_silent", self.silent.get().len() as f64));
+        all.push(("shards_silent", self.breaker.get().len() as f64));
         all.push(("shards_lagging", f64::from(self.directory.lagging())));
         all
     }

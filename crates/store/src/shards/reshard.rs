@@ -17,8 +17,8 @@ use super::split::FIRST;
 use super::upgrade::upgrade;
 use crate::mysql::moving::{BANS, PARTS, REQUESTS, SCORES};
 use crate::mysql::{MySqlStore, Note, Noted, Options};
-use crate::plan::{BoardChange, Changes, Plan};
-use crate::{Store, StoreError};
+use crate::plan::{BoardChange, ReadSet, WriteSet};
+use crate::{Maintenance, Reads, StoreError, Transactions};
 use std::sync::Arc;
 
 /// Rows of deleted boards that are purged at a time, before anything is moved.
@@ -254,8 +254,8 @@ impl Lists {
             let missing = boards.iter().filter(|row| there.iter().all(|other| other.no != row.no));
             let missing: Vec<BoardChange> = missing.cloned().map(BoardChange::Create).collect();
             for some in missing.chunks(100) {
-                let changes = Changes { boards: some.to_vec(), ..Changes::default() };
-                store.run(&Plan::default(), &mut |_| changes.clone())?;
+                let changes = WriteSet { boards: some.to_vec(), ..WriteSet::default() };
+                store.run(&ReadSet::default(), &mut |_| changes.clone())?;
             }
             note(store, next.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect())?;
         }
@@ -291,7 +291,7 @@ fn count<'a>(mut stores: impl Iterator<Item = &'a Arc<MySqlStore>>) -> Result<u6
 
 fn note(store: &MySqlStore, notes: Vec<Note>) -> Result<(), StoreError> {
     let noted = Noted { notes, ..Noted::default() };
-    store.run_noting(&Plan::default(), &mut |_, _| noted.clone()).map(drop)
+    store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone()).map(drop)
 }
 
 fn refused(why: String) -> StoreError {

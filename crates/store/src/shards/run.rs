@@ -8,15 +8,16 @@
 //!
 //! Not here: batches of players of several databases, whose callers ask for each database by itself.
 
-use super::Inner;
 use super::directory::Told;
 use super::split::{self, FIRST, Split};
+use super::{Inner, Shards, home};
 use crate::mysql::{MySqlStore, Noted};
-use crate::plan::{BatchId, BoardNo, Changes, Committed, Loaded, Plan};
-use crate::{ShardSet, Store, StoreError};
+use crate::plan::{BatchId, BoardNo, Committed, Loaded, ReadSet, WriteSet};
+use crate::{Coordination, ShardSet, StoreError, Transactions};
 use std::collections::BTreeMap;
+use tally_rules::PlayerId;
 
-type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> Changes;
+type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> WriteSet;
 
 /// What a transaction needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,12 @@ struct Run<'a> {
     split: Split<'a>,
     needs: Needs,
     /// The plans of its databases, in the order in which they are begun.
-    plans: Vec<(usize, Plan)>,
+    plans: Vec<(usize, ReadSet)>,
     loaded: BTreeMap<usize, Loaded>,
     version: u64,
     /// What is committed, by database.
     committed: BTreeMap<usize, Committed>,
-    parts: BTreeMap<usize, Changes>,
+    slices: BTreeMap<usize, WriteSet>,
     /// What the others have to be told of boards.
     told: Told,
     /// Boards that a database behind the first does not know.
@@ -51,9 +52,35 @@ struct Run<'a> {
     stopped: Option<(usize, StoreError)>,
 }
 
+impl Transactions for Shards {
+    fn shards(&self) -> usize {
+        self.inner.all.len()
+    }
+
+    fn shard_of(&self, player: &PlayerId) -> usize {
+        home::home(player, self.inner.all.len())
+    }
+
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
+        // What was decided on the state of a shard that is gone must not be done on another.
+        if let Some(lost) = self.lost() {
+            return Err(StoreError::Unavailable(lost.to_string()));
+        }
+        self.inner.run(plan, decide)
+    }
+
+    fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        self.inner.resolve(batch)
+    }
+}
+
 impl Inner {
     /// See [`crate::Store::run`].
-    pub(super) fn run(&self, plan: &Plan, decide: Decide<'_>) -> Result<Committed, StoreError> {
+    pub(super) fn run(&self, plan: &ReadSet, decide: Decide<'_>) -> Result<Committed, StoreError> {
         plan.assert_sorted();
         let mut needs = Needs { shards: split::concerned(plan, self.all.len()), boards: false, sure: false };
         loop {
@@ -69,7 +96,7 @@ impl Inner {
     fn attempt(
         &self,
         needs: Needs,
-        plan: &Plan,
+        plan: &ReadSet,
         decide: Decide<'_>,
     ) -> Result<Result<Committed, Needs>, StoreError> {
         for shard in needs.shards.iter() {
@@ -96,7 +123,7 @@ impl Inner {
         if let Some((shard, error)) = run.stopped.take() {
             return Err(self.stopped(&run, shard, error));
         }
-        needs.shards.iter().for_each(|shard| self.silent.take(shard));
+        needs.shards.iter().for_each(|shard| self.breaker.take(shard));
         if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
             // What is written there by whoever has not heard of it would be missing in the order of the period.
             return Err(StoreError::Partly("a database has not heard that a period is over".into()));
@@ -105,14 +132,14 @@ impl Inner {
         Ok(Ok(Committed { version: run.version, ..main }))
     }
 
-    fn run_on_one(&self, shard: usize, plan: &Plan, run: &mut Run<'_>, decide: Decide<'_>) {
+    fn run_on_one(&self, shard: usize, plan: &ReadSet, run: &mut Run<'_>, decide: Decide<'_>) {
         let found = vec![Some(shard); plan.requests.len()];
         let done = self.all[shard].run(plan, &mut |loaded| {
             run.unknown(shard, plan, loaded);
             if run.unknown.is_empty() {
                 run.decided(decide(loaded), &found);
             }
-            run.part(shard).changes
+            run.slice(shard).changes
         });
         run.end(shard, done);
     }
@@ -126,7 +153,7 @@ impl Inner {
             if is_inside_done {
                 // Begun again, and what is below is done: it goes on only on what that was decided on.
                 run.check_same(shard, loaded);
-                return run.part(shard);
+                return run.slice(shard);
             }
             run.loaded.insert(shard, loaded.clone());
             run.unknown(shard, &plan, loaded);
@@ -139,31 +166,31 @@ impl Inner {
                 self.descend(at + 1, run, decide);
                 is_inside_done = true;
             }
-            run.part(shard)
+            run.slice(shard)
         });
         run.end(shard, done);
     }
 
     /// What the caller hears where not all of it is done.
     fn stopped(&self, run: &Run<'_>, shard: usize, error: StoreError) -> StoreError {
-        let is_last = run.parts.keys().all(|other| *other <= shard);
+        let is_last = run.slices.keys().all(|other| *other <= shard);
         let is_begun = !run.done.is_empty();
         match self.fault(shard, error, run.needs.shards.len() == 1) {
-            StoreError::LostAtCommit { batch, why } => {
+            StoreError::InDoubt { batch, why } => {
                 if shard == FIRST && !run.told.is_empty() {
                     self.doubt(batch);
                 }
                 // Only what the last one did is to be asked for.
-                if is_last { StoreError::LostAtCommit { batch, why } } else { StoreError::Partly(why) }
+                if is_last { StoreError::InDoubt { batch, why } } else { StoreError::Partly(why) }
             }
-            error @ StoreError::ShardAway { .. } if is_begun => StoreError::Partly(error.to_string()),
+            error @ StoreError::ShardUnavailable { .. } if is_begun => StoreError::Partly(error.to_string()),
             error => error,
         }
     }
 
     /// One that was asked in vain a moment ago is not asked again.
     pub(super) fn refuse_recent(&self, shard: usize, alone: bool) -> Result<(), StoreError> {
-        if !self.silent.is_recent(shard) {
+        if !self.breaker.is_recent(shard) {
             return Ok(());
         }
         Err(self.away(shard, alone, "it did not answer a moment ago".into()))
@@ -172,13 +199,13 @@ impl Inner {
     /// A fault as the caller hears it: with the shard's name, and remembered where something has to be asked later.
     fn fault(&self, shard: usize, error: StoreError, alone: bool) -> StoreError {
         match error {
-            StoreError::Away(why) => {
-                self.silent.put(shard);
+            StoreError::Unavailable(why) => {
+                self.breaker.put(shard);
                 self.away(shard, alone, why)
             }
-            StoreError::LostAtCommit { batch, why } => {
-                self.silent.put(shard);
-                StoreError::LostAtCommit {
+            StoreError::InDoubt { batch, why } => {
+                self.breaker.put(shard);
+                StoreError::InDoubt {
                     batch: batch_of(shard, batch),
                     why: format!("{}: {why}", self.name(shard)),
                 }
@@ -194,7 +221,7 @@ pub(super) fn batch_of(shard: usize, batch: BatchId) -> BatchId {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, all: usize, needs: Needs) -> Self {
+    fn new(plan: &'a ReadSet, all: usize, needs: Needs) -> Self {
         let split = Split::new(plan, all, needs.shards);
         let plans = if needs.shards.len() == 1 {
             Vec::new()
@@ -208,7 +235,7 @@ impl<'a> Run<'a> {
             loaded: BTreeMap::new(),
             version: 0,
             committed: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            slices: BTreeMap::new(),
             told: Told::default(),
             unknown: Vec::new(),
             more: None,
@@ -218,7 +245,7 @@ impl<'a> Run<'a> {
     }
 
     /// Notes boards that a database does not know: it may have missed that they were made.
-    fn unknown(&mut self, shard: usize, plan: &Plan, loaded: &Loaded) {
+    fn unknown(&mut self, shard: usize, plan: &ReadSet, loaded: &Loaded) {
         self.unknown.retain(|(other, _)| *other != shard);
         let unknown = plan.boards.iter().zip(&loaded.boards).filter(|(_, live)| live.is_none());
         let unknown: Vec<BoardNo> = unknown.map(|(no, _)| *no).collect();
@@ -232,17 +259,17 @@ impl<'a> Run<'a> {
         let (loaded, found) = self.split.loaded(&self.loaded);
         self.decided(decide(&loaded), &found);
         // What a database refuses whatever is tried must be known before another has done its part.
-        if let Some(error) = self.parts.values().find_map(|changes| MySqlStore::check(changes).err()) {
+        if let Some(error) = self.slices.values().find_map(|changes| MySqlStore::check(changes).err()) {
             self.stopped = Some((self.split.lowest(), error));
         }
     }
 
     /// What each database writes.
-    fn decided(&mut self, changes: Changes, found: &[Option<usize>]) {
+    fn decided(&mut self, changes: WriteSet, found: &[Option<usize>]) {
         (self.more, self.stopped) = (None, None);
-        (self.parts, self.told) = self.split.changes(changes, found);
+        (self.slices, self.told) = self.split.changes(changes, found);
         let mut needs = self.needs;
-        self.parts.keys().for_each(|shard| needs.shards.insert(*shard));
+        self.slices.keys().for_each(|shard| needs.shards.insert(*shard));
         needs.boards |= !self.told.is_empty();
         self.more = (needs != self.needs).then_some(needs);
     }
@@ -258,11 +285,11 @@ impl<'a> Run<'a> {
     }
 
     /// What one database writes.
-    fn part(&self, shard: usize) -> Noted {
+    fn slice(&self, shard: usize) -> Noted {
         if self.stopped.is_some() || self.more.is_some() || !self.unknown.is_empty() {
             return Noted::default();
         }
-        let changes = self.parts.get(&shard).cloned().unwrap_or_default();
+        let changes = self.slices.get(&shard).cloned().unwrap_or_default();
         Noted { changes, version: self.version, ..Noted::default() }
     }
 
@@ -271,15 +298,15 @@ impl<'a> Run<'a> {
         match done {
             Ok(committed) => {
                 self.version = self.version.max(committed.version);
-                let marked = committed.marked.map(|batch| batch_of(shard, batch));
-                self.committed.insert(shard, Committed { marked, ..committed });
-                if self.stopped.is_none() && self.parts.contains_key(&shard) {
+                let outbox = committed.outbox.map(|batch| batch_of(shard, batch));
+                self.committed.insert(shard, Committed { outbox, ..committed });
+                if self.stopped.is_none() && self.slices.contains_key(&shard) {
                     self.done.insert(shard);
                 }
             }
             // Where nothing is left to be done there, the others have done it.
-            Err(_) if !self.parts.is_empty() && !self.parts.contains_key(&shard) && !self.done.is_empty() => {
-            }
+            Err(_)
+                if !self.slices.is_empty() && !self.slices.contains_key(&shard) && !self.done.is_empty() => {}
             Err(error) => {
                 self.stopped.get_or_insert((shard, error));
             }

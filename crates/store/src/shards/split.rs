@@ -6,8 +6,8 @@
 
 use super::directory::Told;
 use super::home::home;
-use crate::plan::{BoardChange, Changes, Gone, Loaded, Plan};
-use crate::{LedgerPlan, ShardSet};
+use crate::plan::{BoardChange, Garbage, Loaded, ReadSet, WriteSet};
+use crate::{LedgerReadSet, ShardSet};
 use std::collections::BTreeMap;
 use tally_rules::idempotency::Stored;
 
@@ -16,7 +16,7 @@ pub(super) const FIRST: usize = 0;
 
 /// How a plan is split among some of `all` shards.
 pub(super) struct Split<'a> {
-    plan: &'a Plan,
+    plan: &'a ReadSet,
     all: usize,
     /// Those that are asked.
     pub(super) shards: ShardSet,
@@ -25,7 +25,7 @@ pub(super) struct Split<'a> {
 }
 
 /// Shards that a plan needs.
-pub(super) fn concerned(plan: &Plan, all: usize) -> ShardSet {
+pub(super) fn concerned(plan: &ReadSet, all: usize) -> ShardSet {
     let mut shards = plan.shards;
     shards.extend_with(plan.scores.iter().map(|key| home(&key.player, all)));
     if !plan.requests.is_empty() && plan.shards.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn concerned(plan: &Plan, all: usize) -> ShardSet {
 }
 
 /// The only one that a caller has named.
-pub(super) fn hinted(plan: &Plan) -> Option<usize> {
+pub(super) fn hinted(plan: &ReadSet) -> Option<usize> {
     plan.shards.lowest().filter(|_| plan.shards.len() == 1)
 }
 
@@ -54,7 +54,7 @@ impl ShardSet {
 
 impl<'a> Split<'a> {
     /// Splits a plan among shards that are at least those it needs.
-    pub(super) fn new(plan: &'a Plan, all: usize, shards: ShardSet) -> Self {
+    pub(super) fn new(plan: &'a ReadSet, all: usize, shards: ShardSet) -> Self {
         let homes = plan.scores.iter().map(|key| home(&key.player, all)).collect();
         Self { plan, all, shards, homes }
     }
@@ -75,23 +75,23 @@ impl<'a> Split<'a> {
     }
 
     /// What one shard reads.
-    pub(super) fn plan(&self, shard: usize) -> Plan {
+    pub(super) fn plan(&self, shard: usize) -> ReadSet {
         let plan = self.plan;
         let scores = plan.scores.iter().zip(&self.homes).filter(|(_, home)| **home == shard);
         let first = shard == FIRST;
         let of_first = |wanted: bool| wanted && first;
-        Plan {
+        ReadSet {
             durability: plan.durability,
-            alone: plan.alone,
-            marks: plan.marks,
+            exclusive: plan.exclusive,
+            outbox: plan.outbox,
             boards: plan.boards.clone(),
             board_names: if of_first(true) { plan.board_names.clone() } else { Vec::new() },
             scores: scores.map(|(key, _)| key.clone()).collect(),
             requests: plan.requests.clone(),
             imports: if shard == self.of_imports() { plan.imports.clone() } else { Vec::new() },
             profiles: if first { plan.profiles.clone() } else { Vec::new() },
-            ledger: if first { plan.ledger.clone() } else { LedgerPlan::default() },
-            ..Plan::default()
+            ledger: if first { plan.ledger.clone() } else { LedgerReadSet::default() },
+            ..ReadSet::default()
         }
     }
 
@@ -135,76 +135,76 @@ impl<'a> Split<'a> {
     /// The changes of each shard, and what the databases behind the first have to be told of boards once it is done.
     pub(super) fn changes(
         &self,
-        changes: Changes,
+        changes: WriteSet,
         found: &[Option<usize>],
-    ) -> (BTreeMap<usize, Changes>, Told) {
-        let mut parts = Parts::default();
+    ) -> (BTreeMap<usize, WriteSet>, Told) {
+        let mut slices = Slices::default();
         for (key, record) in changes.scores {
-            parts.of(home(&key.player, self.all)).scores.push((key, record));
+            slices.of(home(&key.player, self.all)).scores.push((key, record));
         }
         for (key, hidden) in changes.bans {
-            parts.of(home(&key.player, self.all)).bans.push((key, hidden));
+            slices.of(home(&key.player, self.all)).bans.push((key, hidden));
         }
         // Where all of it is one player's, it is there, also where a part of its effect is elsewhere: a retry looks there
         // alone. What nobody knows a place for is on the lowest.
-        let mut of_players = parts.0.keys().copied();
+        let mut of_players = slices.0.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
         let otherwise = hinted(self.plan).or(only).unwrap_or_else(|| self.lowest());
         for (key, stored) in changes.requests {
             let place = self.plan.requests.binary_search(&key).ok();
             let shard = place.and_then(|place| found.get(place).copied().flatten());
-            parts.of(shard.unwrap_or(otherwise)).requests.push((key, stored));
+            slices.of(shard.unwrap_or(otherwise)).requests.push((key, stored));
         }
         if !changes.imports.is_empty() {
-            parts.of(self.of_imports()).imports = changes.imports;
+            slices.of(self.of_imports()).imports = changes.imports;
         }
         let mut told =
             Told { boards: changes.boards.iter().map(BoardChange::no).collect(), ..Told::default() };
-        let mut of_first = Changes { boards: changes.boards, ..Changes::default() };
-        for (key, row) in changes.parts {
+        let mut of_first = WriteSet { boards: changes.boards, ..WriteSet::default() };
+        for (key, row) in changes.windows {
             match row {
                 // A period that begins is noted beside its first record; the rest of its life is on the first shard.
-                Some(row) if !row.closed => parts.of(self.lowest()).parts.push((key, Some(row))),
+                Some(row) if !row.closed => slices.of(self.lowest()).windows.push((key, Some(row))),
                 Some(row) => {
                     // Its order is not written yet: nobody may write to it any more, wherever that is. One that is stale is closed
                     // already, or made by old lines of a file.
                     if row.version == 0 && !row.stale {
                         told.closed.insert(key);
                     }
-                    of_first.parts.push((key, Some(row)));
+                    of_first.windows.push((key, Some(row)));
                 }
-                None => of_first.parts.push((key, None)),
+                None => of_first.windows.push((key, None)),
             }
         }
-        told.gone.extend(changes.gone.iter().filter_map(|gone| match gone {
-            Gone::Part(part) => Some(*part),
-            Gone::Blocks(..) => None,
+        told.gone.extend(changes.garbage.iter().filter_map(|gone| match gone {
+            Garbage::Window(window) => Some(*window),
+            Garbage::Blocks(..) => None,
         }));
-        let first = Changes {
+        let first = WriteSet {
             profiles: changes.profiles,
             blocks: changes.blocks,
             keys: changes.keys,
             ledger: changes.ledger,
-            gone: changes.gone,
+            garbage: changes.garbage,
             ..of_first
         };
         if !first.is_empty() {
-            let part = parts.of(FIRST);
-            part.parts.extend(first.parts);
-            part.parts.sort_unstable_by_key(|(key, _)| *key);
-            let Changes { profiles, blocks, keys, ledger, gone, boards, .. } = first;
-            (part.profiles, part.blocks, part.keys, part.ledger) = (profiles, blocks, keys, ledger);
-            (part.gone, part.boards) = (gone, boards);
+            let slice = slices.of(FIRST);
+            slice.windows.extend(first.windows);
+            slice.windows.sort_unstable_by_key(|(key, _)| *key);
+            let WriteSet { profiles, blocks, keys, ledger, garbage, boards, .. } = first;
+            (slice.profiles, slice.blocks, slice.keys, slice.ledger) = (profiles, blocks, keys, ledger);
+            (slice.garbage, slice.boards) = (garbage, boards);
         }
-        (parts.0, told)
+        (slices.0, told)
     }
 }
 
 #[derive(Default)]
-struct Parts(BTreeMap<usize, Changes>);
+struct Slices(BTreeMap<usize, WriteSet>);
 
-impl Parts {
-    fn of(&mut self, shard: usize) -> &mut Changes {
+impl Slices {
+    fn of(&mut self, shard: usize) -> &mut WriteSet {
         self.0.entry(shard).or_default()
     }
 }

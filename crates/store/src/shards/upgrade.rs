@@ -9,10 +9,10 @@ use super::layout;
 use super::moving::spread_imports;
 use super::split::FIRST;
 use crate::StoreError;
+use crate::codec::Input;
+use crate::codec::boards::take_board;
 use crate::mysql::{MySqlStore, Note, Noted};
-use crate::plan::{BanKey, BoardChange, BoardNo, Changes, Gone, Part, PartKey, Plan, ScoreKey};
-use crate::sqlite::codec::Input;
-use crate::sqlite::take_board;
+use crate::plan::{BanKey, BoardChange, BoardNo, Garbage, ReadSet, ScoreKey, Window, WindowKey, WriteSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
@@ -30,7 +30,7 @@ struct Intent {
     /// The version of its rows.
     version: u64,
     /// Changes by database.
-    rest: BTreeMap<usize, Changes>,
+    rest: BTreeMap<usize, WriteSet>,
 }
 
 /// Brings a store that an earlier release has left to this one's layout.
@@ -68,7 +68,7 @@ fn apply(all: &[Arc<MySqlStore>], (of, number): (usize, u64), intent: &Intent) -
         if applied.unwrap_or(0) < number {
             let notes: Vec<Note> = vec![(name, Some(number.to_string().into_bytes()))];
             let noted = Noted { changes: changes.clone(), notes, version: intent.version };
-            store.run_noting(&Plan::default(), &mut |_, _| noted.clone())?;
+            store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone())?;
         }
     }
     Ok(())
@@ -80,7 +80,7 @@ fn forget(store: &MySqlStore, prefix: &str) -> Result<(), StoreError> {
         return Ok(());
     }
     let noted = Noted { notes, ..Noted::default() };
-    store.run_noting(&Plan::default(), &mut |_, _| noted.clone()).map(drop)
+    store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone()).map(drop)
 }
 
 /// Intents by number.
@@ -106,10 +106,10 @@ fn decode(bytes: &[u8]) -> Option<Intent> {
     Some(intent)
 }
 
-fn take(input: &mut Input<'_>) -> Option<Changes> {
+fn take(input: &mut Input<'_>) -> Option<WriteSet> {
     let scores = taken(input, |input| {
-        let PartKey { board, part } = take_part(input)?;
-        let key = ScoreKey { board, part, player: take_player(input)? };
+        let WindowKey { board, window } = take_window(input)?;
+        let key = ScoreKey { board, window, player: take_player(input)? };
         let record = |input: &mut Input<'_>| {
             let (score, subscore) = (input.signed()?, input.signed()?);
             Some(Record { score, subscore, at: Micros(input.signed()?) })
@@ -125,8 +125,8 @@ fn take(input: &mut Input<'_>) -> Option<Changes> {
         let key = BanKey { board: BoardNo(input.small()?), player: take_player(input)? };
         Some((key, input.truth()?))
     })?;
-    let parts = taken(input, |input| Some((take_part(input)?, None)))?;
-    let gone = taken(input, |input| Some(Gone::Part(take_part(input)?)))?;
+    let windows = taken(input, |input| Some((take_window(input)?, None)))?;
+    let garbage = taken(input, |input| Some(Garbage::Window(take_window(input)?)))?;
     let boards = taken(input, |input| {
         Some(match input.byte()? {
             0 => BoardChange::Create(take_board(input)?),
@@ -135,11 +135,11 @@ fn take(input: &mut Input<'_>) -> Option<Changes> {
             _ => return None,
         })
     })?;
-    Some(Changes { scores, requests, bans, parts, gone, boards, ..Changes::default() })
+    Some(WriteSet { scores, requests, bans, windows, garbage, boards, ..WriteSet::default() })
 }
 
-fn take_part(input: &mut Input<'_>) -> Option<PartKey> {
-    Some(PartKey { board: BoardNo(input.small()?), part: Part(input.number()?) })
+fn take_window(input: &mut Input<'_>) -> Option<WindowKey> {
+    Some(WindowKey { board: BoardNo(input.small()?), window: Window(input.number()?) })
 }
 
 fn take_player(input: &mut Input<'_>) -> Option<PlayerId> {

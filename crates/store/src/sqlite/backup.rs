@@ -13,11 +13,11 @@ use super::fault;
 use super::files::{self, Files, beside};
 use super::journal;
 use super::journal_rows::{Source, damaged};
-use super::overlay::Generation;
+use super::manifest::{self, Manifest};
+use super::memtable::Memtable;
 use super::plants::{Plant, is_planted};
-use super::registry::{self, Registry};
 use super::tables::{Counters, Tables};
-use super::{Options, fold, identity, lock, meta, migrate, recover};
+use super::{Options, flush, identity, lock, meta, migrate, recover};
 use crate::StoreError;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -32,7 +32,7 @@ const STEP_PAGES: i32 = 2_000;
 /// What a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Records of all boards and parts.
+    /// Records of all boards and windows.
     pub records: u64,
     /// Live boards.
     pub boards: u64,
@@ -153,7 +153,7 @@ fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = connection.transaction()?;
-    registry::renew(&transaction)?;
+    manifest::renew(&transaction)?;
     Ok(transaction.commit()?)
 }
 
@@ -161,7 +161,7 @@ fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
 struct Moment {
     journals: Vec<Source>,
     tables: Connection,
-    folded: u64,
+    flushed: u64,
 }
 
 fn copy(
@@ -192,9 +192,9 @@ fn copy(
         }
     }
     drop(moment.tables);
-    let (generation, wrong) = recover::read_open(&moment.journals, moment.folded)?;
+    let (memtable, wrong) = recover::read_open(&moment.journals, moment.flushed)?;
     wrong.map_or(Ok(()), Err)?;
-    fold_into(options, to, target, &generation)
+    flush_into(options, to, target, &memtable)
 }
 
 /// Holds all of it, once both parts fit together.
@@ -206,31 +206,31 @@ fn hold(files: &Files, from: &Path, options: &Options) -> Result<Moment, StoreEr
         tables.execute_batch("BEGIN")?;
         let version: u32 = tables.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version < migrate::WITH_JOURNAL {
-            return Ok(Moment { journals: Vec::new(), tables, folded: 0 });
+            return Ok(Moment { journals: Vec::new(), tables, flushed: 0 });
         }
-        let (folded, folding) = (meta::folded(&tables)?, meta::folding(&tables)?);
+        let (flushed, flushing) = (meta::flushed(&tables)?, meta::flushing(&tables)?);
         // The server may have changed over to another file meanwhile.
         hold_journals(files, from, options, &mut journals)?;
         let mut listed = Vec::new();
         if version >= migrate::WITH_REGISTRY {
-            let registry = Registry::read(&tables)?;
-            let ours = |source: &Source| source.identity.is_none_or(|found| found.store == registry.store);
+            let manifest = Manifest::read(&tables)?;
+            let ours = |source: &Source| source.identity.is_none_or(|found| found.store == manifest.store);
             if let Some(other) = journals.iter().find(|source| !ours(source)) {
                 return Err(damaged(&other.path, "it belongs to another store"));
             }
-            listed.extend(registry.open);
+            listed.extend(manifest.open);
         }
         let is_held =
             |number: &u32| journals.iter().any(|source| files::number(&source.path) == Some(*number));
         let mut spans = Vec::new();
         for journal in &journals {
-            spans.extend(journal.span(folded)?);
+            spans.extend(journal.span(flushed)?);
         }
         spans.sort_unstable();
         let whole = |last: u64, (first, end): (u64, u64)| (first == last + 1).then_some(end);
-        let fits = spans.into_iter().try_fold(folded, whole).is_some_and(|last| last >= folding);
+        let fits = spans.into_iter().try_fold(flushed, whole).is_some_and(|last| last >= flushing);
         if fits && listed.iter().all(is_held) {
-            return Ok(Moment { journals, tables, folded });
+            return Ok(Moment { journals, tables, flushed });
         }
     }
     Err(StoreError::Conflict(
@@ -269,23 +269,23 @@ fn hold_journals(
 }
 
 /// Brings the newer rows into a copy and makes it a file by itself.
-fn fold_into(
+fn flush_into(
     options: &Options,
     path: &Path,
     target: Connection,
-    generation: &Generation,
+    memtable: &Memtable,
 ) -> Result<(), StoreError> {
     let version: u32 = target.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let mut tables = Tables::new(Files::on(&options.disk), path, target, options)?;
     let counters = Counters::default();
-    if !generation.is_empty() {
-        fold::into_tables(generation, &fold::all_at_once, &mut |rows| {
+    if !memtable.is_empty() {
+        flush::into_tables(memtable, &flush::all_at_once, &mut |rows| {
             tables.write(&counters, |connection| rows(connection))
         })?;
     }
     if version >= migrate::WITH_REGISTRY {
         // The copy has no journal beside it.
-        registry::forget(&mut tables, &counters, |_| false)?;
+        manifest::forget(&mut tables, &counters, |_| false)?;
     }
     migrate::leave_write_ahead_log(tables.connection())
 }

@@ -1,9 +1,9 @@
 //! The table `bans`: where players are hidden.
 
-use super::codec::{Input, put_bytes, put_number};
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_number};
 use crate::plan::{BanKey, BoardNo};
 use rusqlite::{Connection, params};
 use tally_rules::PlayerId;

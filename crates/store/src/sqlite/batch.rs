@@ -1,4 +1,4 @@
-//! What one transaction writes, as rows of tables: on its way into the journal and the overlay, and back out of the
+//! What one transaction writes, as rows of tables: on its way into the journal and the memtable, and back out of the
 //! journal after a kill.
 //!
 //! A batch is a list of rows for each table it touches, in order of keys. In bytes: for each such table its tag, the
@@ -6,22 +6,22 @@
 //! journal holds no step that could be done twice. Not here: who checks that bytes are whole (`journal`).
 
 use super::boards::Boards;
-use super::codec::{Input, put_number, put_option};
 use super::directory::{Changed, Directory};
 use super::events::{Events, Topics};
 use super::holds::Holds;
 use super::keys::{KeyState, Keys};
 use super::members::{Handles, Members};
-use super::overlay::Generation;
-use super::parts::{Blocks, Deleted, Parts};
+use super::memtable::Memtable;
 use super::requests::Requests;
 use super::scores::Scores;
 use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
 use super::wallets::{Totals, Wallets};
+use super::windows::{Blocks, Deleted, Windows};
 use super::{bans, contests, imports, payments, profiles, series, table};
-use crate::plan::Changes;
-use crate::{KeyChange, LedgerChanges, StoreError};
+use crate::codec::{Input, put_number, put_option};
+use crate::plan::WriteSet;
+use crate::{KeyChange, LedgerWriteSet, StoreError};
 use tally_rules::ledger::account::{AccountKey, Total};
 
 /// Rows of several tables.
@@ -34,7 +34,7 @@ pub(super) struct Batch {
 trait AnyList {
     fn rows(&self) -> usize;
     fn encode(&self, out: &mut Vec<u8>);
-    fn put(self: Box<Self>, generation: &mut Generation);
+    fn put(self: Box<Self>, memtable: &mut Memtable);
 }
 
 struct ListOf<T: Table>(List<T>);
@@ -53,8 +53,8 @@ impl<T: Table> AnyList for ListOf<T> {
         }
     }
 
-    fn put(self: Box<Self>, generation: &mut Generation) {
-        generation.layer_mut::<T>().put(self.0);
+    fn put(self: Box<Self>, memtable: &mut Memtable) {
+        memtable.layer_mut::<T>().put(self.0);
     }
 }
 
@@ -98,9 +98,9 @@ impl Batch {
     }
 
     /// Moves its rows in.
-    pub(super) fn put_into(self, generation: &mut Generation) {
+    pub(super) fn put_into(self, memtable: &mut Memtable) {
         for list in self.lists {
-            list.put(generation);
+            list.put(memtable);
         }
     }
 }
@@ -130,7 +130,7 @@ pub(super) struct Present<'a> {
 }
 
 /// Changes as rows, and those of boards once more for the directory. One line for each table.
-pub(super) fn of(changes: Changes, present: Present<'_>) -> Result<(Batch, Changed), StoreError> {
+pub(super) fn of(changes: WriteSet, present: Present<'_>) -> Result<(Batch, Changed), StoreError> {
     let mut batch = Batch::default();
     let boards =
         if changes.boards.is_empty() { Vec::new() } else { present.boards.resolve(changes.boards)? };
@@ -140,9 +140,9 @@ pub(super) fn of(changes: Changes, present: Present<'_>) -> Result<(Batch, Chang
     batch.add::<profiles::Profiles>(changes.profiles)?;
     let bans = changes.bans.into_iter().map(|(key, hidden)| (key, hidden.then_some(())));
     batch.add::<bans::Bans>(bans.collect())?;
-    batch.add::<Parts>(changes.parts)?;
+    batch.add::<Windows>(changes.windows)?;
     batch.add::<Blocks>(there(changes.blocks))?;
-    batch.add::<Deleted>(changes.gone.into_iter().map(|gone| (gone.into(), Some(()))).collect())?;
+    batch.add::<Deleted>(changes.garbage.into_iter().map(|gone| (gone.into(), Some(()))).collect())?;
     batch.add::<Boards>(boards.clone())?;
     batch.add::<Keys>(keys(changes.keys, &present)?)?;
     add_ledger(&mut batch, changes.ledger, present.totals)?;
@@ -152,7 +152,11 @@ pub(super) fn of(changes: Changes, present: Present<'_>) -> Result<(Batch, Chang
     Ok((batch, boards))
 }
 
-fn add_ledger(batch: &mut Batch, changes: LedgerChanges, totals: &[Option<Total>]) -> Result<(), StoreError> {
+fn add_ledger(
+    batch: &mut Batch,
+    changes: LedgerWriteSet,
+    totals: &[Option<Total>],
+) -> Result<(), StoreError> {
     batch.add::<Members>(there(changes.members))?;
     batch.add::<Handles>(changes.handles)?;
     batch.add::<Wallets>(there(changes.wallets))?;
@@ -203,19 +207,19 @@ fn keys(changes: Vec<KeyChange>, present: &Present<'_>) -> Result<List<Keys>, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{BanKey, BoardNo, Gone, Part, PartKey};
+    use crate::plan::{BanKey, BoardNo, Garbage, Window, WindowKey};
     use crate::{ImportKey, ImportRow, ScoreKey};
     use proptest::prelude::*;
     use tally_rules::profile::Profile;
     use tally_rules::{Micros, PlayerId, Record};
 
-    fn changes(player: &str, number: i64) -> Changes {
+    fn changes(player: &str, number: i64) -> WriteSet {
         let player = PlayerId::new(player).unwrap();
-        let part = PartKey { board: BoardNo(1), part: Part(number.unsigned_abs() >> 1) };
+        let window = WindowKey { board: BoardNo(1), window: Window(number.unsigned_abs() >> 1) };
         let record = Record { score: number, subscore: -1, at: Micros(number) };
-        Changes {
+        WriteSet {
             scores: vec![(
-                ScoreKey { board: BoardNo(7), part: part.part, player: player.clone() },
+                ScoreKey { board: BoardNo(7), window: window.window, player: player.clone() },
                 (number % 2 == 0).then_some(record),
             )],
             imports: vec![(ImportKey { board: BoardNo(3), digest: [5; 32] }, ImportRow::default())],
@@ -224,13 +228,13 @@ mod tests {
                 Some(Profile { name: Some("Ann".into()), ..Profile::default() }),
             )],
             bans: vec![(BanKey { board: BoardNo(2), player }, number > 0)],
-            parts: vec![(part, None)],
-            gone: vec![Gone::Part(part)],
-            ..Changes::default()
+            windows: vec![(window, None)],
+            garbage: vec![Garbage::Window(window)],
+            ..WriteSet::default()
         }
     }
 
-    fn encoded(changes: Changes) -> Vec<u8> {
+    fn encoded(changes: WriteSet) -> Vec<u8> {
         let boards = Directory::default();
         let events = Default::default();
         let present = Present { boards: &boards, keys: &|_| None, next_key: 1, totals: &[], events };
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_score_are_pinned() {
-        let bytes = encoded(Changes { scores: changes("ann", 2).scores, ..Changes::default() });
+        let bytes = encoded(WriteSet { scores: changes("ann", 2).scores, ..WriteSet::default() });
         assert_eq!(bytes, [0, 1, 7, 1, 3, b'a', b'n', b'n', 1, 4, 1, 4]);
     }
 }

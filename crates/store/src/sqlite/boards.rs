@@ -3,12 +3,12 @@
 //! Choices are stored under the names that users see, so the file can be read without this program. A deleted board
 //! leaves `boards` at once, and with it its name is free; its rows elsewhere wait for `purge`.
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::{corrupt, damaged};
 use super::meta;
 use super::table::{Rows, Table};
-use crate::contests::{put_prizes, take_prizes};
-use crate::{BoardNo, BoardRow, DamagedRow, StoreError};
+use crate::codec::boards::{encode_prizes, put_board, take_board, take_period_prizes};
+use crate::codec::{Input, put_number};
+use crate::{BoardNo, BoardRow, CorruptRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::definition::{Order, Ranking, ScoreType, Subscore, Ties, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
@@ -30,14 +30,11 @@ pub(super) const CREATE_PERIOD: &str = "INSERT INTO periods (board, position, na
      grace_s, rule, prizes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
 
-/// Added to the number of periods where they have prizes: more than a board can have.
-const WITH_PRIZES: u64 = 1 << 16;
-
 /// Every live board, in order of number; one that cannot be read goes to `skip` by its name. The caller holds a transaction:
 /// periods are read board by board.
 pub(super) fn all(
     connection: &Connection,
-    skip: &mut dyn FnMut(Option<BoardNo>, DamagedRow),
+    skip: &mut dyn FnMut(Option<BoardNo>, CorruptRow),
 ) -> Result<Vec<BoardRow>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
@@ -45,88 +42,16 @@ pub(super) fn all(
     while let Some(row) = rows.next()? {
         match decode(connection, row) {
             Ok(board) => found.push(board),
-            Err(StoreError::Damaged(bad)) => {
+            Err(StoreError::CorruptRow(bad)) => {
                 let key =
                     row.get_ref(1)?.as_bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
                 let no = row.get(0).ok().map(BoardNo);
-                skip(no, DamagedRow { table: "boards", key, what: bad.what });
+                skip(no, CorruptRow { table: "boards", key, what: bad.what });
             }
             Err(error) => return Err(error),
         }
     }
     Ok(found)
-}
-
-/// Appends a board, its choices by the names that users see, as in the table.
-pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
-    let of = &value.definition;
-    put_number(value.no.0.into(), out);
-    put_bytes(value.id.as_str().as_bytes(), out);
-    let choices = [of.order.as_str(), of.update.as_str(), of.ranking.as_str(), of.ties.as_str()];
-    for choice in choices.into_iter().chain([of.score.as_str(), of.subscore.as_str()]) {
-        put_bytes(choice.as_bytes(), out);
-    }
-    out.push(of.all_time.into());
-    put_number(of.rules_given.into(), out);
-    out.push(of.implicit.into());
-    put_signed(value.created_at.0, out);
-    // Boards without prizes are as they were before there were any: journals of older versions are read.
-    let with_prizes = of.periods.iter().any(|period| period.prizes != PeriodPrizes::default());
-    put_number(of.periods.len() as u64 + if with_prizes { WITH_PRIZES } else { 0 }, out);
-    for period in &of.periods {
-        for text in [&period.name, &period.schedule, &period.time_zone] {
-            put_bytes(text.as_bytes(), out);
-        }
-        for number in [period.keep, period.grace_s, period.no] {
-            put_number(number.into(), out);
-        }
-        if with_prizes {
-            out.extend(encode_prizes(&period.prizes));
-        }
-    }
-}
-
-/// The prizes of periods, in bytes.
-pub(crate) fn encode_prizes(prizes: &PeriodPrizes) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_prizes((&prizes.table, prizes.ties), &mut out);
-    put_option(prizes.from, &mut out, |at, out| put_signed(at.0, out));
-    out
-}
-
-/// Reads what [`encode_prizes`] wrote.
-pub(crate) fn take_period_prizes(input: &mut Input<'_>) -> Option<PeriodPrizes> {
-    let (table, ties) = take_prizes(input)?;
-    Some(PeriodPrizes { table, ties, from: input.option(Input::signed)?.map(Micros) })
-}
-
-/// Reads what [`put_board`] wrote.
-pub(crate) fn take_board(input: &mut Input<'_>) -> Option<BoardRow> {
-    let no = BoardNo(input.small()?);
-    let id = BoardId::new(input.text()?).ok()?;
-    let mut definition = Definition {
-        order: Order::parse(input.text()?)?,
-        update: Update::parse(input.text()?)?,
-        ranking: Ranking::parse(input.text()?)?,
-        ties: Ties::parse(input.text()?)?,
-        score: ScoreType::parse(input.text()?)?,
-        subscore: Subscore::parse(input.text()?)?,
-        all_time: input.truth()?,
-        rules_given: input.small()?,
-        implicit: input.truth()?,
-        periods: Vec::new(),
-    };
-    let created_at = Micros(input.signed()?);
-    let count = input.number()?;
-    for _ in 0..count % WITH_PRIZES {
-        let mut text = || input.text().map(str::to_owned);
-        let (name, schedule, time_zone) = (text()?, text()?, text()?);
-        let (keep, grace_s, no) = (input.small()?, input.small()?, input.small()?);
-        let with_prizes = count >= WITH_PRIZES;
-        let prizes = if with_prizes { take_period_prizes(input)? } else { PeriodPrizes::default() };
-        definition.periods.push(PeriodRule { no, name, schedule, time_zone, keep, grace_s, prizes });
-    }
-    Some(BoardRow { no, id, definition, created_at })
 }
 
 /// The tables, for the journal. A board that is gone leaves its number to `purge`.
@@ -220,7 +145,7 @@ fn create_periods(connection: &Connection, no: BoardNo, periods: &[PeriodRule]) 
     Ok(())
 }
 
-fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError> {
+pub(super) fn decode(connection: &Connection, row: &Row<'_>) -> Result<BoardRow, StoreError> {
     let no = BoardNo(row.get(0)?);
     let id: String = row.get(1)?;
     let id = BoardId::new(&id).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;

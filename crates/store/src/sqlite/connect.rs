@@ -23,7 +23,7 @@ pub(super) fn writer(files: &Files, path: &Path, options: &Options) -> Result<Co
     connection.busy_timeout(options.busy_wait)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     durable(&connection)?;
-    set_cache(&connection, options.fold_cache_bytes)?;
+    set_cache(&connection, options.flush_cache_bytes)?;
     Ok(connection)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<()
 pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
     let mode = journal_mode(connection, "WAL")?;
     if mode != "wal" {
-        return Err(StoreError::Away(format!(
+        return Err(StoreError::Unavailable(format!(
             "the file system does not allow a write-ahead log (mode {mode})"
         )));
     }

@@ -1,7 +1,7 @@
-//! Reads of contests without a transaction, and those for one: what is not folded yet, then the tables.
+//! Reads of contests without a transaction, and those for one: what is not flushed yet, then the tables.
 //!
 //! Lists are bounded, and so is the work for them: rows of tables come in the wanted order by a key or an index, and of those
-//! that are not folded yet a list in order of keys takes no more than it wants that are there. A list in another order
+//! that are not flushed yet a list in order of keys takes no more than it wants that are there. A list in another order
 //! (applications by place, what is due) looks at all of them that it may want, so whoever wants all of a contest asks
 //! once. A row that was changed since is passed over in the tables, wherever it stands there.
 
@@ -11,14 +11,14 @@ use super::contests::{
     decode_prize, member,
 };
 use super::fault::column_text;
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::payments;
 use super::reads::{Found, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
 use crate::contest_reads::{Contests, Due, DueAfter};
-use crate::contests::{ContestLoaded, ContestPlan, EntrantKey, PayoutKey};
+use crate::contests::{ContestLoaded, ContestReadSet, EntrantKey, PayoutKey};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub(super) const MEMBERS: &str = "SELECT place, division, member, player FROM co
 pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency, amount, transfer, unpaid, no \
      FROM contest_prizes WHERE contest = ?1 AND no >= ?2 ORDER BY no";
 
-/// What the overlay says of a plan.
+/// What the memtable says of a plan.
 pub(super) struct Seen {
     contests: Found<Record>,
     applications: Found<Application>,
@@ -55,18 +55,22 @@ pub(super) struct Seen {
     payments: Found<Payment>,
 }
 
-/// Looks into the overlay.
-pub(super) fn look(overlay: &Overlay, plan: &ContestPlan) -> Seen {
+/// Looks into the memtable.
+pub(super) fn look(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
     Seen {
-        contests: states::<contests::Contests>(overlay, plan.contests.iter().cloned()),
-        applications: states::<Applications>(overlay, plan.applications.iter().cloned()),
-        series: states::<AllSeries>(overlay, plan.series.iter().cloned()),
-        payments: states::<payments::Payments>(overlay, plan.payments.iter().copied()),
+        contests: states::<contests::Contests>(memtables, plan.contests.iter().cloned()),
+        applications: states::<Applications>(memtables, plan.applications.iter().cloned()),
+        series: states::<AllSeries>(memtables, plan.series.iter().cloned()),
+        payments: states::<payments::Payments>(memtables, plan.payments.iter().copied()),
     }
 }
 
 /// Asks the tables for the rest.
-pub(super) fn load(seen: Seen, plan: &ContestPlan, tables: &Connection) -> Result<ContestLoaded, StoreError> {
+pub(super) fn load(
+    seen: Seen,
+    plan: &ContestReadSet,
+    tables: &Connection,
+) -> Result<ContestLoaded, StoreError> {
     Ok(ContestLoaded {
         contests: fill("contests", seen.contests, &plan.contests, |id| contests::get(tables, id))?,
         applications: fill("contest_applications", seen.applications, &plan.applications, |key| {
@@ -122,9 +126,9 @@ pub(super) fn only_behind(newer: &mut BTreeMap<ContestId, Option<Micros>>, after
     }
 }
 
-/// What is not folded yet of one contest, up to the `most`th row that `pick` wants.
+/// What is not flushed yet of one contest, up to the `most`th row that `pick` wants.
 fn of_contest<T: Table<Key = EntrantKey>>(
-    overlay: &Overlay,
+    memtables: &Memtables,
     (contest, after): (Uuid, Option<&PlayerId>),
     pick: impl Fn(&T::Value) -> Option<T::Value>,
     most: usize,
@@ -135,13 +139,13 @@ fn of_contest<T: Table<Key = EntrantKey>>(
         // The least name there can be.
         None => Bound::Included(key(PlayerId::new("\0").expect("a name of one byte"))),
     };
-    let rows = overlay.first::<T, _>(from, |key| key.contest == contest, pick, most);
+    let rows = memtables.first::<T, _>(from, |key| key.contest == contest, pick, most);
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
 
 impl Contests for SqliteStore {
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
-        let look = |overlay: &Overlay| overlay.get::<contests::Contests>(id).cloned();
+        let look = |memtables: &Memtables| memtables.get::<contests::Contests>(id).cloned();
         one(&self.shared, "contests", look, id, contests::get)
     }
 
@@ -152,10 +156,10 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Listing<(ContestId, Record)>, StoreError> {
         let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
             let pick = |record: &Record| wanted(record).then(|| record.clone());
-            overlay.first::<contests::Contests, _>(from, |_| true, pick, limit)
+            memtables.first::<contests::Contests, _>(from, |_| true, pick, limit)
         };
         let after = after.map_or("", ContestId::as_str);
         self.shared.list(look, |newer, tables| {
@@ -175,9 +179,9 @@ impl Contests for SqliteStore {
     }
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let due = |record: &Record| record.due().map(|(at, _)| at).filter(|at| *at <= now);
-            overlay.first::<contests::Contests, _>(Bound::Unbounded, |_| true, due, usize::MAX)
+            memtables.first::<contests::Contests, _>(Bound::Unbounded, |_| true, due, usize::MAX)
         };
         self.shared.read(look, |mut newer, tables| {
             only_behind(&mut newer, after);
@@ -196,11 +200,12 @@ impl Contests for SqliteStore {
     }
 
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
-        let look =
-            |overlay: &Overlay| overlay.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0;
+        let look = |memtables: &Memtables| {
+            memtables.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0
+        };
         self.shared.read(look, |newer, tables| {
             let mut counts = Vec::with_capacity(State::ALL.len());
-            // What is not folded yet may take away as many as it has rows.
+            // What is not flushed yet may take away as many as it has rows.
             let bound = i64::try_from(most.saturating_add(newer.len())).unwrap_or(i64::MAX);
             let mut in_state = tables.prepare_cached(IN_STATE)?;
             for state in State::ALL {
@@ -232,7 +237,8 @@ impl Contests for SqliteStore {
     ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
         // Those that are not wanted any more have to be known too, wherever they stand in the table.
         let pick = |row: &Application| (row.status == status && row.place > above).then_some(*row);
-        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, (contest, None), pick, usize::MAX);
+        let look =
+            |memtables: &Memtables| of_contest::<Applications>(memtables, (contest, None), pick, usize::MAX);
         self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(IN_STATUS)?;
             let above = i64::try_from(above).unwrap_or(i64::MAX);
@@ -249,7 +255,8 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
         let all = |row: &Application| Some(*row);
-        let look = |overlay: &Overlay| of_contest::<Applications>(overlay, (contest, after), all, limit);
+        let look =
+            |memtables: &Memtables| of_contest::<Applications>(memtables, (contest, after), all, limit);
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(FIRST)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
@@ -260,7 +267,7 @@ impl Contests for SqliteStore {
     }
 
     fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
-        let look = |overlay: &Overlay| states::<Applications>(overlay, keys.iter().cloned());
+        let look = |memtables: &Memtables| states::<Applications>(memtables, keys.iter().cloned());
         self.shared.read(look, |found, tables| {
             fill("contest_applications", found, keys, |key| application(tables, key))
         })
@@ -273,7 +280,7 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
         let all = |row: &ContestMember| Some(*row);
-        let look = |overlay: &Overlay| of_contest::<Enrollments>(overlay, (contest, after), all, limit);
+        let look = |memtables: &Memtables| of_contest::<Enrollments>(memtables, (contest, after), all, limit);
         self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
@@ -283,7 +290,7 @@ impl Contests for SqliteStore {
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
-        let look = |overlay: &Overlay| states::<Enrollments>(overlay, keys.iter().cloned());
+        let look = |memtables: &Memtables| states::<Enrollments>(memtables, keys.iter().cloned());
         self.shared
             .read(look, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))
     }
@@ -294,10 +301,10 @@ impl Contests for SqliteStore {
         from: u32,
         limit: usize,
     ) -> Result<Listing<(u32, Payout)>, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let first = Bound::Included(PayoutKey { contest, no: from });
             let all = |payout: &Payout| Some(payout.clone());
-            overlay.first::<Payouts, _>(first, |key| key.contest == contest, all, limit)
+            memtables.first::<Payouts, _>(first, |key| key.contest == contest, all, limit)
         };
         self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(PRIZES)?;

@@ -3,12 +3,13 @@
 //! A contest's state and when something happens of it by itself are columns of their own, because contests are found by
 //! them; the rest is bytes. Not here: those bytes (`contests`), and reads (`contest_reads`).
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
-use crate::contests::{self, EntrantKey, PayoutKey};
+use crate::codec::contests;
+use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::contests::{EntrantKey, PayoutKey};
 use rusqlite::{Connection, Row, params};
 use tally_rules::contest::application::Status;
 use tally_rules::contest::member::UnpaidReason;

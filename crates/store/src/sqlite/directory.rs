@@ -2,12 +2,12 @@
 //!
 //! There are thousands at most, each transaction asks whether some are live, and one process changes them, so they are
 //! read from the tables once. A change is checked here before it is written to the journal: what is there must be
-//! possible to fold. Not here: rows of deleted boards, see `purge`.
+//! possible to flush. Not here: rows of deleted boards, see `purge`.
 
 use super::fault::damaged;
 use super::{boards, meta};
 use crate::damage::Damages;
-use crate::{BoardChange, BoardNo, BoardRow, DamagedRow, StoreError};
+use crate::{BoardChange, BoardNo, BoardRow, CorruptRow, StoreError};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, HashMap};
 use tally_rules::BoardId;
@@ -18,7 +18,7 @@ pub(super) struct Directory {
     rows: BTreeMap<BoardNo, BoardRow>,
     names: HashMap<BoardId, BoardNo>,
     /// Boards whose definition cannot be read, by name: it is taken.
-    damaged: Vec<(Option<BoardNo>, DamagedRow)>,
+    damaged: Vec<(Option<BoardNo>, CorruptRow)>,
     next: BoardNo,
 }
 
@@ -51,7 +51,7 @@ impl Directory {
     }
 
     /// Boards whose definition cannot be read, with their numbers where those can be.
-    pub(super) fn damaged(&self) -> impl Iterator<Item = (Option<BoardNo>, &DamagedRow)> {
+    pub(super) fn corrupt_rows(&self) -> impl Iterator<Item = (Option<BoardNo>, &CorruptRow)> {
         self.damaged.iter().map(|(no, row)| (*no, row))
     }
 

@@ -3,18 +3,19 @@
 //! The writer, which is one, gives the numbers. Not here: their bytes (`events`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::contest_reads::merged;
 use super::fault::{column_text, damaged};
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::reads::fill;
 use super::run::states;
 use super::state::Shared;
 use super::table::{List, Rows, Table};
 use super::wallets::Wallets;
 use super::{bound, wallets};
+use crate::codec::events::{self, read_topic, topic_bytes};
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::damage::KeyText;
-use crate::events::{self, EventKey, EventReads, Topic, read_topic, topic_bytes};
+use crate::events::{EventKey, EventReads, Topic};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ fn last(connection: &Connection, topic: Topic) -> Result<Option<u64>, StoreError
     Ok(last.map(i64::cast_unsigned))
 }
 
-fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
     let (number, at) = (row.get::<_, i64>(0)?.cast_unsigned(), Micros(row.get(1)?));
     let what = events::decode(&row.get::<_, Vec<u8>>(2)?);
     Ok((number, Event { at, what: what.ok_or_else(|| damaged("events", "an event that cannot be"))? }))
@@ -57,7 +58,7 @@ pub(super) fn numbered(
     let mut topics: Vec<Topic> = events.iter().map(|(topic, _)| *topic).collect();
     topics.sort_unstable();
     topics.dedup();
-    let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
+    let look = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
     let (found, snapshot) = shared.moment(reader, look)?;
     let known = fill("event_topics", found, &topics, |topic| last(&snapshot, *topic))?;
     let mut lasts: BTreeMap<Topic, u64> =
@@ -180,10 +181,10 @@ impl EventReads for SqliteStore {
         after: u64,
         limit: usize,
     ) -> Result<Listing<(u64, Event)>, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let from = Bound::Excluded(EventKey { topic, number: after });
             let all = |event: &Event| Some(event.clone());
-            overlay.first::<Events, _>(from, |key| key.topic == topic, all, limit)
+            memtables.first::<Events, _>(from, |key| key.topic == topic, all, limit)
         };
         self.shared.list(look, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
@@ -199,7 +200,7 @@ impl EventReads for SqliteStore {
     }
 
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
-        let look = |overlay: &Overlay| states::<Topics>(overlay, topics.iter().copied());
+        let look = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
         self.shared.read(look, |found, tables| {
             let found = fill("event_topics", found, topics, |topic| last(tables, *topic))?;
             Ok(found.into_iter().map(|last| last.unwrap_or(0)).collect())
@@ -208,11 +209,12 @@ impl EventReads for SqliteStore {
 
     fn last_entries(&self, members: &[MemberId]) -> Result<Vec<(WalletKey, u64)>, StoreError> {
         let first = Currency::parse("0").expect("the first of all codes");
-        let of = |overlay: &Overlay, member: MemberId| {
+        let of = |memtables: &Memtables, member: MemberId| {
             let from = Bound::Included(WalletKey { member, currency: first });
-            overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
+            memtables.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
-        let look = |overlay: &Overlay| members.iter().map(|member| of(overlay, *member)).collect::<Vec<_>>();
+        let look =
+            |memtables: &Memtables| members.iter().map(|member| of(memtables, *member)).collect::<Vec<_>>();
         self.shared.read(look, |newer, tables| {
             let mut all = BTreeMap::new();
             for (member, newer) in members.iter().zip(newer) {
@@ -228,8 +230,8 @@ impl EventReads for SqliteStore {
     fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         let shared = &self.shared;
         // What is not in the tables yet would come into them afterwards.
-        if shared.overlay().has_older::<Events>(before.0) {
-            shared.folding.fold_now(shared)?;
+        if shared.memtables().has_older::<Events>(before.0) {
+            shared.flushing.flush_now(shared)?;
         }
         shared.write_tables(|tables| {
             Ok(tables.prepare_cached(EXPIRE)?.execute(params![before.0, bound(limit)])?)

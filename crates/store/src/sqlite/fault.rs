@@ -4,7 +4,7 @@
 //! damage and is reported, never a panic. Not here: any retry.
 
 use crate::damage::hex;
-use crate::{DamagedRow, StoreError};
+use crate::{CorruptRow, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{ErrorCode, Row};
 
@@ -20,7 +20,7 @@ impl From<rusqlite::Error> for StoreError {
 
 /// A row that tally cannot have written. The caller that knows its key adds it.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
-    StoreError::Damaged(Box::new(DamagedRow { table, key: String::new(), what: what.into() }))
+    StoreError::CorruptRow(Box::new(CorruptRow { table, key: String::new(), what: what.into() }))
 }
 
 /// A column of a row that cannot be read, as a part of its key.
@@ -42,7 +42,7 @@ pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
 
 /// An operating system's error on one of our files.
 pub(super) fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> StoreError {
-    StoreError::Away(format!("{doing} `{}`: {error}", path.display()))
+    StoreError::Unavailable(format!("{doing} `{}`: {error}", path.display()))
 }
 
 fn of_code(code: ErrorCode, text: String) -> StoreError {
@@ -59,7 +59,7 @@ fn of_code(code: ErrorCode, text: String) -> StoreError {
     } else {
         // Full disk, I/O, permissions, memory, an interrupt; and what should not happen at all (misuse, a statement
         // that does not compile): nothing was done, and another moment may fare better.
-        StoreError::Away(text)
+        StoreError::Unavailable(text)
     }
 }
 
@@ -79,7 +79,7 @@ fn of_rusqlite(error: &rusqlite::Error, text: String) -> StoreError {
     } else if matches!(error, ToSqlConversionFailure(_) | NulError(_)) {
         StoreError::Row(text)
     } else {
-        StoreError::Away(text)
+        StoreError::Unavailable(text)
     }
 }
 
@@ -112,18 +112,18 @@ mod tests {
             let got = match StoreError::from(error) {
                 StoreError::Conflict(_) => "conflict",
                 StoreError::Row(_) => "row",
-                StoreError::Away(_) => "away",
+                StoreError::Unavailable(_) => "away",
                 StoreError::Corrupt(_) => "corrupt",
-                StoreError::LostAtCommit { .. }
+                StoreError::InDoubt { .. }
                 | StoreError::Partly(_)
-                | StoreError::Damaged(_)
+                | StoreError::CorruptRow(_)
                 | StoreError::Locked(_)
                 | StoreError::Skewed(_)
                 | StoreError::Replication(_)
                 | StoreError::TooNew { .. }
                 | StoreError::TooOld { .. }
                 | StoreError::Layout(_)
-                | StoreError::ShardAway { .. }
+                | StoreError::ShardUnavailable { .. }
                 | StoreError::NotOurs(_) => "said by another place",
             };
             assert_eq!(got, wanted, "{code}");

@@ -1,11 +1,11 @@
 //! The table `holds`: money that is promised.
 
-use super::codec::{Input, put_option, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use super::wallets::currency;
 use crate::StoreError;
-use crate::hold::Columns;
+use crate::codec::holds::Columns;
+use crate::codec::{Input, put_option, put_signed};
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;
 use tally_rules::ledger::{Currency, Hold, HoldId, MemberId, Uuid, WalletKey};

@@ -1,6 +1,6 @@
 //! Whose file it is, read from its first bytes before SQLite sees it.
 //!
-//! SQLite may write to a file it opens (a journal to roll back, a log to fold in), so a file that is not ours, or is
+//! SQLite may write to a file it opens (a journal to roll back, a log to flush in), so a file that is not ours, or is
 //! from a later version, is recognised without it and stays as it is to the last byte. Migrations write these bytes
 //! outside of write-ahead logging, so they are never older than the truth. Not here: whether the rest is sound.
 

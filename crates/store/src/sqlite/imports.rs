@@ -1,8 +1,8 @@
 //! The table `imports`: how far each file has come into its board.
 
-use super::codec::{Input, put_number};
 use super::fault::damaged;
 use super::table::{Rows, Table};
+use crate::codec::{Input, put_number};
 use crate::plan::BoardNo;
 use crate::{ImportKey, ImportRow, StoreError};
 use rusqlite::{Connection, Row, params};
@@ -80,7 +80,7 @@ fn encode(count: u64) -> Result<i64, StoreError> {
     i64::try_from(count).map_err(|_| StoreError::Row(format!("imports: {count} is more than can be counted")))
 }
 
-fn decode(row: &Row<'_>) -> Result<ImportRow, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<ImportRow, StoreError> {
     let count = |column: usize| -> Result<u64, StoreError> {
         u64::try_from(row.get::<_, i64>(column)?).map_err(|_| damaged("imports", "a negative count"))
     };

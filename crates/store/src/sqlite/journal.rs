@@ -1,16 +1,16 @@
 //! One file of the journal that is written to: each batch is one row, appended and synced.
 //!
 //! It is an SQLite file of its own beside the tables, `<store>.journal-<n>`, with one table. Its write-ahead log is the
-//! journal in fact: rows are never folded into the file itself, because they live for seconds; so each is written
+//! journal in fact: rows are never flushed into the file itself, because they live for seconds; so each is written
 //! once. Syncing a log that grows also writes the file system's own journal, which measured several times slower than writing
 //! over bytes that are there. So the log is made longer ahead of its end, a large piece of zeros at a time, which SQLite
 //! takes for no log at all; and a file whose batches are in the tables is emptied and used again instead of deleted.
 //! SQLite's checkpoint empties the log: it reports whether any reader is left, and only then the log is written over.
 //!
-//! From its creation until it is deleted, a file has a log that is not empty, and the tables list it (`registry`). So a
+//! From its creation until it is deleted, a file has a log that is not empty, and the tables list it (`manifest`). So a
 //! file or a log that is missing at a start was lost.
 //!
-//! Not here: reading rows back (`journal_rows`), what the bytes mean (`batch`), and when files change (`fold`).
+//! Not here: reading rows back (`journal_rows`), what the bytes mean (`batch`), and when files change (`flush`).
 
 use super::connect;
 use super::fault;
@@ -188,9 +188,11 @@ impl Journal {
     pub(super) fn mend(&mut self) -> Result<(), StoreError> {
         self.set_syncs(!is_planted(Plant::MendUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
-        if log.busy || log.folded < log.pages {
+        if log.busy || log.flushed < log.pages {
             let path = self.path.display();
-            return Err(StoreError::Away(format!("a reader holds the log of `{path}`, which needs mending")));
+            return Err(StoreError::Unavailable(format!(
+                "a reader holds the log of `{path}`, which needs mending"
+            )));
         }
         let voided = self.log.write_at(0, &LOG_HEADER);
         let voided =
@@ -212,7 +214,7 @@ impl Journal {
         self.connection.busy_timeout(self.busy_wait)?;
         let log = log?;
         (self.used, self.looked) = (0, 0);
-        Ok(!log.busy && log.folded == log.pages)
+        Ok(!log.busy && log.flushed == log.pages)
     }
 
     /// Closes it. Gives its path, for [`delete`] once the tables have forgotten it.
@@ -260,7 +262,7 @@ pub(super) fn open(files: &Files, path: &Path, busy_wait: Duration) -> Result<Co
     connect::durable(&connection)?;
     connect::set_cache(&connection, CACHE_BYTES)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // Its rows are never folded into it, at its end neither.
+    // Its rows are never flushed into it, at its end neither.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }

@@ -1,9 +1,9 @@
 //! The table `keys`: API keys and whether they were revoked.
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
-use crate::{DamagedRow, KeyRow, StoreError};
+use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
+use crate::{CorruptRow, KeyRow, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use tally_rules::Micros;
@@ -28,7 +28,7 @@ pub(super) struct KeyState {
 /// Every key, revoked ones too, in order of creation. One that cannot be read goes to `skip`.
 pub(super) fn all(
     connection: &Connection,
-    skip: &mut dyn FnMut(DamagedRow),
+    skip: &mut dyn FnMut(CorruptRow),
 ) -> Result<Vec<KeyState>, StoreError> {
     let mut statement = connection.prepare_cached(ALL)?;
     let mut rows = statement.query([])?;
@@ -40,7 +40,7 @@ pub(super) fn all(
         };
         match decode(row).map_err(|error| error.of_row("keys", name)) {
             Ok(state) => found.push(state),
-            Err(StoreError::Damaged(row)) => skip(*row),
+            Err(StoreError::CorruptRow(row)) => skip(*row),
             Err(error) => return Err(error),
         }
     }
@@ -122,7 +122,7 @@ impl Table for Keys {
     }
 }
 
-fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<KeyState, StoreError> {
     let role: String = row.get(2)?;
     let key = KeyRow {
         id: row.get::<_, String>(0)?.into(),

@@ -1,17 +1,17 @@
 //! Reads of members and money: for a transaction, and without one.
 
 use super::SqliteStore;
-use super::books::Snapshot;
 use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::reads::{Found, fill, one};
 use super::run::states;
+use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Totals, Wallets};
-use crate::ledger::{Ledger, LedgerLoaded, LedgerPlan};
-use crate::{Books, Listing, StoreError};
+use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet};
+use crate::{Listing, Snapshot, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -23,7 +23,7 @@ use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
 };
 
-/// What the overlay says of a plan.
+/// What the memtable says of a plan.
 pub(super) struct Seen {
     handles: Found<MemberId>,
     members: Found<Member>,
@@ -32,19 +32,23 @@ pub(super) struct Seen {
     contests: contest_reads::Seen,
 }
 
-/// Looks into the overlay.
-pub(super) fn look(overlay: &Overlay, plan: &LedgerPlan) -> Seen {
+/// Looks into the memtable.
+pub(super) fn look(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
     Seen {
-        handles: states::<Handles>(overlay, plan.handles.iter().cloned()),
-        members: states::<Members>(overlay, plan.members.iter().copied()),
-        wallets: states::<Wallets>(overlay, plan.wallets.iter().copied()),
-        holds: states::<Holds>(overlay, plan.holds.iter().copied()),
-        contests: contest_reads::look(overlay, &plan.contests),
+        handles: states::<Handles>(memtables, plan.handles.iter().cloned()),
+        members: states::<Members>(memtables, plan.members.iter().copied()),
+        wallets: states::<Wallets>(memtables, plan.wallets.iter().copied()),
+        holds: states::<Holds>(memtables, plan.holds.iter().copied()),
+        contests: contest_reads::look(memtables, &plan.contests),
     }
 }
 
 /// Asks the tables for the rest.
-pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result<LedgerLoaded, StoreError> {
+pub(super) fn load(
+    seen: Seen,
+    plan: &LedgerReadSet,
+    tables: &Connection,
+) -> Result<LedgerLoaded, StoreError> {
     Ok(LedgerLoaded {
         handles: fill("handles", seen.handles, &plan.handles, |handle| members::of_handle(tables, handle))?,
         members: fill("members", seen.members, &plan.members, |id| members::get(tables, id))?,
@@ -55,7 +59,7 @@ pub(super) fn load(seen: Seen, plan: &LedgerPlan, tables: &Connection) -> Result
 }
 
 /// Stored rows with newer states of some over them, in order of keys.
-fn laid_over<K: Ord, V>(
+fn merged_over<K: Ord, V>(
     stored: Listing<(K, V)>,
     newer: impl Iterator<Item = (K, Option<V>)>,
 ) -> Listing<(K, V)> {
@@ -69,18 +73,18 @@ fn laid_over<K: Ord, V>(
 impl Ledger for SqliteStore {
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
         let first = Currency::parse("0").expect("the first of all codes");
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let from = Bound::Included(WalletKey { member, currency: first });
-            overlay.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
+            memtables.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
         self.shared.list(look, |newer, tables| {
             let newer = newer.into_iter().map(|(key, wallet)| (key.currency, wallet));
-            Ok(laid_over(wallets::of_member(tables, member)?, newer))
+            Ok(merged_over(wallets::of_member(tables, member)?, newer))
         })
     }
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
-        let look = |overlay: &Overlay| states::<Entries>(overlay, keys.iter().copied());
+        let look = |memtables: &Memtables| states::<Entries>(memtables, keys.iter().copied());
         self.shared
             .read(look, |found, tables| fill("entries", found, keys, |key| transfers::entry(tables, key)))
     }
@@ -90,29 +94,35 @@ impl Ledger for SqliteStore {
         wallet: WalletKey,
         numbers: Range<u64>,
     ) -> Result<Listing<(u64, Entry)>, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let from = Bound::Included(EntryKey { wallet, sequence: numbers.start });
             let within = |key: &EntryKey| key.wallet == wallet && key.sequence < numbers.end;
-            overlay.range::<Entries>(from, within, usize::MAX).0
+            memtables.range::<Entries>(from, within, usize::MAX).0
         };
         self.shared.list(look, |newer, tables| {
             let newer = newer.into_iter().map(|(key, entry)| (key.sequence, entry));
-            let mut list = laid_over(transfers::history(tables, wallet, &numbers)?, newer);
+            let mut list = merged_over(transfers::history(tables, wallet, &numbers)?, newer);
             list.rows.reverse();
             Ok(list)
         })
     }
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
-        one(&self.shared, "transfers", |overlay| overlay.get::<Transfers>(&id).cloned(), &id, transfers::get)
+        one(
+            &self.shared,
+            "transfers",
+            |memtables| memtables.get::<Transfers>(&id).cloned(),
+            &id,
+            transfers::get,
+        )
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {
-        one(&self.shared, "holds", |overlay| overlay.get::<Holds>(&id).cloned(), &id, holds::get)
+        one(&self.shared, "holds", |memtables| memtables.get::<Holds>(&id).cloned(), &id, holds::get)
     }
 
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
-        let look = |overlay: &Overlay| overlay.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
+        let look = |memtables: &Memtables| memtables.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
         self.shared.read(look, |newer, tables| {
             let due = |(id, hold): (&HoldId, &Option<Hold>)| {
                 hold.filter(|hold| hold.is_due(now)).map(|hold| (*id, hold.wallet))
@@ -129,28 +139,29 @@ impl Ledger for SqliteStore {
     }
 
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError> {
-        one(&self.shared, "members", |overlay| overlay.get::<Members>(&id).cloned(), &id, members::get)
+        one(&self.shared, "members", |memtables| memtables.get::<Members>(&id).cloned(), &id, members::get)
     }
 
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
         one(
             &self.shared,
             "handles",
-            |overlay| overlay.get::<Handles>(handle).cloned(),
+            |memtables| memtables.get::<Handles>(handle).cloned(),
             handle,
             members::of_handle,
         )
     }
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
-        let look = |overlay: &Overlay| states::<Handles>(overlay, handles.iter().cloned());
+        let look = |memtables: &Memtables| states::<Handles>(memtables, handles.iter().cloned());
         self.shared.read(look, |found, tables| {
             fill("handles", found, handles, |key| members::of_handle(tables, key))
         })
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
-        let look = |overlay: &Overlay| overlay.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
+        let look =
+            |memtables: &Memtables| memtables.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
         self.shared.read(look, |newer, tables| {
             let stored =
                 wallets::totals(tables).map_err(|error| error.of_row("totals", || "a total".into()))?;
@@ -160,7 +171,7 @@ impl Ledger for SqliteStore {
         })
     }
 
-    fn books(&self) -> Result<Box<dyn Books + '_>, StoreError> {
-        Ok(Box::new(Snapshot::begin(&self.shared)?))
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(SqliteSnapshot::begin(&self.shared)?))
     }
 }

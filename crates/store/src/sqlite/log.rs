@@ -1,13 +1,13 @@
-//! SQLite's write-ahead log: looking at it and folding it into its file.
+//! SQLite's write-ahead log: looking at it and flushing it into its file.
 
 use crate::StoreError;
 use rusqlite::Connection;
 
 /// Only looks.
 pub(super) const LOOK: &str = "PRAGMA wal_checkpoint(NOOP)";
-/// Folds what no reader and no writer is in the way of.
+/// Flushes what no reader and no writer is in the way of.
 pub(super) const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
-/// Folds everything and lets the log start over, waiting for others.
+/// Flushes everything and lets the log start over, waiting for others.
 pub(super) const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
 /// The same, and empties the file of the log.
 pub(super) const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -19,8 +19,8 @@ pub(super) struct Log {
     pub(super) busy: bool,
     /// Pages in it.
     pub(super) pages: u64,
-    /// Pages of it that are folded.
-    pub(super) folded: u64,
+    /// Pages of it that are flushed.
+    pub(super) flushed: u64,
 }
 
 /// Runs one of the above.
@@ -30,7 +30,7 @@ pub(super) fn checkpoint(connection: &Connection, how: &str) -> Result<Log, Stor
             // Minus one where there is no log yet.
             Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
         };
-        Ok(Log { busy: row.get::<_, i64>(0)? != 0, pages: pages(1)?, folded: pages(2)? })
+        Ok(Log { busy: row.get::<_, i64>(0)? != 0, pages: pages(1)?, flushed: pages(2)? })
     })?;
-    Ok(Log { folded: log.folded.min(log.pages), ..log })
+    Ok(Log { flushed: log.flushed.min(log.pages), ..log })
 }

@@ -1,9 +1,9 @@
 //! The tables `members` and `handles`: who there is, and what each is found by.
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::damaged;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use rusqlite::{Connection, Row, params};
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login, Phone, Pin};

@@ -1,4 +1,4 @@
-//! The table `meta`: small values under names, the number of the next board, and how far the journal is folded.
+//! The table `meta`: small values under names, the number of the next board, and how far the journal is flushed.
 //!
 //! Names that begin with `store.` are the store's own and refused to callers.
 
@@ -39,22 +39,22 @@ pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(
 }
 
 /// The batch of the journal up to which all are in the tables.
-pub(super) fn folded(connection: &Connection) -> Result<u64, StoreError> {
+pub(super) fn flushed(connection: &Connection) -> Result<u64, StoreError> {
     number(connection, FOLDED, "the batch folded to")
 }
 
-/// The batch up to which some may be in the tables: more than [`folded`] while a fold is under way.
-pub(super) fn folding(connection: &Connection) -> Result<u64, StoreError> {
+/// The batch up to which some may be in the tables: more than [`flushed`] while a flush is under way.
+pub(super) fn flushing(connection: &Connection) -> Result<u64, StoreError> {
     number(connection, FOLDING, "the batch being folded to")
 }
 
-/// Says so before the first row of a fold, in its transaction.
-pub(super) fn set_folding(connection: &Connection, batch: u64) -> Result<(), StoreError> {
+/// Says so before the first row of a flush, in its transaction.
+pub(super) fn set_flushing(connection: &Connection, batch: u64) -> Result<(), StoreError> {
     put_own(connection, FOLDING, batch.to_string().as_bytes())
 }
 
-/// Says so with the last row of a fold, in its transaction.
-pub(super) fn set_folded(connection: &Connection, batch: u64) -> Result<(), StoreError> {
+/// Says so with the last row of a flush, in its transaction.
+pub(super) fn set_flushed(connection: &Connection, batch: u64) -> Result<(), StoreError> {
     put_own(connection, FOLDED, batch.to_string().as_bytes())
 }
 

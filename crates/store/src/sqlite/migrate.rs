@@ -96,7 +96,7 @@ fn keep_copy(files: &Files, connection: &Connection, path: &Path, version: u32) 
     }
     copy.close().map_err(|(_, error)| error)?;
     files.sync(&unfinished)?;
-    // With its journal the copy is complete: what is not folded yet is there.
+    // With its journal the copy is complete: what is not flushed yet is there.
     for journal in files::journals(path)?.0 {
         let name = journal.to_string_lossy().into_owned();
         let more = name.strip_prefix(&*path.to_string_lossy()).unwrap_or_default().to_owned();

@@ -10,24 +10,24 @@ pub struct Options {
     /// Memory of the writer for pages that it reads. Pages that do not fit are read again, usually from the memory of
     /// the operating system. Default: 64 MiB.
     pub cache_bytes: u64,
-    /// Memory of the fold for pages: it goes through them in order, so little is enough. Default: 8 MiB.
-    pub fold_cache_bytes: u64,
+    /// Memory of the flush for pages: it goes through them in order, so little is enough. Default: 8 MiB.
+    pub flush_cache_bytes: u64,
     /// Memory of each reader for pages. Default: 4 MiB.
     pub reader_cache_bytes: u64,
     /// How long the write-ahead log of the tables may grow before it is waited for that it can start over. Default:
     /// 256 MiB.
     pub wal_bytes_max: u64,
-    /// Memory for changes that are not in the tables yet. At a quarter of it they are folded, from half of it on commits
+    /// Memory for changes that are not in the tables yet. At a quarter of it they are flushed, from half of it on commits
     /// are slowed, past it they wait. Default: 256 MiB.
-    pub overlay_bytes_max: u64,
-    /// How long a file of the journal may grow before it is folded. There are two, and rarely a third. Each batch takes a
-    /// page of it at least, so many small ones fill it fast; at 1 GiB a fast disk's worth of them is still folded by age,
+    pub memtable_bytes_max: u64,
+    /// How long a file of the journal may grow before it is flushed. There are two, and rarely a third. Each batch takes a
+    /// page of it at least, so many small ones fill it fast; at 1 GiB a fast disk's worth of them is still flushed by age,
     /// where more rows share a page of the tables. Default: 1 GiB.
     pub journal_bytes_max: u64,
-    /// Changes are folded when none came for so long. Default: 2 s.
-    pub fold_idle: Duration,
-    /// Changes are folded when the oldest is so old. Default: 30 s.
-    pub fold_age_max: Duration,
+    /// Changes are flushed when none came for so long. Default: 2 s.
+    pub flush_idle: Duration,
+    /// Changes are flushed when the oldest is so old. Default: 30 s.
+    pub flush_age_max: Duration,
     /// Connections for reading, at least one: more reads than that at once wait for each other. Default: 4.
     pub readers: usize,
     /// How long to wait for a lock that another program (a shell, a backup) holds before it is a conflict. Default: 5 s.
@@ -51,13 +51,13 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: 64 << 20,
-            fold_cache_bytes: 8 << 20,
+            flush_cache_bytes: 8 << 20,
             reader_cache_bytes: 4 << 20,
             wal_bytes_max: 256 << 20,
-            overlay_bytes_max: 256 << 20,
+            memtable_bytes_max: 256 << 20,
             journal_bytes_max: 1 << 30,
-            fold_idle: Duration::from_secs(2),
-            fold_age_max: Duration::from_secs(30),
+            flush_idle: Duration::from_secs(2),
+            flush_age_max: Duration::from_secs(30),
             readers: 4,
             busy_wait: Duration::from_secs(5),
             disk: Arc::new(SystemDisk),

@@ -3,15 +3,16 @@
 //! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes, put_number};
 use super::contest_reads::merged;
 use super::contests::one;
 use super::fault::damaged;
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::table::{Rows, Table};
-use super::{parts, reads};
-use crate::payments::{self, PaymentReads};
-use crate::{BoardNo, Part, PartKey, StoreError};
+use super::{reads, windows};
+use crate::codec::payments;
+use crate::codec::{Input, put_bytes, put_number};
+use crate::payments::PaymentReads;
+use crate::{BoardNo, StoreError, Window, WindowKey};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
 use tally_rules::period::Payment;
@@ -34,8 +35,8 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Payment, StoreError> {
 }
 
 /// What is paid for a period.
-pub(super) fn get(connection: &Connection, key: PartKey) -> Result<Option<Payment>, StoreError> {
-    one(connection, GET, params![key.board.0, parts::encode(key.part)?], decode)
+pub(super) fn get(connection: &Connection, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+    one(connection, GET, params![key.board.0, windows::encode(key.window)?], decode)
 }
 
 /// The table, for the journal.
@@ -43,20 +44,20 @@ pub(super) struct Payments;
 
 impl Table for Payments {
     const TAG: u8 = 22;
-    type Key = PartKey;
+    type Key = WindowKey;
     type Value = Payment;
 
-    fn check(key: &PartKey, _value: Option<&Payment>) -> Result<(), StoreError> {
-        parts::encode(key.part).map(drop)
+    fn check(key: &WindowKey, _value: Option<&Payment>) -> Result<(), StoreError> {
+        windows::encode(key.window).map(drop)
     }
 
-    fn put_key(key: &PartKey, out: &mut Vec<u8>) {
+    fn put_key(key: &WindowKey, out: &mut Vec<u8>) {
         put_number(key.board.0.into(), out);
-        put_number(key.part.0, out);
+        put_number(key.window.0, out);
     }
 
-    fn take_key(input: &mut Input<'_>) -> Option<PartKey> {
-        Some(PartKey { board: BoardNo(input.small()?), part: Part(input.number()?) })
+    fn take_key(input: &mut Input<'_>) -> Option<WindowKey> {
+        Some(WindowKey { board: BoardNo(input.small()?), window: Window(input.number()?) })
     }
 
     fn put_value(value: &Payment, out: &mut Vec<u8>) {
@@ -67,20 +68,24 @@ impl Table for Payments {
         payments::decode(input.bytes()?)
     }
 
-    fn heap_bytes(_key: &PartKey, value: Option<&Payment>) -> usize {
+    fn heap_bytes(_key: &WindowKey, value: Option<&Payment>) -> usize {
         value.map_or(0, |payment| payment.board.as_str().len() + payment.period.len())
     }
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
         for (key, payment) in rows {
-            let part = parts::encode(key.part)?;
+            let window = windows::encode(key.window)?;
             match payment {
                 Some(payment) => {
-                    let row =
-                        params![key.board.0, part, payment.is_open().then_some(1), payments::encode(payment)];
+                    let row = params![
+                        key.board.0,
+                        window,
+                        payment.is_open().then_some(1),
+                        payments::encode(payment)
+                    ];
                     connection.prepare_cached(PUT)?.execute(row)?
                 }
-                None => connection.prepare_cached(REMOVE)?.execute(params![key.board.0, part])?,
+                None => connection.prepare_cached(REMOVE)?.execute(params![key.board.0, window])?,
             };
         }
         Ok(())
@@ -88,27 +93,32 @@ impl Table for Payments {
 }
 
 impl PaymentReads for SqliteStore {
-    fn payment(&self, key: PartKey) -> Result<Option<Payment>, StoreError> {
-        let look = |overlay: &Overlay| overlay.get::<Payments>(&key).cloned();
+    fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
+        let look = |memtables: &Memtables| memtables.get::<Payments>(&key).cloned();
         reads::one(&self.shared, "period_payments", look, &key, |tables, key| get(tables, *key))
     }
 
-    fn payments(&self, open: bool, after: Option<PartKey>, limit: usize) -> Result<Vec<PartKey>, StoreError> {
-        let look = |overlay: &Overlay| {
+    fn payments(
+        &self,
+        open: bool,
+        after: Option<WindowKey>,
+        limit: usize,
+    ) -> Result<Vec<WindowKey>, StoreError> {
+        let look = |memtables: &Memtables| {
             let wanted = |payment: &Payment| (!open || payment.is_open()).then_some(());
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-            overlay.first::<Payments, _>(from, |_| true, wanted, limit)
+            memtables.first::<Payments, _>(from, |_| true, wanted, limit)
         };
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(if open { OPEN } else { KEYS })?;
             // All time has no prizes.
-            let after = after.unwrap_or(PartKey { board: BoardNo(0), part: Part(0) });
-            let mut rows = statement.query(params![after.board.0, parts::encode(after.part)?])?;
+            let after = after.unwrap_or(WindowKey { board: BoardNo(0), window: Window(0) });
+            let mut rows = statement.query(params![after.board.0, windows::encode(after.window)?])?;
             let decode = |row: &Row<'_>| {
-                let part = Part(row.get::<_, i64>(1)?.cast_unsigned());
-                Ok((PartKey { board: BoardNo(row.get(0)?), part }, ()))
+                let window = Window(row.get::<_, i64>(1)?.cast_unsigned());
+                Ok((WindowKey { board: BoardNo(row.get(0)?), window }, ()))
             };
-            let order = |key: &PartKey, (): &()| *key;
+            let order = |key: &WindowKey, (): &()| *key;
             let found = merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)?.whole()?;
             Ok(found.into_iter().map(|(key, _)| key).collect())
         })

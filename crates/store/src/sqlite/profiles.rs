@@ -1,8 +1,8 @@
 //! The table `profiles`: what is shown of players.
 
-use super::codec::{Input, put_bytes, put_option};
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_option};
 use rusqlite::{Connection, params};
 use tally_rules::PlayerId;
 use tally_rules::profile::Profile;

@@ -1,4 +1,4 @@
-//! Rows of deleted boards and of parts that are gone, a few at a time.
+//! Rows of deleted boards and of windows that are gone, a few at a time.
 //!
 //! A board's deletion is one short transaction whatever its size; its number waits in `deleted_boards` and its rows go
 //! in pieces between other transactions. The number is forgotten with the last of its rows.
@@ -7,11 +7,12 @@ use super::boards::Boards;
 use super::bound;
 use super::events;
 use super::fault::damaged;
-use super::overlay::Overlay;
-use super::parts::{Deleted, DeletedKey, encode};
+use super::memtable::Memtables;
 use super::state::Shared;
-use crate::events::{Topic, topic_bytes};
-use crate::{BoardNo, PartKey, StoreError};
+use super::windows::{Deleted, DeletedKey, encode};
+use crate::codec::events::topic_bytes;
+use crate::events::Topic;
+use crate::{BoardNo, StoreError, WindowKey};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ops::Bound;
 
@@ -46,75 +47,75 @@ pub(super) const PART_DONE: &str =
 
 /// Deletes at most `limit` rows; returns how many.
 pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
-    fold_deleted(shared)?;
+    flush_deleted(shared)?;
     shared.write_tables(|tables| from_tables(tables, bound(limit)))
 }
 
-/// Those of these parts that have something to purge.
-pub(super) fn unpurged(shared: &Shared, parts: &[PartKey]) -> Result<Vec<PartKey>, StoreError> {
-    let look = |overlay: &Overlay| -> Vec<bool> {
-        let waits = |part: &PartKey| {
-            let from = Bound::Included(DeletedKey::first(*part));
-            !overlay.range::<Deleted>(from, |key| key.part == *part, 1).0.is_empty()
+/// Those of these windows that have something to purge.
+pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
+    let look = |memtables: &Memtables| -> Vec<bool> {
+        let waits = |window: &WindowKey| {
+            let from = Bound::Included(DeletedKey::first(*window));
+            !memtables.range::<Deleted>(from, |key| key.window == *window, 1).0.is_empty()
         };
-        parts.iter().map(waits).collect()
+        windows.iter().map(waits).collect()
     };
     shared.read(look, |waits, tables| {
         let mut left = Vec::new();
-        for (part, waits) in parts.iter().zip(waits) {
-            if waits || first(tables, Some(*part))?.is_some() {
-                left.push(*part);
+        for (window, waits) in windows.iter().zip(waits) {
+            if waits || first(tables, Some(*window))?.is_some() {
+                left.push(*window);
             }
         }
         Ok(left)
     })
 }
 
-/// Deletes at most `limit` rows of one part; returns whether nothing of it is left to purge.
-pub(super) fn part(shared: &Shared, part: PartKey, limit: usize) -> Result<bool, StoreError> {
-    fold_deleted(shared)?;
+/// Deletes at most `limit` rows of one window; returns whether nothing of it is left to purge.
+pub(super) fn window(shared: &Shared, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
+    flush_deleted(shared)?;
     shared.write_tables(|tables| {
-        of_parts(tables, Some(part), bound(limit))?;
-        Ok(first(tables, Some(part))?.is_none())
+        of_windows(tables, Some(window), bound(limit))?;
+        Ok(first(tables, Some(window))?.is_none())
     })
 }
 
 /// What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
-fn fold_deleted(shared: &Shared) -> Result<(), StoreError> {
-    let waits = shared.overlay().generations().any(|generation| {
-        !generation.layer::<Deleted>().rows().is_empty()
-            || generation.layer::<Boards>().rows().values().any(Option::is_none)
+fn flush_deleted(shared: &Shared) -> Result<(), StoreError> {
+    let waits = shared.memtables().each().any(|memtable| {
+        !memtable.layer::<Deleted>().rows().is_empty()
+            || memtable.layer::<Boards>().rows().values().any(Option::is_none)
     });
-    if waits { shared.folding.fold_now(shared) } else { Ok(()) }
+    if waits { shared.flushing.flush_now(shared) } else { Ok(()) }
 }
 
 fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
     let deleted = of_boards(connection, limit)?;
     let left = limit - deleted.cast_signed() as i64;
-    Ok(deleted + of_parts(connection, None, left)?)
+    Ok(deleted + of_windows(connection, None, left)?)
 }
 
-/// The first row of `deleted_parts`, of all or of one part: board, part and version.
-fn first(connection: &Connection, only: Option<PartKey>) -> Result<Option<(i64, i64, i64)>, StoreError> {
+/// The first row of `deleted_parts`, of all or of one window: board, window and version.
+fn first(connection: &Connection, only: Option<WindowKey>) -> Result<Option<(i64, i64, i64)>, StoreError> {
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let found = match only {
         None => connection.prepare_cached(FIRST_PART)?.query_row([], read),
-        Some(PartKey { board, part }) => {
-            connection.prepare_cached(FIRST_OF_PART)?.query_row(params![board.0, encode(part)?], read)
+        Some(WindowKey { board, window }) => {
+            connection.prepare_cached(FIRST_OF_PART)?.query_row(params![board.0, encode(window)?], read)
         }
     };
     Ok(found.optional()?)
 }
 
-fn of_parts(connection: &Connection, only: Option<PartKey>, mut left: i64) -> Result<usize, StoreError> {
+fn of_windows(connection: &Connection, only: Option<WindowKey>, mut left: i64) -> Result<usize, StoreError> {
     let mut deleted = 0;
     while left > 0 {
-        let Some((board, part, version)) = first(connection, only)? else { break };
+        let Some((board, window, version)) = first(connection, only)? else { break };
         let mut run = |sql: &str, version: Option<i64>| -> Result<(), StoreError> {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = match version {
-                Some(version) => statement.execute(params![board, part, left, version])?,
-                None => statement.execute(params![board, part, left])?,
+                Some(version) => statement.execute(params![board, window, left, version])?,
+                None => statement.execute(params![board, window, left])?,
             };
             deleted += rows;
             left -= rows.cast_signed() as i64;
@@ -127,7 +128,7 @@ fn of_parts(connection: &Connection, only: Option<PartKey>, mut left: i64) -> Re
             run(VERSION_BLOCKS, Some(version))?;
         }
         if left > 0 {
-            connection.prepare_cached(PART_DONE)?.execute(params![board, part, version])?;
+            connection.prepare_cached(PART_DONE)?.execute(params![board, window, version])?;
         }
     }
     Ok(deleted)

@@ -1,18 +1,20 @@
-//! Reads of the whole: the overlay laid over the tables.
+//! Reads of the whole: the memtable merged over the tables.
 
 use super::bans::{self, Bans};
 use super::imports::{self, Imports};
 use super::keys::{self, Keys};
-use super::overlay::Overlay;
-use super::parts::{self, Blocks, Parts};
+use super::memtable::Memtables;
 use super::profiles::{self, Profiles};
 use super::scores::{self, NearKey, Scores};
 use super::state::Shared;
+use super::windows::{self, Blocks, Windows};
+use super::{SqliteStore, meta};
 use crate::damage::KeyText;
 use crate::plan::{
-    BanKey, Block, BlockKey, BoardNo, ImportKey, ImportRow, KeyRow, Part, PartKey, PartRow, ScoreKey,
+    BanKey, Block, BlockKey, BoardNo, BoardRow, ImportKey, ImportRow, KeyRow, ScoreKey, Window, WindowKey,
+    WindowRow,
 };
-use crate::{DamagedRow, StoreError};
+use crate::{CorruptRow, Ledger, Reads, StoreError};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,10 +24,71 @@ use tally_rules::{PlayerId, Record};
 /// Records of one moment in a walk, at most: so many are copied while writers wait. A longer walk reads several moments.
 const WALK_ROWS: usize = 10_000;
 
-/// What the overlay says of keys: nothing, that the row is gone, or what it is.
+impl Reads for SqliteStore {
+    fn ledger(&self) -> &dyn Ledger {
+        self
+    }
+
+    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
+        Ok(self.shared.memtables().boards.all().cloned().collect())
+    }
+
+    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
+        keys(&self.shared)
+    }
+
+    fn had_keys(&self) -> Result<bool, StoreError> {
+        had_keys(&self.shared)
+    }
+
+    fn scan_versions(
+        &self,
+        board: BoardNo,
+        window: Window,
+        after: Option<&PlayerId>,
+        limit: usize,
+        each: &mut dyn FnMut(PlayerId, Record, u64),
+    ) -> Result<usize, StoreError> {
+        walk(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
+    }
+
+    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+        windows(&self.shared, board)
+    }
+
+    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
+        block(&self.shared, key)
+    }
+
+    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        records(&self.shared, keys)
+    }
+
+    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+        count(&self.shared, board, window)
+    }
+
+    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
+        import(&self.shared, key)
+    }
+
+    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        hidden(&self.shared, board)
+    }
+
+    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
+        profiles(&self.shared, players)
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.shared.read(|_| (), |(), tables| meta::get(tables, name))
+    }
+}
+
+/// What the memtable says of keys: nothing, that the row is gone, or what it is.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
 
-/// Asks a table for what the overlay does not say. A row that cannot be read is named.
+/// Asks a table for what the memtable does not say. A row that cannot be read is named.
 pub(super) fn fill<K: KeyText, V>(
     table: &'static str,
     found: Found<V>,
@@ -40,7 +103,7 @@ pub(super) fn fill<K: KeyText, V>(
 pub(super) fn one<K: KeyText, V>(
     shared: &Shared,
     table: &'static str,
-    look: impl FnOnce(&Overlay) -> Option<Option<V>>,
+    look: impl FnOnce(&Memtables) -> Option<Option<V>>,
     key: &K,
     of_tables: impl FnOnce(&Connection, &K) -> Result<Option<V>, StoreError>,
 ) -> Result<Option<V>, StoreError> {
@@ -57,8 +120,8 @@ fn first_player() -> PlayerId {
 }
 
 pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-    let look = |overlay: &Overlay| {
-        keys.iter().map(|key| overlay.get::<Scores>(&key.clone().into()).copied()).collect()
+    let look = |memtables: &Memtables| {
+        keys.iter().map(|key| memtables.get::<Scores>(&key.clone().into()).copied()).collect()
     };
     shared.read(look, |found: Found<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
@@ -67,13 +130,13 @@ pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<R
 }
 
 pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-    let look = |overlay: &Overlay| overlay.get::<Imports>(key).copied();
+    let look = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
     one(shared, "imports", look, key, imports::get)
 }
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-    let look = |overlay: &Overlay| overlay.get::<Blocks>(key).cloned();
-    one(shared, "blocks", look, key, parts::block)
+    let look = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
+    one(shared, "blocks", look, key, windows::block)
 }
 
 /// Each for itself: one that cannot be read says so alone.
@@ -81,8 +144,9 @@ pub(super) fn profiles(
     shared: &Shared,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-    let look =
-        |overlay: &Overlay| players.iter().map(|player| overlay.get::<Profiles>(player).cloned()).collect();
+    let look = |memtables: &Memtables| {
+        players.iter().map(|player| memtables.get::<Profiles>(player).cloned()).collect()
+    };
     shared.read(look, |found: Found<Profile>, tables| {
         let stored = |player: &PlayerId| {
             let read = profiles::get(tables, player);
@@ -95,7 +159,7 @@ pub(super) fn profiles(
 
 /// Keys that were not revoked, in order of creation.
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
-    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
+    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
     shared.read(look, |newer, tables| {
         let stored = keys::all(tables, &mut |row| shared.damages.note(&row))?;
         let mut states: BTreeMap<_, _> =
@@ -109,14 +173,14 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
 
 /// Whether a key was ever made: revoked ones stay.
 pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
-    let look = |overlay: &Overlay| overlay.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
+    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
     shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
 }
 
 pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
-    let look = |overlay: &Overlay| {
-        overlay.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+    let look = |memtables: &Memtables| {
+        memtables.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
         let stored = bans::of_board(tables, board);
@@ -128,41 +192,41 @@ pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
     })
 }
 
-pub(super) fn parts(shared: &Shared, board: BoardNo) -> Result<Vec<PartRow>, StoreError> {
-    let from = PartKey { board, part: Part(0) };
-    let look = |overlay: &Overlay| {
-        overlay.range::<Parts>(Bound::Included(from), |key| key.board == board, usize::MAX).0
+pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
+    let from = WindowKey { board, window: Window(0) };
+    let look = |memtables: &Memtables| {
+        memtables.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
     shared.read(look, |newer, tables| {
-        let stored = parts::of_board(tables, board);
+        let stored = windows::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("parts", || board.0.to_string()))?;
-        let old = stored.into_iter().map(|row| (row.part, Some(row)));
+        let old = stored.into_iter().map(|row| (row.window, Some(row)));
         let mut all: BTreeMap<_, _> = old.collect();
-        all.extend(newer.into_iter().map(|(key, row)| (key.part, row)));
+        all.extend(newer.into_iter().map(|(key, row)| (key.window, row)));
         Ok(all.into_values().flatten().collect())
     })
 }
 
-/// Counts the tables' rows, and those of the overlay once more: from above.
-pub(super) fn count(shared: &Shared, board: BoardNo, part: Part) -> Result<u64, StoreError> {
-    let waits = |overlay: &Overlay| -> usize {
-        overlay.generations().map(|generation| generation.layer::<Scores>().rows().len()).sum()
+/// Counts the tables' rows, and those of the memtable once more: from above.
+pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u64, StoreError> {
+    let waits = |memtables: &Memtables| -> usize {
+        memtables.each().map(|memtable| memtable.layer::<Scores>().rows().len()).sum()
     };
-    if waits(&shared.overlay()) > WALK_ROWS {
-        shared.folding.fold_now(shared)?;
+    if waits(&shared.memtables()) > WALK_ROWS {
+        shared.flushing.flush_now(shared)?;
     }
-    let look = |overlay: &Overlay| {
-        let from = Bound::Included(NearKey::new(board, part, first_player()));
-        let (found, _) = overlay.range::<Scores>(from, |key| key.is_of(board, part), usize::MAX);
+    let look = |memtables: &Memtables| {
+        let from = Bound::Included(NearKey::new(board, window, first_player()));
+        let (found, _) = memtables.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
         found.into_values().flatten().count() as u64
     };
-    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, part)?))
+    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
 }
 
-/// See [`crate::Store::walk_versions`].
+/// See [`crate::Store::scan_versions`].
 pub(super) fn walk(
     shared: &Shared,
-    of: (BoardNo, Part),
+    of: (BoardNo, Window),
     after: Option<&PlayerId>,
     limit: usize,
     each: &mut dyn FnMut(PlayerId, Record),
@@ -190,31 +254,31 @@ pub(super) fn walk(
 /// Walks at most `want` records of one moment. Where it had to stop before that, it says after which player.
 fn walk_some(
     shared: &Shared,
-    (board, part): (BoardNo, Part),
+    (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,
     want: usize,
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<Option<PlayerId>, StoreError> {
-    let look = |overlay: &Overlay| {
-        let key = |player: &PlayerId| NearKey::new(board, part, player.clone());
+    let look = |memtables: &Memtables| {
+        let key = |player: &PlayerId| NearKey::new(board, window, player.clone());
         let from =
             after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
-        overlay.range::<Scores>(from, |key| key.is_of(board, part), want)
+        memtables.range::<Scores>(from, |key| key.is_of(board, window), want)
     };
     shared.read(look, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
-        let overlaid = &newer;
+        let merged = &newer;
         let mut newer = newer.iter().peekable();
         let mut given = 0;
-        let mut skip = |player: Option<PlayerId>, row: &DamagedRow| {
-            // The overlay may have a newer state, which will be folded over it.
-            let near = player.map(|player| NearKey::new(board, part, player));
-            if near.is_none_or(|near| !overlaid.contains_key(&near)) {
+        let mut skip = |player: Option<PlayerId>, row: &CorruptRow| {
+            // The memtable may have a newer state, which will be flushed over it.
+            let near = player.map(|player| NearKey::new(board, window, player));
+            if near.is_none_or(|near| !merged.contains_key(&near)) {
                 shared.damages.note(row);
             }
         };
-        scores::walk(tables, (board, part), after, &mut skip, &mut |player, record| {
-            // What the overlay has before this one, and whether it has another state of this very one.
+        scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
+            // What the memtable has before this one, and whether it has another state of this very one.
             let mut record = Some(record);
             while given < want
                 && let Some((key, state)) = newer.next_if(|(key, _)| *key.player() <= player)

@@ -1,4 +1,4 @@
-//! What a killed process left: reads its journal, checks it, and folds it before the store is opened.
+//! What a killed process left: reads its journal, checks it, and flushes it before the store is opened.
 //!
 //! SQLite drops what stands torn at the end of a log; it was not acknowledged. What it gives is checked again: every
 //! file that the tables list must be there, with its log and its identity; each row is checked by its digest; and a gap
@@ -11,11 +11,11 @@ use super::batch::Batch;
 use super::files::{self, Files};
 use super::journal;
 use super::journal_rows::{Identity, REPAIR, Row, Source, damaged};
-use super::overlay::Generation;
+use super::manifest::{self, Manifest};
+use super::memtable::Memtable;
 use super::plants::{Plant, is_planted};
-use super::registry::{self, Registry};
 use super::tables::{Counters, Tables};
-use super::{damage, fold, meta, points};
+use super::{damage, flush, meta, points};
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub(super) struct Found {
     pub(super) files: Vec<PathBuf>,
     /// They were written by a version that gave them no identity.
     pub(super) older: bool,
-    /// The newest rows of the batches after the folded ones, up to the first thing that is wrong.
-    pub(super) generation: Generation,
+    /// The newest rows of the batches after the flushed ones, up to the first thing that is wrong.
+    pub(super) memtable: Memtable,
     /// The last batch that is whole, in the journal or in the tables.
     pub(super) last: u64,
     /// Up to this batch some rows may be in the tables.
@@ -37,7 +37,7 @@ pub(super) struct Found {
     pub(super) wrong: Option<StoreError>,
 }
 
-/// Folds every journal file of the store into its tables and removes it. Gives the number of the last batch there was.
+/// Flushes every journal file of the store into its tables and removes it. Gives the number of the last batch there was.
 pub(super) fn recover(
     files: &Files,
     store: &Path,
@@ -49,28 +49,28 @@ pub(super) fn recover(
         return Err(wrong);
     }
     let counters = Counters::default();
-    fold_found(&found, tables, &counters)?;
+    flush_found(&found, tables, &counters)?;
     let delete = || found.files.iter().try_for_each(|path| journal::delete(files, path));
     if found.older {
         // They have no identity, so the mark that says so goes after them.
         delete()?;
         files.sync_folder(store)?;
     }
-    registry::forget(tables, &counters, |_| false)?;
+    manifest::forget(tables, &counters, |_| false)?;
     delete()?;
-    registry::remove_unlisted(tables.connection(), files, store)?;
+    manifest::remove_unlisted(tables.connection(), files, store)?;
     Ok(found.last)
 }
 
 /// Brings the rows that were found into the tables, durably.
-pub(super) fn fold_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
-    if found.generation.is_empty() {
+pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
+    if found.memtable.is_empty() {
         return Ok(());
     }
-    fold::into_tables(&found.generation, &fold::all_at_once, &mut |rows| {
+    flush::into_tables(&found.memtable, &flush::all_at_once, &mut |rows| {
         tables.write(counters, |connection| rows(connection))
     })?;
-    tables.fold_log(counters)?;
+    tables.flush_log(counters)?;
     points::reach("recovered");
     Ok(())
 }
@@ -84,20 +84,20 @@ pub(super) fn look(
     busy_wait: Duration,
 ) -> Result<Found, StoreError> {
     let (journals, _) = files::journals(store)?;
-    let (folded, partly) = (meta::folded(tables)?, meta::folding(tables)?);
-    let registry = Registry::read(tables)?;
-    let mut wrong = missing(store, &registry);
+    let (flushed, partly) = (meta::flushed(tables)?, meta::flushing(tables)?);
+    let manifest = Manifest::read(tables)?;
+    let mut wrong = missing(store, &manifest);
     let mut sources = Vec::new();
     for path in &journals {
-        match source(files, path, &registry, folded, busy_wait) {
+        match source(files, path, &manifest, flushed, busy_wait) {
             Ok(source) => sources.extend(source),
             Err(error @ StoreError::Corrupt(_)) => wrong = wrong.or(Some(error)),
             Err(error) => return Err(error),
         }
     }
-    let (generation, unread) = read_open(&sources, folded)?;
+    let (memtable, unread) = read_open(&sources, flushed)?;
     wrong = wrong.or(unread);
-    let last = generation.last.max(folded);
+    let last = memtable.last.max(flushed);
     for source in &sources {
         if wrong.is_none() {
             match damage::check(&source.path, source.identity.as_ref(), last) {
@@ -113,15 +113,15 @@ pub(super) fn look(
             format!("batches up to {partly} were being folded, and the journal ends at {last}; {REPAIR}");
         wrong = Some(StoreError::Corrupt(text));
     }
-    Ok(Found { files: journals, older: registry.older, generation, last, partly, wrong })
+    Ok(Found { files: journals, older: manifest.older, memtable, last, partly, wrong })
 }
 
 /// A listed file that is gone, or whose log is.
-fn missing(store: &Path, registry: &Registry) -> Option<StoreError> {
+fn missing(store: &Path, manifest: &Manifest) -> Option<StoreError> {
     if is_planted(Plant::MissingAccepted) {
         return None;
     }
-    registry.open.iter().find_map(|number| {
+    manifest.open.iter().find_map(|number| {
         let path = files::journal(store, *number);
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         if length(&path) == 0 {
@@ -138,8 +138,8 @@ fn missing(store: &Path, registry: &Registry) -> Option<StoreError> {
 fn source(
     files: &Files,
     path: &Path,
-    registry: &Registry,
-    folded: u64,
+    manifest: &Manifest,
+    flushed: u64,
     busy_wait: Duration,
 ) -> Result<Option<Source>, StoreError> {
     let opened = journal::open(files, path, busy_wait).and_then(|journal| Source::new(path, journal));
@@ -147,21 +147,21 @@ fn source(
         StoreError::Corrupt(why) => damaged(path, &why),
         error => error,
     })?;
-    if registry.older && source.identity.is_none() {
+    if manifest.older && source.identity.is_none() {
         return Ok(Some(source));
     }
     let number = files::number(path);
-    let ours = number.map(|number| Identity { store: registry.store, number });
+    let ours = number.map(|number| Identity { store: manifest.store, number });
     if is_planted(Plant::ForeignAccepted) {
         return Ok(Some(source));
     }
     if source.identity != ours {
         return Err(damaged(path, "it belongs to another store, or to another place in this one"));
     }
-    if number.is_some_and(|number| registry.open.contains(&number)) {
+    if number.is_some_and(|number| manifest.open.contains(&number)) {
         return Ok(Some(source));
     }
-    match source.span(folded)? {
+    match source.span(flushed)? {
         None => Ok(None),
         Some((first, _)) => Err(damaged(
             path,
@@ -170,42 +170,42 @@ fn source(
     }
 }
 
-/// The newest rows of all batches after `folded` that are in these files, up to the first that is wrong.
+/// The newest rows of all batches after `flushed` that are in these files, up to the first that is wrong.
 pub(super) fn read_open(
     sources: &[Source],
-    folded: u64,
-) -> Result<(Generation, Option<StoreError>), StoreError> {
-    let mut generation = Generation::default();
+    flushed: u64,
+) -> Result<(Memtable, Option<StoreError>), StoreError> {
+    let mut memtable = Memtable::default();
     let mut spans = Vec::new();
     for source in sources {
-        match source.span(folded) {
+        match source.span(flushed) {
             Ok(span) => spans.extend(span.map(|span| (span, source))),
-            Err(error @ StoreError::Corrupt(_)) => return Ok((generation, Some(error))),
+            Err(error @ StoreError::Corrupt(_)) => return Ok((memtable, Some(error))),
             Err(error) => return Err(error),
         }
     }
     // Files are used in turn, so their names say nothing of the order.
     spans.sort_by_key(|(span, _)| *span);
-    let mut last = folded;
+    let mut last = flushed;
     for (_, source) in spans {
-        let read = source.read(folded, &mut |row| add(&source.path, row, &mut last, &mut generation));
+        let read = source.read(flushed, &mut |row| add(&source.path, row, &mut last, &mut memtable));
         match read {
             Ok(()) => {}
-            Err(error @ StoreError::Corrupt(_)) => return Ok((generation, Some(error))),
+            Err(error @ StoreError::Corrupt(_)) => return Ok((memtable, Some(error))),
             Err(error) => return Err(error),
         }
     }
-    Ok((generation, None))
+    Ok((memtable, None))
 }
 
-fn add(path: &Path, row: Row, last: &mut u64, generation: &mut Generation) -> Result<(), StoreError> {
+fn add(path: &Path, row: Row, last: &mut u64, memtable: &mut Memtable) -> Result<(), StoreError> {
     if row.no != *last + 1 {
         return Err(damaged(path, &format!("batch {} is missing before batch {}", *last + 1, row.no)));
     }
     let batch = Batch::decode(&row.body);
     let batch = batch.ok_or_else(|| damaged(path, &format!("batch {} cannot be read", row.no)))?;
-    batch.put_into(generation);
+    batch.put_into(memtable);
     *last = row.no;
-    generation.last = row.no;
+    memtable.last = row.no;
     Ok(())
 }

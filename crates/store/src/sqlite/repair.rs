@@ -1,13 +1,13 @@
 //! Going on with a store that refuses to start, with what is sure to be there.
 //!
-//! The batches of the journal up to the first thing that is wrong are folded into the tables. Every file of the journal
+//! The batches of the journal up to the first thing that is wrong are flushed into the tables. Every file of the journal
 //! is kept under another name, `<store>.set-aside-…`, so what they hold can still be read. The numbers of the
 //! batches go on behind all that may have been given, so no late row is ever taken for a new one.
 //!
 //! Not here: finding what is wrong (`recover`), and damage inside the tables, for which there are backups.
 
 use super::files::{self, Files, beside};
-use super::registry::Registry;
+use super::manifest::Manifest;
 use super::tables::Counters;
 use super::{Options, at_rest, identity, meta, migrate, recover};
 use crate::StoreError;
@@ -41,7 +41,7 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
         return Ok(Repaired { wrong: None, last: found.last, partly, set_aside: Vec::new() });
     };
     let counters = Counters::default();
-    recover::fold_found(&found, &mut tables, &counters)?;
+    recover::flush_found(&found, &mut tables, &counters)?;
     let mut set_aside = Vec::new();
     for journal in &found.files {
         set_aside.push(set_one_aside(&files, &path, journal)?);
@@ -50,10 +50,10 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     // Behind every number that was given: the files that are gone may have had more than the tables know of.
     let next = partly.saturating_add(SKIPPED_BATCHES);
     tables.write(&counters, |connection| {
-        let registry = Registry::read(connection)?;
-        Registry { open: std::collections::BTreeSet::new(), older: false, ..registry }.write(connection)?;
-        meta::set_folding(connection, next)?;
-        meta::set_folded(connection, next)
+        let manifest = Manifest::read(connection)?;
+        Manifest { open: std::collections::BTreeSet::new(), older: false, ..manifest }.write(connection)?;
+        meta::set_flushing(connection, next)?;
+        meta::set_flushed(connection, next)
     })?;
     Ok(Repaired { wrong: Some(wrong.to_string()), last: found.last, partly, set_aside })
 }

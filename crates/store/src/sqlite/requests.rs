@@ -1,10 +1,10 @@
 //! The table `requests`: what was done under which idempotency key, until it is forgotten.
 
-use super::codec::{Input, put_bytes, put_signed};
 use super::fault::damaged;
 use super::state::Shared;
 use super::table::{Rows, Table};
 use crate::StoreError;
+use crate::codec::{Input, put_bytes, put_signed};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use tally_rules::Micros;
@@ -25,19 +25,19 @@ pub(super) fn get(connection: &Connection, key: &RequestKey) -> Result<Option<St
 }
 
 /// Forgets at most `limit` requests older than `before`. Rows of that age are in the tables already, except where they are
-/// kept for no longer than the fold takes: then it is waited for.
+/// kept for no longer than the flush takes: then it is waited for.
 pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Result<usize, StoreError> {
     let from_tables = |limit| {
         shared.write_tables(|tables| {
-            // What is not in the overlay now cannot be in a fold that is under way: the tables are ours.
-            expire(tables, before, limit, |key| shared.overlay().get::<Requests>(key).is_some())
+            // What is not in the memtable now cannot be in a flush that is under way: the tables are ours.
+            expire(tables, before, limit, |key| shared.memtables().get::<Requests>(key).is_some())
         })
     };
     let done = from_tables(limit)?;
-    if done == limit || !shared.overlay().has_older::<Requests>(before.0) {
+    if done == limit || !shared.memtables().has_older::<Requests>(before.0) {
         return Ok(done);
     }
-    shared.folding.fold_now(shared)?;
+    shared.flushing.flush_now(shared)?;
     Ok(done + from_tables(limit - done)?)
 }
 
@@ -133,7 +133,7 @@ impl Table for Requests {
     }
 }
 
-fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<Stored, StoreError> {
     let ValueRef::Blob(outcome) = row.get_ref(2)? else {
         return Err(damaged("requests", "an outcome that is not bytes"));
     };

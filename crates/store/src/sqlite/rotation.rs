@@ -1,11 +1,11 @@
-//! The change from one journal file to the next, with the generation that belongs to it.
+//! The change from one journal file to the next, with the memtable that belongs to it.
 //!
-//! It is the writer's: between two batches, so that each is in one file and in one generation. The fold asks for it and
+//! It is the writer's: between two batches, so that each is in one file and in one memtable. The flush asks for it and
 //! waits; a writer that is busy does it before its next batch, because a mutex may let a busy one have it again and
-//! again, and where nobody writes the fold does it itself. Not here: making and emptying files (`fold`).
+//! again, and where nobody writes the flush does it itself. Not here: making and emptying files (`flush`).
 
 use super::journal::Journal;
-use super::overlay::Generation;
+use super::memtable::Memtable;
 use super::run::Writer;
 use super::state::Shared;
 use crate::StoreError;
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the fold waits for the writer before it looks whether there is none.
+/// How long the flush waits for the writer before it looks whether there is none.
 const WRITER_WAIT: Duration = Duration::from_millis(1);
 
-/// A generation and the file that holds it.
+/// A memtable and the file that holds it.
 #[derive(Debug)]
 pub(super) struct Taken {
-    pub(super) generation: Arc<Generation>,
+    pub(super) memtable: Arc<Memtable>,
     pub(super) journal: Option<Journal>,
 }
 
-/// Where fold and writer meet.
+/// Where flush and writer meet.
 #[derive(Debug, Default)]
 pub(super) struct Rotation {
     state: Mutex<State>,
@@ -41,7 +41,7 @@ enum State {
 }
 
 impl Rotation {
-    /// By the fold: changes over to the file `next`, or to none, and gives what was before. A failure gives it back.
+    /// By the flush: changes over to the file `next`, or to none, and gives what was before. A failure gives it back.
     pub(super) fn ask(
         &self,
         shared: &Shared,
@@ -74,18 +74,18 @@ impl Rotation {
         let mut state = self.state();
         let next = match std::mem::take(&mut *state) {
             State::Wanted(next) => next,
-            // The writer and the fold may both have come to do it.
+            // The writer and the flush may both have come to do it.
             other => return *state = other,
         };
         // A batch in the new file must never be there without those in the old one.
         *state = match writer.sync(shared) {
             Err(error) => State::Failed(error, next),
             Ok(()) => {
-                let mut overlay = shared.overlay_mut();
-                assert!(overlay.folding.is_none(), "one generation is folded at a time");
-                let generation = Arc::new(std::mem::take(&mut overlay.fresh));
-                overlay.folding = (!generation.is_empty()).then(|| Arc::clone(&generation));
-                State::Done(Taken { generation, journal: std::mem::replace(&mut writer.journal, next) })
+                let mut memtables = shared.memtables_mut();
+                assert!(memtables.flushing.is_none(), "one generation is folded at a time");
+                let memtable = Arc::new(std::mem::take(&mut memtables.active));
+                memtables.flushing = (!memtable.is_empty()).then(|| Arc::clone(&memtable));
+                State::Done(Taken { memtable, journal: std::mem::replace(&mut writer.journal, next) })
             }
         };
         self.wanted.store(false, Ordering::Relaxed);

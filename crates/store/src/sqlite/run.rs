@@ -1,25 +1,25 @@
-//! The write path: load, decide, one row into the journal, then the overlay.
+//! The write path: load, decide, one row into the journal, then the memtable.
 //!
-//! There is one writer, behind a mutex: SQLite has one anyway. A row is visible when it is in the overlay, and it gets
+//! There is one writer, behind a mutex: SQLite has one anyway. A row is visible when it is in the memtable, and it gets
 //! there only after it is in the journal, so nobody reads what could still fail. Not here: how rows get into the tables
-//! (`fold`), and how much may wait there (`pace`).
+//! (`flush`), and how much may wait there (`stall`).
 
 use super::batch::{self, Batch, Present};
 use super::directory::Changed;
 use super::journal::Journal;
 use super::keys::{self, KeyState, Keys};
 use super::ledger;
-use super::overlay::{self, Overlay};
+use super::memtable::{self, Memtables};
 use super::points::reach;
 use super::reads::{self, fill};
 use super::scores::{self, Scores};
 use super::state::Shared;
 use super::table::Table;
 use super::wallets::{self, Totals};
-use super::{events, imports, profiles, registry, requests};
-use crate::StoreError;
-use crate::plan::{BatchId, BoardNo, Changes, Durability, KeyChange, Loaded, Plan};
+use super::{SqliteStore, events, imports, manifest, profiles, requests};
+use crate::plan::{BatchId, BoardNo, Committed, Durability, KeyChange, Loaded, ReadSet, WriteSet};
 use crate::slow::{Stage, Watch};
+use crate::{StoreError, Transactions};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -30,6 +30,21 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 
 /// A buffer that grew beyond this for one batch is not kept.
 const BODY_BYTES_KEPT: usize = 4 << 20;
+
+impl Transactions for SqliteStore {
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
+        let done = run(&self.shared, plan, decide);
+        self.shared.damages.noted(done).map(|()| Committed::default())
+    }
+
+    fn resolve(&self, _batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        undone(&self.shared).map(|()| None)
+    }
+}
 
 /// What the one writer has.
 #[derive(Debug)]
@@ -60,7 +75,7 @@ impl Writer {
         }
         let journal = match &mut self.journal {
             Some(journal) => journal,
-            none => none.insert(registry::create(shared)?),
+            none => none.insert(manifest::create(shared)?),
         };
         let syncs = durability == Durability::Commit || shared.unsynced.is_full(self.body.len());
         let no = self.last + 1;
@@ -83,13 +98,13 @@ impl Writer {
     /// A row that failed for the disk may lie complete at the end of the log, and a start after a crash would take it
     /// for committed. Mend the log at once, or admit it.
     fn after_failed_append(&mut self, shared: &Shared, error: StoreError) -> StoreError {
-        if !matches!(error, StoreError::Away(_)) {
+        if !matches!(error, StoreError::Unavailable(_)) {
             return error;
         }
         shared.unsynced.fail(error.to_string());
         match self.mend(shared) {
             Ok(()) => error,
-            Err(_) => StoreError::LostAtCommit { batch: BatchId::default(), why: error.to_string() },
+            Err(_) => StoreError::InDoubt { batch: BatchId::default(), why: error.to_string() },
         }
     }
 
@@ -97,7 +112,7 @@ impl Writer {
     fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
         if let Some(journal) = &mut self.journal {
-            let failed = |error| StoreError::Away(format!("{why}; mend the journal: {error}"));
+            let failed = |error| StoreError::Unavailable(format!("{why}; mend the journal: {error}"));
             journal.mend().map_err(failed)?;
         }
         shared.unsynced.clear(self.last);
@@ -124,8 +139,8 @@ impl Writer {
 /// See [`crate::Store::run`].
 pub(super) fn run(
     shared: &Shared,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<(), StoreError> {
     let mut watch = Watch::start();
     let done = run_staged(shared, plan, decide, &mut watch);
@@ -135,16 +150,16 @@ pub(super) fn run(
 
 fn run_staged(
     shared: &Shared,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     watch: &mut Watch,
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
-    shared.folding.wait_for_room(shared)?;
+    shared.flushing.wait_for_room(shared)?;
     watch.end_of(Stage::Fold);
     let mut guard = shared.writer();
     let writer = &mut *guard;
-    shared.folding.rotation.turn_if_wanted(shared, writer);
+    shared.flushing.rotation.turn_if_wanted(shared, writer);
     writer.mend(shared)?;
     watch.end_of(Stage::Turn);
     let loaded = load(shared, &writer.reader, plan)?;
@@ -163,15 +178,15 @@ fn run_staged(
     watch.end_of(Stage::Sync);
     appended?;
     writer.next_key += u32::try_from(created).expect("as many as there are numbers for");
-    let rows = overlay::weight(batch.rows(), writer.body.len());
+    let rows = memtable::weight(batch.rows(), writer.body.len());
     let used = writer.journal.as_ref().map_or(0, Journal::used);
     let held = {
-        let mut overlay = shared.overlay_mut();
-        put(&mut overlay, writer.last, batch, &boards)
+        let mut memtables = shared.memtables_mut();
+        put(&mut memtables, writer.last, batch, &boards)
     };
     drop(guard);
     watch.end_of(Stage::Other);
-    shared.folding.after_put(shared, &held, used, rows);
+    shared.flushing.after_put(shared, &held, used, rows);
     watch.end_of(Stage::Fold);
     Ok(())
 }
@@ -181,33 +196,33 @@ pub(super) fn undone(shared: &Shared) -> Result<(), StoreError> {
     shared.writer().mend(shared)
 }
 
-/// What the overlay holds after a batch.
+/// What the memtable holds after a batch.
 pub(super) struct Held {
     pub(super) fresh_bytes: usize,
     pub(super) bytes: usize,
-    /// Whether the batch is the first of its generation.
+    /// Whether the batch is the first of its memtable.
     pub(super) first: bool,
 }
 
-fn put(overlay: &mut Overlay, no: u64, batch: Batch, boards: &Changed) -> Held {
+fn put(memtables: &mut Memtables, no: u64, batch: Batch, boards: &Changed) -> Held {
     let now = Instant::now();
-    let first = overlay.fresh.is_empty();
-    batch.put_into(&mut overlay.fresh);
-    overlay.fresh.last = no;
-    overlay.fresh.born.get_or_insert(now);
-    overlay.fresh.touched = Some(now);
-    overlay.boards.apply(boards);
-    let fresh_bytes = overlay.fresh.bytes();
-    let folding = overlay.folding.as_ref().map_or(0, |generation| generation.bytes());
-    Held { fresh_bytes, bytes: fresh_bytes + folding, first }
+    let first = memtables.active.is_empty();
+    batch.put_into(&mut memtables.active);
+    memtables.active.last = no;
+    memtables.active.born.get_or_insert(now);
+    memtables.active.touched = Some(now);
+    memtables.boards.apply(boards);
+    let fresh_bytes = memtables.active.bytes();
+    let flushing = memtables.flushing.as_ref().map_or(0, |memtable| memtable.bytes());
+    Held { fresh_bytes, bytes: fresh_bytes + flushing, first }
 }
 
 /// Changes as rows of tables.
-fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Changed), StoreError> {
+fn rows(shared: &Shared, writer: &Writer, changes: WriteSet) -> Result<(Batch, Changed), StoreError> {
     let mut present: BTreeMap<String, KeyState> = BTreeMap::new();
     if !changes.keys.is_empty() {
-        let look = |overlay: &Overlay| {
-            changes.keys.iter().map(|change| overlay.get::<Keys>(&change.id().into()).cloned()).collect()
+        let look = |memtables: &Memtables| {
+            changes.keys.iter().map(|change| memtables.get::<Keys>(&change.id().into()).cloned()).collect()
         };
         let (found, snapshot): (Vec<_>, _) = shared.moment(&writer.reader, look)?;
         let states = fill("keys", found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
@@ -215,44 +230,44 @@ fn rows(shared: &Shared, writer: &Writer, changes: Changes) -> Result<(Batch, Ch
     }
     let totals = totals(shared, writer, &changes)?;
     let events = events::numbered(shared, &writer.reader, &changes.ledger.events)?;
-    let overlay = shared.overlay();
+    let memtables = shared.memtables();
     let of_key = |id: &str| present.get(id).cloned();
     let next_key = writer.next_key;
     let totals = &totals;
-    batch::of(changes, Present { boards: &overlay.boards, keys: &of_key, next_key, totals, events })
+    batch::of(changes, Present { boards: &memtables.boards, keys: &of_key, next_key, totals, events })
 }
 
 /// What the accounts that are added to have come to.
-fn totals(shared: &Shared, writer: &Writer, changes: &Changes) -> Result<Vec<Option<Total>>, StoreError> {
+fn totals(shared: &Shared, writer: &Writer, changes: &WriteSet) -> Result<Vec<Option<Total>>, StoreError> {
     let added = &changes.ledger.totals;
     if added.is_empty() {
         return Ok(Vec::new());
     }
     let keys: Vec<AccountKey> = added.iter().map(|(key, _)| *key).collect();
-    let look = |overlay: &Overlay| states::<Totals>(overlay, keys.iter().copied());
+    let look = |memtables: &Memtables| states::<Totals>(memtables, keys.iter().copied());
     let (found, snapshot) = shared.moment(&writer.reader, look)?;
     fill("totals", found, &keys, |key| wallets::total(&snapshot, key))
 }
 
-fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded, StoreError> {
+fn load(shared: &Shared, connection: &Connection, plan: &ReadSet) -> Result<Loaded, StoreError> {
     let by_key = !plan.scores.is_empty()
         || !plan.requests.is_empty()
         || !plan.imports.is_empty()
         || !plan.profiles.is_empty()
         || !plan.ledger.is_empty();
-    let look = |overlay: &Overlay| boards(overlay, plan);
+    let look = |memtables: &Memtables| boards(memtables, plan);
     if !by_key {
-        return Ok(look(&shared.overlay()));
+        return Ok(look(&shared.memtables()));
     }
-    let look = |overlay: &Overlay| {
+    let look = |memtables: &Memtables| {
         let scores = plan.scores.iter().map(|key| key.clone().into());
         (
-            look(overlay),
-            states::<Scores>(overlay, scores),
-            states::<requests::Requests>(overlay, plan.requests.iter().cloned()),
-            states::<imports::Imports>(overlay, plan.imports.iter().cloned()),
-            states::<profiles::Profiles>(overlay, plan.profiles.iter().cloned()),
-            ledger::look(overlay, &plan.ledger),
+            look(memtables),
+            states::<Scores>(memtables, scores),
+            states::<requests::Requests>(memtables, plan.requests.iter().cloned()),
+            states::<imports::Imports>(memtables, plan.imports.iter().cloned()),
+            states::<profiles::Profiles>(memtables, plan.profiles.iter().cloned()),
+            ledger::look(memtables, &plan.ledger),
         )
     };
     let ((mut loaded, scores, requests, imports, profiles, seen), tables) =
@@ -269,8 +284,8 @@ fn load(shared: &Shared, connection: &Connection, plan: &Plan) -> Result<Loaded,
 }
 
 /// What is known of boards without a look at the tables.
-fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
-    let boards = &overlay.boards;
+fn boards(memtables: &Memtables, plan: &ReadSet) -> Loaded {
+    let boards = &memtables.boards;
     Loaded {
         boards: plan.boards.iter().map(|no| boards.is_live(*no).then_some(0)).collect(),
         board_names: plan.board_names.iter().map(|name| boards.by_name(name).cloned()).collect(),
@@ -280,8 +295,8 @@ fn boards(overlay: &Overlay, plan: &Plan) -> Loaded {
 }
 
 pub(super) fn states<T: Table>(
-    overlay: &Overlay,
+    memtables: &Memtables,
     keys: impl Iterator<Item = T::Key>,
 ) -> reads::Found<T::Value> {
-    keys.map(|key| overlay.get::<T>(&key).cloned()).collect()
+    keys.map(|key| memtables.get::<T>(&key).cloned()).collect()
 }

@@ -1,14 +1,14 @@
-//! The table `scores`: one record for each player of each part of each board.
+//! The table `scores`: one record for each player of each window of each board.
 //!
 //! The table that rates depend on. A row is written with REPLACE: without a second index, trigger or foreign key SQLite
 //! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
 
-use super::codec::{Input, put_bytes, put_number, put_signed};
 use super::fault::{corrupt, damaged};
-use super::parts::encode;
 use super::table::{Rows, Table};
+use super::windows::encode;
+use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::damage::score_text;
-use crate::{BoardNo, DamagedRow, Part, ScoreKey, StoreError};
+use crate::{BoardNo, CorruptRow, ScoreKey, StoreError, Window};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement, params};
 use tally_rules::{Micros, PlayerId, Record};
@@ -24,7 +24,7 @@ pub(super) const COUNT: &str = "SELECT count(*) FROM scores WHERE board = ?1 AND
 
 /// The record of a key, by the statement [`GET`].
 pub(super) fn get(statement: &mut Statement<'_>, key: &ScoreKey) -> Result<Option<Record>, StoreError> {
-    let mut rows = statement.query(params![key.board.0, encode(key.part)?, key.player.as_str()])?;
+    let mut rows = statement.query(params![key.board.0, encode(key.window)?, key.player.as_str()])?;
     rows.next()?.map(decode).transpose()
 }
 
@@ -36,23 +36,23 @@ pub(super) struct Scores;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NearKey {
     board: BoardNo,
-    part: Part,
+    window: Window,
     head: u128,
     player: PlayerId,
 }
 
 impl NearKey {
-    pub(super) fn new(board: BoardNo, part: Part, player: PlayerId) -> Self {
+    pub(super) fn new(board: BoardNo, window: Window, player: PlayerId) -> Self {
         let name = player.as_bytes();
         let mut head = [0; 16];
         let near = name.len().min(head.len());
         head[..near].copy_from_slice(&name[..near]);
         // Big-endian, so that numbers compare as the bytes do.
-        Self { board, part, head: u128::from_be_bytes(head), player }
+        Self { board, window, head: u128::from_be_bytes(head), player }
     }
 
-    pub(super) fn is_of(&self, board: BoardNo, part: Part) -> bool {
-        self.board == board && self.part == part
+    pub(super) fn is_of(&self, board: BoardNo, window: Window) -> bool {
+        self.board == board && self.window == window
     }
 
     pub(super) fn player(&self) -> &PlayerId {
@@ -62,14 +62,14 @@ impl NearKey {
 
 impl From<ScoreKey> for NearKey {
     fn from(key: ScoreKey) -> Self {
-        Self::new(key.board, key.part, key.player)
+        Self::new(key.board, key.window, key.player)
     }
 }
 
 impl From<NearKey> for ScoreKey {
     fn from(key: NearKey) -> Self {
-        let NearKey { board, part, player, .. } = key;
-        Self { board, part, player }
+        let NearKey { board, window, player, .. } = key;
+        Self { board, window, player }
     }
 }
 
@@ -79,18 +79,18 @@ impl Table for Scores {
     type Value = Record;
 
     fn check(key: &NearKey, _value: Option<&Record>) -> Result<(), StoreError> {
-        encode(key.part).map(drop)
+        encode(key.window).map(drop)
     }
 
     fn put_key(key: &NearKey, out: &mut Vec<u8>) {
         put_number(key.board.0.into(), out);
-        put_number(key.part.0, out);
+        put_number(key.window.0, out);
         put_bytes(key.player.as_bytes(), out);
     }
 
     fn take_key(input: &mut Input<'_>) -> Option<NearKey> {
-        let (board, part) = (BoardNo(input.small()?), Part(input.number()?));
-        Some(NearKey::new(board, part, PlayerId::new(input.text()?).ok()?))
+        let (board, window) = (BoardNo(input.small()?), Window(input.number()?));
+        Some(NearKey::new(board, window, PlayerId::new(input.text()?).ok()?))
     }
 
     fn put_value(value: &Record, out: &mut Vec<u8>) {
@@ -114,31 +114,31 @@ impl Table for Scores {
         let mut put = connection.prepare_cached(PUT)?;
         let mut remove = connection.prepare_cached(REMOVE)?;
         for (key, record) in rows {
-            let (board, part, player) = (key.board.0, encode(key.part)?, key.player.as_str());
+            let (board, window, player) = (key.board.0, encode(key.window)?, key.player.as_str());
             match record {
                 Some(record) => {
-                    put.execute(params![board, part, player, record.score, record.subscore, record.at.0])?
+                    put.execute(params![board, window, player, record.score, record.subscore, record.at.0])?
                 }
-                None => remove.execute(params![board, part, player])?,
+                None => remove.execute(params![board, window, player])?,
             };
         }
         Ok(())
     }
 }
 
-/// Walks a part in order of player bytes for as long as `each` says so. A row that cannot be read goes to `skip`, with its
+/// Walks a window in order of player bytes for as long as `each` says so. A row that cannot be read goes to `skip`, with its
 /// player where that is one.
 pub(super) fn walk(
     connection: &Connection,
-    (board, part): (BoardNo, Part),
+    (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,
-    skip: &mut dyn FnMut(Option<PlayerId>, &DamagedRow),
+    skip: &mut dyn FnMut(Option<PlayerId>, &CorruptRow),
     each: &mut dyn FnMut(PlayerId, Record) -> bool,
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(WALK)?;
     // No player's name is empty, so the empty one stands before all of them.
     let after = after.map_or("", PlayerId::as_str);
-    let mut rows = statement.query(params![board.0, encode(part)?, after])?;
+    let mut rows = statement.query(params![board.0, encode(window)?, after])?;
     while let Some(row) = rows.next()? {
         let (player, record) = (player(row), decode(row));
         match (player, record) {
@@ -151,8 +151,8 @@ pub(super) fn walk(
                 let readable = player.as_ref().ok().cloned();
                 let bad = player.err().or(record.err()).expect("one of both");
                 let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
-                match bad.of_row("scores", || score_text((board, part), bytes)) {
-                    StoreError::Damaged(bad) => skip(readable, &bad),
+                match bad.of_row("scores", || score_text((board, window), bytes)) {
+                    StoreError::CorruptRow(bad) => skip(readable, &bad),
                     error => return Err(error),
                 }
             }
@@ -170,10 +170,10 @@ pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
     PlayerId::new(text).map_err(|bad| damaged("scores", &format!("a player's name {}", bad.0)))
 }
 
-/// How many records a part has.
-pub(super) fn count(connection: &Connection, board: BoardNo, part: Part) -> Result<u64, StoreError> {
+/// How many records a window has.
+pub(super) fn count(connection: &Connection, board: BoardNo, window: Window) -> Result<u64, StoreError> {
     let count: i64 =
-        connection.prepare_cached(COUNT)?.query_row(params![board.0, encode(part)?], |row| row.get(0))?;
+        connection.prepare_cached(COUNT)?.query_row(params![board.0, encode(window)?], |row| row.get(0))?;
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 

@@ -3,15 +3,16 @@
 //! Not here: their bytes (`series`).
 
 use super::SqliteStore;
-use super::codec::{Input, put_bytes};
 use super::contest_reads::{merged, only_behind};
 use super::contests::one;
 use super::fault::{column_text, damaged};
-use super::overlay::Overlay;
+use super::memtable::Memtables;
 use super::reads;
 use super::table::{Rows, Table};
+use crate::codec::series;
+use crate::codec::{Input, put_bytes};
 use crate::contest_reads::{Due, DueAfter};
-use crate::series::{self, SeriesReads};
+use crate::series::SeriesReads;
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use std::ops::Bound;
@@ -29,7 +30,7 @@ fn name(row: &Row<'_>) -> Result<ContestId, StoreError> {
     ContestId::new(&row.get::<_, String>(0)?).map_err(|bad| damaged("contest_series", bad.0))
 }
 
-fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
+pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreError> {
     let read = || {
         let record = series::decode(&row.get::<_, Vec<u8>>(1)?);
         Ok((name(row)?, record.ok_or_else(|| damaged("contest_series", "a series that cannot be"))?))
@@ -94,7 +95,7 @@ impl Table for AllSeries {
 
 impl SeriesReads for SqliteStore {
     fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
-        let look = |overlay: &Overlay| overlay.get::<AllSeries>(id).cloned();
+        let look = |memtables: &Memtables| memtables.get::<AllSeries>(id).cloned();
         reads::one(&self.shared, "contest_series", look, id, get)
     }
 
@@ -103,10 +104,10 @@ impl SeriesReads for SqliteStore {
         after: Option<&ContestId>,
         limit: usize,
     ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
             let all = |record: &SeriesRecord| Some(record.clone());
-            overlay.first::<AllSeries, _>(from, |_| true, all, limit)
+            memtables.first::<AllSeries, _>(from, |_| true, all, limit)
         };
         let order = |id: &ContestId, _: &SeriesRecord| id.clone();
         self.shared.list(look, |newer, tables| {
@@ -117,9 +118,9 @@ impl SeriesReads for SqliteStore {
     }
 
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
-        let look = |overlay: &Overlay| {
+        let look = |memtables: &Memtables| {
             let due = |record: &SeriesRecord| record.due.filter(|at| *at <= now);
-            overlay.first::<AllSeries, _>(Bound::Unbounded, |_| true, due, usize::MAX)
+            memtables.first::<AllSeries, _>(Bound::Unbounded, |_| true, due, usize::MAX)
         };
         self.shared.read(look, |mut newer, tables| {
             only_behind(&mut newer, after);

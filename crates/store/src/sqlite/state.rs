@@ -1,17 +1,17 @@
 //! What the threads of a store share, and reading all of it at one moment.
 //!
-//! A row is in the fresh generation, in the one being folded, or in the tables. Whoever reads takes the overlay's lock,
-//! begins a snapshot of the tables under it, looks into the overlay and lets go. A transaction puts its rows in under
-//! the same lock, and a folded generation leaves under it, after its rows are in the tables. So what is found in the
-//! overlay, laid over the snapshot, is one moment: no row is missing from both, and none is older than another of its
+//! A row is in the active memtable, in the one being flushed, or in the tables. Whoever reads takes the memtable's lock,
+//! begins a snapshot of the tables under it, looks into the memtable and lets go. A transaction puts its rows in under
+//! the same lock, and a flushed memtable leaves under it, after its rows are in the tables. So what is found in the
+//! memtable, merged over the snapshot, is one moment: no row is missing from both, and none is older than another of its
 //! transaction.
 //!
-//! Locks are taken in this order: writer, tables, overlay; each alone is fine. Not here: who writes when.
+//! Locks are taken in this order: writer, tables, memtable; each alone is fine. Not here: who writes when.
 
 use super::connect::Readers;
 use super::files::Files;
-use super::fold::Folding;
-use super::overlay::Overlay;
+use super::flush::Flusher;
+use super::memtable::Memtables;
 use super::run::Writer;
 use super::tables::{Counters, Tables};
 use super::unsynced::Unsynced;
@@ -30,13 +30,13 @@ pub(super) struct Shared {
     pub(super) files: Files,
     pub(super) options: Options,
     pub(super) readers: Readers,
-    pub(super) folding: Folding,
+    pub(super) flushing: Flusher,
     pub(super) unsynced: Unsynced,
     pub(super) counters: Counters,
     pub(super) slows: Slows,
     /// Rows that could not be read.
     pub(super) damages: Damages,
-    overlay: RwLock<Overlay>,
+    memtables: RwLock<Memtables>,
     writer: Mutex<Writer>,
     // Dropped last: a connection that may write removes the log when it is the last to close.
     tables: Mutex<Tables>,
@@ -47,7 +47,7 @@ impl Shared {
         path: PathBuf,
         options: &Options,
         readers: Readers,
-        overlay: Overlay,
+        memtables: Memtables,
         tables: Tables,
         (writer, damages): (Writer, Damages),
     ) -> Self {
@@ -56,26 +56,26 @@ impl Shared {
             files: Files::on(&options.disk),
             options: options.clone(),
             readers,
-            folding: Folding::new(options.background),
-            unsynced: Unsynced::new(tables.doubt()),
+            flushing: Flusher::new(options.background),
+            unsynced: Unsynced::new(tables.sync_failure()),
             counters: Counters::default(),
             slows: Slows::default(),
             damages,
-            overlay: RwLock::new(overlay),
+            memtables: RwLock::new(memtables),
             writer: Mutex::new(writer),
             tables: Mutex::new(tables),
         }
     }
 
-    // A panic while one of these is held leaves it sound: transactions roll back when it passes, and the overlay is
+    // A panic while one of these is held leaves it sound: transactions roll back when it passes, and the memtable is
     // changed only by code that cannot panic in between.
 
-    pub(super) fn overlay(&self) -> RwLockReadGuard<'_, Overlay> {
-        self.overlay.read().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn memtables(&self) -> RwLockReadGuard<'_, Memtables> {
+        self.memtables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn overlay_mut(&self) -> RwLockWriteGuard<'_, Overlay> {
-        self.overlay.write().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn memtables_mut(&self) -> RwLockWriteGuard<'_, Memtables> {
+        self.memtables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -95,23 +95,23 @@ impl Shared {
         }
     }
 
-    /// What `look` finds in the overlay, and a snapshot of the tables of the same moment.
+    /// What `look` finds in the memtable, and a snapshot of the tables of the same moment.
     pub(super) fn moment<'c, T>(
         &self,
         connection: &'c Connection,
-        look: impl FnOnce(&Overlay) -> T,
+        look: impl FnOnce(&Memtables) -> T,
     ) -> Result<(T, Transaction<'c>), StoreError> {
-        let overlay = self.overlay();
+        let memtables = self.memtables();
         let snapshot = connection.unchecked_transaction()?;
         // A transaction sees what is there at its first read.
         snapshot.prepare_cached(meta::GET)?.query_row([""], |_| Ok(())).optional()?;
-        Ok((look(&overlay), snapshot))
+        Ok((look(&memtables), snapshot))
     }
 
     /// Reads at one moment, on a lent connection.
     pub(super) fn read<T, R>(
         &self,
-        look: impl FnOnce(&Overlay) -> T,
+        look: impl FnOnce(&Memtables) -> T,
         tables: impl FnOnce(T, &Connection) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
         let reader = self.readers.lend();
@@ -124,7 +124,7 @@ impl Shared {
     /// Reads a list in the same way, and notes the rows that it leaves out.
     pub(super) fn list<T, R>(
         &self,
-        look: impl FnOnce(&Overlay) -> T,
+        look: impl FnOnce(&Memtables) -> T,
         tables: impl FnOnce(T, &Connection) -> Result<Listing<R>, StoreError>,
     ) -> Result<Listing<R>, StoreError> {
         let list = self.read(look, tables)?;

@@ -1,35 +1,35 @@
 //! What a table must say of itself to be written by way of the journal; and the list of those that are.
 //!
-//! Journal, overlay and fold know no table: they work on the rows of [`Table`]s by way of [`TABLES`]. A new table is
+//! Journal, memtable and flush know no table: they work on the rows of [`Table`]s by way of [`TABLES`]. A new table is
 //! its file with this trait, its line in the list, and its line in `batch`. A table's rows in the journal are its states ("this
-//! key now holds this", "this key is gone"), never steps, so that folding them twice changes nothing.
+//! key now holds this", "this key is gone"), never steps, so that flushing them twice changes nothing.
 //!
 //! The bytes of a released version are never changed: a journal that it left behind is read by the next one. A row
 //! that gains a field gets a table with a new tag. Not here: scans, which each table's file has where it needs them.
 
 use super::batch::{Batch, take_list};
-use super::codec::Input;
-use super::overlay::{AnyLayer, Layer};
+use super::memtable::{AnyLayer, Layer};
 use super::{
-    bans, boards, contests, events, holds, imports, keys, members, parts, payments, profiles, requests,
-    scores, series, transfers, wallets,
+    bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, scores,
+    series, transfers, wallets, windows,
 };
 use crate::StoreError;
+use crate::codec::Input;
 use rusqlite::Connection;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-/// A table as the journal, the overlay and the fold see it.
+/// A table as the journal, the memtable and the flush see it.
 pub(super) trait Table: Send + Sync + 'static {
     /// Its number in the journal and its place in [`TABLES`]: given once.
     const TAG: u8;
-    /// What a row is found by. The order is that of the table's primary key, so that folding goes through its pages
+    /// What a row is found by. The order is that of the table's primary key, so that flushing goes through its pages
     /// one after the other.
     type Key: Ord + Clone + Debug + Send + Sync;
     /// The rest of a row.
     type Value: Clone + Debug + Send + Sync;
 
-    /// Refuses what the table could not hold: once it is in the journal it must be possible to fold it.
+    /// Refuses what the table could not hold: once it is in the journal it must be possible to flush it.
     fn check(key: &Self::Key, value: Option<&Self::Value>) -> Result<(), StoreError>;
 
     /// Appends a key.
@@ -94,7 +94,7 @@ const fn entry<T: Table>() -> Entry<T> {
     Entry(PhantomData)
 }
 
-/// Every table that is written by way of the journal, by tag: the order in which they are folded. Boards and what is
+/// Every table that is written by way of the journal, by tag: the order in which they are flushed. Boards and what is
 /// gone come after the rows that they are about, because what they mark is purged.
 pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<scores::Scores>(),
@@ -102,9 +102,9 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<imports::Imports>(),
     &entry::<profiles::Profiles>(),
     &entry::<bans::Bans>(),
-    &entry::<parts::Parts>(),
-    &entry::<parts::Blocks>(),
-    &entry::<parts::Deleted>(),
+    &entry::<windows::Windows>(),
+    &entry::<windows::Blocks>(),
+    &entry::<windows::Deleted>(),
     &entry::<boards::Boards>(),
     &entry::<keys::Keys>(),
     &entry::<members::Members>(),

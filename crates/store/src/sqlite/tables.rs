@@ -1,17 +1,17 @@
-//! The connection that writes the tables, and the folding of its log into the file.
+//! The connection that writes the tables, and the flushing of its log into the file.
 //!
-//! The tables are written in the background: by the fold, by what forgets and purges, and by whoever remembers a value. So
-//! whoever wrote also folds the log when a part of its bound is waiting, and nobody who was promised an answer
+//! The tables are written in the background: by the flush, by what forgets and purges, and by whoever remembers a value. So
+//! whoever wrote also flushes the log when a part of its bound is waiting, and nobody who was promised an answer
 //! waits for it. A reader with an old snapshot can keep the log from starting over; past the bound it is waited for,
-//! briefly, and the result of every fold of the log is looked at and counted.
+//! briefly, and the result of every flush of the log is looked at and counted.
 //!
 //! Not here: SQLite's automatic checkpoint, which is off, and what is written.
 
 use super::Options;
-use super::doubt::Doubt;
 use super::files::{self, Files};
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
 use super::plants::{Plant, is_planted};
+use super::sync_failure::SyncFailure;
 use crate::StoreError;
 use crate::plan::BatchId;
 use rusqlite::config::DbConfig;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The log is folded when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
+/// The log is flushed when so much of its bound is waiting: little, because whoever syncs meanwhile waits for what this syncs.
 const START_PART: u64 = 64;
 
 /// How long readers are waited for when the log has grown past its bound.
@@ -36,7 +36,7 @@ const HELD_TIMES: u64 = 16;
 pub(super) struct Counters {
     /// Bytes of the log when it was last looked at.
     pub(super) log_bytes: AtomicU64,
-    /// Times it was folded.
+    /// Times it was flushed.
     pub(super) checkpoints: AtomicU64,
     /// Times it could not be, or not wholly.
     pub(super) hindered: AtomicU64,
@@ -71,7 +71,7 @@ impl Counters {
 pub(super) struct Tables {
     connection: Connection,
     files: Files,
-    doubt: Arc<Doubt>,
+    sync_failure: Arc<SyncFailure>,
     log: PathBuf,
     page_bytes: u64,
     log_bytes_max: u64,
@@ -85,12 +85,12 @@ impl Tables {
         connection: Connection,
         options: &Options,
     ) -> Result<Self, StoreError> {
-        let doubt = Arc::new(Doubt::of(path));
+        let sync_failure = Arc::new(SyncFailure::of(path));
         let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         Ok(Self {
             connection,
             files,
-            doubt,
+            sync_failure,
             log: files::beside(path, files::LOG),
             page_bytes: page_bytes.into(),
             log_bytes_max: options.wal_bytes_max,
@@ -118,7 +118,7 @@ impl Tables {
             let of_disk = [Some(ErrorCode::SystemIoFailure), Some(ErrorCode::DiskFull)];
             if of_disk.contains(&error.sqlite_error_code()) && !self.empty_log(counters) {
                 let batch = BatchId::default();
-                return Err(StoreError::LostAtCommit { batch, why: error.to_string() });
+                return Err(StoreError::InDoubt { batch, why: error.to_string() });
             }
             return Err(error.into());
         }
@@ -126,36 +126,36 @@ impl Tables {
         Ok(done)
     }
 
-    /// Folds what can be folded now. An error is one of the disk; a reader in the way is none.
-    pub(super) fn fold_log(&self, counters: &Counters) -> Result<(), StoreError> {
+    /// Flushes what can be flushed now. An error is one of the disk; a reader in the way is none.
+    pub(super) fn flush_log(&self, counters: &Counters) -> Result<(), StoreError> {
         self.checkpoint(counters, PASSIVE).map(drop)
     }
 
-    /// Folds everything and empties the log file, synced; whether it succeeded.
+    /// Flushes everything and empties the log file, synced; whether it succeeded.
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
-        // SQLite syncs what it folds and not the length of the log, so a power cut could bring the log back.
+        // SQLite syncs what it flushes and not the length of the log, so a power cut could bring the log back.
         let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
             && (is_planted(Plant::CutUnsynced) || self.files.sync(&self.log).is_ok());
         self.keep_log(!emptied);
         emptied
     }
 
-    /// Whether the log is left as it is when the connection closes. SQLite folds and removes it then, unless the log may
+    /// Whether the log is left as it is when the connection closes. SQLite flushes and removes it then, unless the log may
     /// hold what is not on the disk: half of that in the file would be worse than none.
     fn keep_log(&self, keep: bool) {
         if keep {
-            self.doubt.mark();
+            self.sync_failure.mark();
         }
         // Only a wrong argument could fail.
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
     }
 
     /// The mark of this store, for whatever else syncs.
-    pub(super) fn doubt(&self) -> Arc<Doubt> {
-        Arc::clone(&self.doubt)
+    pub(super) fn sync_failure(&self) -> Arc<SyncFailure> {
+        Arc::clone(&self.sync_failure)
     }
 
-    /// For a start: folds what a killed process left in the log, and begins anew. After a sync that failed, such a log
+    /// For a start: flushes what a killed process left in the log, and begins anew. After a sync that failed, such a log
     /// may be readable and not on the disk, and what is appended to it is worth as much. A reader (a backup) in the way is
     /// no error: what is in the log is in the file then, synced.
     pub(super) fn begin_log(&self) -> Result<(), StoreError> {
@@ -172,19 +172,19 @@ impl Tables {
         let bytes = counters.log_bytes.load(Ordering::Relaxed);
         if bytes > self.log_bytes_max * HELD_TIMES && !self.restart_log(counters) {
             let mib = bytes >> 20;
-            return Err(StoreError::Away(format!(
+            return Err(StoreError::Unavailable(format!(
                 "a reader (a backup, a shell) holds the write-ahead log of the tables, which has {mib} MiB: end it"
             )));
         }
         Ok(())
     }
 
-    /// Never fails: the transaction is done, and what could not be folded now is folded later.
+    /// Never fails: the transaction is done, and what could not be flushed now is flushed later.
     fn after_commit(&self, counters: &Counters) {
         let Some(log) = self.look(counters) else { return };
         if log.pages * self.page_bytes > self.log_bytes_max {
             self.restart_log(counters);
-        } else if (log.pages - log.folded) * self.page_bytes >= self.log_bytes_max / START_PART {
+        } else if (log.pages - log.flushed) * self.page_bytes >= self.log_bytes_max / START_PART {
             let _counted = self.checkpoint(counters, PASSIVE);
         }
     }
@@ -204,7 +204,7 @@ impl Tables {
         let _unchanged = self.connection.busy_timeout(READERS_WAIT);
         let done = self.checkpoint(counters, RESTART);
         let _unchanged = self.connection.busy_timeout(self.busy_wait);
-        done.is_ok_and(|log| !log.busy && log.folded == log.pages)
+        done.is_ok_and(|log| !log.busy && log.flushed == log.pages)
     }
 
     fn checkpoint(&self, counters: &Counters, how: &str) -> Result<log::Log, StoreError> {
@@ -213,7 +213,7 @@ impl Tables {
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         counters.last_micros.store(micros, Ordering::Relaxed);
         match &done {
-            Ok(log) if !log.busy && log.folded == log.pages => {
+            Ok(log) if !log.busy && log.flushed == log.pages => {
                 counters.checkpoints.fetch_add(1, Ordering::Relaxed);
             }
             _ => {

@@ -1,9 +1,9 @@
 //! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
 
-use super::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
 use super::wallets::{counted, currency};
+use crate::codec::{Input, put_bytes, put_number, put_option, put_signed};
 use crate::damage::KeyText;
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};

@@ -5,10 +5,10 @@
 //! everything before. When a sync fails nobody knows what the disk has, so nothing is appended before the journal was
 //! mended. Not here: how it is mended (`run`).
 
-use super::doubt::Doubt;
 use super::options::Background;
 use super::state::Shared;
-use super::trouble::Trouble;
+use super::sync_failure::SyncFailure;
+use crate::ThrottledLog;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ const WHAT: &str = "write the journal";
 pub(super) struct Unsynced {
     state: Mutex<State>,
     wake: Condvar,
-    trouble: Trouble,
-    doubt: Option<Arc<Doubt>>,
+    log: ThrottledLog<String>,
+    sync_failure: Option<Arc<SyncFailure>>,
 }
 
 #[derive(Debug, Default)]
@@ -64,8 +64,8 @@ pub(super) struct Lag {
 
 impl Unsynced {
     /// With the mark that a failure leaves.
-    pub(super) fn new(doubt: Arc<Doubt>) -> Self {
-        Self { doubt: Some(doubt), ..Self::default() }
+    pub(super) fn new(sync_failure: Arc<SyncFailure>) -> Self {
+        Self { sync_failure: Some(sync_failure), ..Self::default() }
     }
 
     /// Everything up to the answer is on the disk.
@@ -110,7 +110,7 @@ impl Unsynced {
         state.synced = batch;
         state.waiting = None;
         if state.failed.take().is_some() {
-            self.trouble.ends(WHAT);
+            self.log.works(WHAT);
         }
     }
 
@@ -121,8 +121,8 @@ impl Unsynced {
 
     /// A sync failed, or an append: nobody knows what the disk has.
     pub(super) fn fail(&self, why: String) {
-        self.trouble.is(WHAT, &why);
-        self.doubt.iter().for_each(|doubt| doubt.mark());
+        self.log.fails(WHAT, why.clone(), &why);
+        self.sync_failure.iter().for_each(|sync_failure| sync_failure.mark());
         self.state().failed = Some(why);
     }
 

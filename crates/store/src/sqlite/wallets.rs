@@ -1,8 +1,8 @@
 //! The tables `wallets` and `totals`: what members have, and what accounts came to.
 
-use super::codec::{Input, put_number, put_signed};
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
+use crate::codec::{Input, put_number, put_signed};
 use crate::{Listing, StoreError};
 use rusqlite::{Connection, Row, params};
 use tally_rules::ledger::account::{Account, AccountKey, Total};
@@ -100,7 +100,7 @@ pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>
     Ok(found)
 }
 
-fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
+pub(super) fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
     let number = |column: usize| -> Result<u128, StoreError> {
         let text: String = row.get(column)?;
         text.parse().map_err(|_| damaged("totals", "a total that is no number"))

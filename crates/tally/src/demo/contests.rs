@@ -19,9 +19,9 @@ use tally_rules::ledger::member::Login;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::What;
+use tally_service::contests::acts::What;
 use tally_service::contests::{apply, change, finish, read, settle, start};
-use tally_service::wallets::import::{self, NewChunk};
+use tally_service::ledger::import::{self, NewChunk};
 use tally_service::{Failure, Progress, Tally};
 
 /// What each team begins with, what taking part costs, and what the first ranks get: in minor units.

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tally_server::Finding;
-use tally_store::Store;
+use tally_store::Maintenance;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 
@@ -160,9 +160,9 @@ fn examine(
 }
 
 fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {
-    let survey = store.survey().context("ask the database for its settings")?;
-    report.ok(&format!("{what} {}: {} {}", store.url(), store.name(), survey.version));
-    settings::judge(report, &survey);
+    let probe = store.probe().context("ask the database for its settings")?;
+    report.ok(&format!("{what} {}: {} {}", store.url(), store.name(), probe.version));
+    settings::judge(report, &probe);
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tally_rules::rank::{Counts, rank};
 use tally_rules::{PlayerId, Record, order_key};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardRow, Part, Store};
+use tally_store::{BoardRow, Store, Window};
 use tally_wire::api::scores::Style;
 use tally_wire::time;
 use ureq::http::Method;
@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 1_000_000;
 const WALK_ROWS: usize = 10_000;
 const TRIES: usize = 3;
 
-/// Compares every part of every board; `open` gives the store as it is now.
+/// Compares every window of every board; `open` gives the store as it is now.
 pub(super) fn compare<S: Store>(
     report: &mut Report,
     client: &Client,
@@ -35,8 +35,8 @@ pub(super) fn compare<S: Store>(
         let store = open()?;
         let mut found = Vec::new();
         for board in &boards {
-            for (part, period) in parts(&*store, board)? {
-                let outcome = compare_one(client, &*store, board, (part, period.as_deref()));
+            for (window, period) in windows(&*store, board)? {
+                let outcome = compare_one(client, &*store, board, (window, period.as_deref()));
                 found.push(Found { board: board.id.as_str(), period, outcome });
             }
         }
@@ -48,26 +48,26 @@ pub(super) fn compare<S: Store>(
     Ok(())
 }
 
-/// What was found of one part.
+/// What was found of one window.
 struct Found<'b> {
     board: &'b str,
     period: Option<String>,
     outcome: Result<Option<Outcome>>,
 }
 
-/// The parts of a board that can be asked for, with the names of periods.
-fn parts(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Part, Option<String>)>> {
-    let mut parts = Vec::new();
+/// The windows of a board that can be asked for, with the names of periods.
+fn windows(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Window, Option<String>)>> {
+    let mut windows = Vec::new();
     if board.definition.all_time {
-        parts.push((ALL_TIME, None));
+        windows.push((ALL_TIME, None));
     }
-    for row in store.parts(board.no)?.into_iter().filter(|row| !row.stale) {
+    for row in store.windows(board.no)?.into_iter().filter(|row| !row.stale) {
         let rule = board.definition.periods.iter().find(|rule| rule.no == row.rule);
-        parts.extend(
-            rule.map(|rule| (row.part, Some(format!("{}:{}", rule.name, time::format(row.span.start))))),
+        windows.extend(
+            rule.map(|rule| (row.window, Some(format!("{}:{}", rule.name, time::format(row.span.start))))),
         );
     }
-    Ok(parts)
+    Ok(windows)
 }
 
 fn told(report: &mut Report, found: Vec<Found<'_>>, quiet: bool, tried: usize) -> Result<()> {
@@ -115,9 +115,9 @@ fn compare_one(
     client: &Client,
     store: &dyn Store,
     board: &BoardRow,
-    (part, period): (Part, Option<&str>),
+    (window, period): (Window, Option<&str>),
 ) -> Result<Option<Outcome>> {
-    let mut rows = stored(store, board, part)?;
+    let mut rows = stored(store, board, window)?;
     // One that its first score made is there as long as somebody is on it.
     if rows.is_empty() && board.definition.implicit {
         return Ok(None);
@@ -163,18 +163,19 @@ fn compare_one(
 }
 
 /// Every player that has a rank. Of many, the best are kept while walking.
-fn stored(store: &dyn Store, board: &BoardRow, part: Part) -> Result<Vec<(PlayerId, Record)>> {
+fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(PlayerId, Record)>> {
     let hidden: BTreeSet<PlayerId> = store.bans(board.no)?.into_iter().collect();
     let definition = &board.definition;
     let (mut rows, mut after): (Vec<(PlayerId, Record)>, Option<PlayerId>) = (Vec::new(), None);
     loop {
         let mut last = None;
-        let count = store.walk_scores(board.no, part, after.as_ref(), WALK_ROWS, &mut |player, record| {
-            last = Some(player.clone());
-            if !hidden.contains(&player) {
-                rows.push((player, record));
-            }
-        })?;
+        let count =
+            store.scan_scores(board.no, window, after.as_ref(), WALK_ROWS, &mut |player, record| {
+                last = Some(player.clone());
+                if !hidden.contains(&player) {
+                    rows.push((player, record));
+                }
+            })?;
         if rows.len() > 2 * ROWS_MAX {
             rows.select_nth_unstable_by(ROWS_MAX, |a, b| {
                 order_key::compare(definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()))

@@ -1,14 +1,14 @@
 //! Settings of a database that lose what was acknowledged, or cost speed.
 
 use super::Report;
-use tally_store::mysql::Survey;
+use tally_store::mysql::Probe;
 
 /// The longest message that tally sends; a smaller bound means more messages for a large batch.
 const PACKET: u64 = 16 << 20;
 
 /// Says of each what it is and what it should be.
-pub(super) fn judge(report: &mut Report, survey: &Survey) {
-    let text = |name: &str| survey.settings.get(name).map(String::as_str);
+pub(super) fn judge(report: &mut Report, probe: &Probe) {
+    let text = |name: &str| probe.settings.get(name).map(String::as_str);
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
     let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
     let shown = |name: &str| format!("{name} = {}", text(name).unwrap_or("(not told)"));
@@ -38,7 +38,7 @@ pub(super) fn judge(report: &mut Report, survey: &Survey) {
     } else {
         report.ok(&shown("max_allowed_packet"));
     }
-    let (pool, tables) = (number("innodb_buffer_pool_size").unwrap_or(0), survey.tables_bytes);
+    let (pool, tables) = (number("innodb_buffer_pool_size").unwrap_or(0), probe.tables_bytes);
     let line = format!("innodb_buffer_pool_size = {pool}, the tables take {tables} bytes");
     if pool < tables {
         report.warn(&format!("{line}: what does not fit is read from the disk"));
@@ -62,9 +62,9 @@ mod tests {
             ("innodb_buffer_pool_size", "134217728"),
         ];
         let all = good.iter().chain(changed).map(|(name, value)| ((*name).into(), (*value).into()));
-        let survey = Survey { settings: all.collect(), ..Survey::default() };
+        let probe = Probe { settings: all.collect(), ..Probe::default() };
         let mut report = Report::default();
-        judge(&mut report, &survey);
+        judge(&mut report, &probe);
         report.is_wrong()
     }
 

@@ -42,7 +42,7 @@ impl Standing {
         let mut report = Report::default();
         for (number, database) in (1..).zip(&self.databases) {
             let before = report.findings.len();
-            settings::judge(&mut report, &database.survey().ok()?);
+            settings::judge(&mut report, &database.probe().ok()?);
             if self.databases.len() > 1 {
                 let of_this = report.findings[before..].iter_mut();
                 of_this.for_each(|one| one.text = format!("shard {number}: {}", one.text));

@@ -10,6 +10,7 @@ mod show;
 
 use crate::cli::{Cli, LoadArgs, LoadSkew, LoadWhat};
 use crate::config::Usage;
+use crate::serve::UNIX;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use books::Books;
@@ -19,7 +20,7 @@ use std::io::IsTerminal;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
-use tally_load::open::{self, Bounds, Door, Journey, Scene, Schedule, Threshold};
+use tally_load::open::{self, Bounds, Journey, Protocol, Scene, Schedule, Threshold};
 use tally_load::{People, Skew};
 use tally_server::readiness::LOCAL_PREFIX;
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,9 +44,9 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let target = Target::running(cli, &args.target)?;
     let client = &target.client;
     client.wait_until_ready()?;
-    plan.scene.address = address(args.redis.as_deref().unwrap_or(client.base()))?;
-    // The word for commands of this machine is good at the door for them only.
-    let good = |key: &&str| plan.scene.door == Door::Http || !key.starts_with(LOCAL_PREFIX);
+    plan.scene.address = address(args.redis.as_deref().unwrap_or(client.shown()))?;
+    // The token of this machine is accepted over HTTP only.
+    let good = |key: &&str| plan.scene.protocol == Protocol::Http || !key.starts_with(LOCAL_PREFIX);
     plan.scene.key = client.key().filter(good).map(str::to_owned);
     plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
     if args.what == LoadWhat::Scores {
@@ -61,7 +62,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
             eprintln!("interrupted before the first arrival");
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        outcome => outcome.with_context(|| format!("load {}", client.base()))?,
+        outcome => outcome.with_context(|| format!("load {}", client.shown()))?,
     };
     // Found anew: one that was started again meanwhile has another token.
     let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
@@ -136,7 +137,7 @@ fn plan(args: &LoadArgs) -> Result<Plan> {
                 LoadSkew::Uniform => Skew::Uniform,
                 LoadSkew::Zipf => Skew::Zipf,
             },
-            door: if args.redis.is_some() { Door::Redis } else { Door::Http },
+            protocol: if args.redis.is_some() { Protocol::Redis } else { Protocol::Http },
             key: None,
             board: args.board.clone(),
             reads: args.reads,
@@ -164,6 +165,11 @@ fn journey(what: LoadWhat) -> Journey {
 
 /// The address behind `http://…`.
 fn address(base: &str) -> Result<SocketAddr> {
+    if base.starts_with(UNIX) {
+        bail!(Usage(format!(
+            "a load needs a TCP address (`http.listen`, --url http://…), and the server is at {base}"
+        )));
+    }
     let place = base.strip_prefix("http://").unwrap_or(base);
     let place = place.split('/').next().unwrap_or(place);
     let has_port = place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());

@@ -76,7 +76,7 @@ fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Resul
     });
     wrote.context("write scores; the same command continues from there")?;
     // Until everything is in the tables.
-    store.settle().context("write what is in the journal")?;
+    store.checkpoint().context("write what is in the journal")?;
     bar.finish_and_clear();
     let done = filling.done();
     show(args, done.taken - before.taken, done.refused - before.refused, started);

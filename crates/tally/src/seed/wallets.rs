@@ -20,8 +20,8 @@ use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::{MemberLine, TransferLine};
 use tally_rules::ledger::member::Login;
 use tally_service::Tally;
+use tally_service::ledger::import::{self, NewChunk};
 use tally_service::members::password::{self, Cost};
-use tally_service::wallets::import::{self, NewChunk};
 
 /// What each member begins with, in minor units.
 const OPENING: i64 = 1_000_000;

@@ -1,6 +1,7 @@
 //! What a start tells: progress on a terminal, and one line on stdout when the server is ready.
 
 use super::Server;
+use super::listen::place;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -28,12 +29,13 @@ pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible 
 }
 
 pub(super) fn announce_ready(server: &Server, started: Instant) -> Result<()> {
-    let resp = server.resp_address().map_or_else(|| "off".into(), |address| address.to_string());
+    let http = server.http.as_ref().and_then(|http| place(http.address, http.file.as_ref()));
+    let resp = server.resp.as_ref().and_then(|resp| place(resp.address, resp.file.as_ref()));
+    let (http, resp) = (http.unwrap_or_default(), resp.unwrap_or_else(|| "off".into()));
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "ready http={} resp={resp} store={} ranking={} in={:.3}",
-        server.address(),
+        "ready http={http} resp={resp} store={} ranking={} in={:.3}",
         server.store.shown,
         server.ranking.shown(),
         started.elapsed().as_secs_f64()

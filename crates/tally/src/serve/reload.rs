@@ -95,9 +95,8 @@ impl Server {
             Ok(opened) => opened,
             Err(holder) => return Ok(Some(End::Parted(Parted::Taken(holder)))),
         };
-        let found = self.local.as_ref().or(self.http.as_ref()).map(|http| http.address.to_string());
         // Who finds the store taken learns less where that fails.
-        drop(self.store.announce(&found.unwrap_or_default()));
+        drop(self.store.announce(&self.found));
         Ok(None)
     }
 }

@@ -173,8 +173,8 @@ fn filters_and_scores_of_columns() {
 fn a_killed_import_continues_where_it_was() {
     let server = TestTally::start(TALLY);
     let (rows, players) = (tally_testkit::rng::soak(60_000), 50);
-    let text = (0..rows).fold("who\n".to_owned(), |text, row| format!("{text}p{}\n", row % players));
-    let path = file(&server, "many.csv", &text);
+    let text: String = (0..rows).map(|row| format!("p{}\n", row % players)).collect();
+    let path = file(&server, "many.csv", &format!("who\n{text}"));
     server.client().put("/v1/leaderboards/many", &json!({"update": "sum"})).expect(201);
     let sum = || -> u64 {
         let page = server.client().get("/v1/leaderboards/many/scores?limit=1000").expect(200);
@@ -188,7 +188,7 @@ fn a_killed_import_continues_where_it_was() {
         importer.arg("--data").arg(server.data()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut importer = importer.spawn().expect("it starts");
         while sum() < least {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         importer.kill().expect("it can be killed");
         let status = importer.wait().expect("it ends");

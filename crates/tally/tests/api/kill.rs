@@ -190,7 +190,7 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
                 scope.spawn(move || worker.work(client, acknowledged));
             }
             while acknowledged.load(Ordering::Relaxed) < least {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             std::thread::sleep(pause);
             server.kill9();
@@ -202,7 +202,7 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
             let health = server.client().get("/healthz").status;
             assert_eq!(health, 200, "it answers as soon as it listens");
             while server.client().get("/readyz").status == 503 {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             stop.store(true, Ordering::Relaxed);
             polling.join().expect("no rank is wrong");

@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-use tally_testkit::{RespClient, TestTally};
+use tally_testkit::{RespClient, TestTally, wait_until};
 use tally_wire::resp::{Replies, Reply, command};
 
 /// No answer in this time is a fault of the server; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
@@ -37,15 +36,6 @@ fn connections(server: &TestTally) -> usize {
     let text = String::from_utf8(text).expect("it is text");
     let count = text.lines().find_map(|line| line.strip_prefix("connected_clients:"));
     count.expect("the field is there").parse::<usize>().expect("a number") - 1
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
-    let started = std::time::Instant::now();
-    while !so() {
-        assert!(started.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(LOOK_AGAIN);
-    }
 }
 
 #[test]

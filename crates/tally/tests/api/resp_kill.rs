@@ -282,7 +282,7 @@ fn round(
             .collect();
         // A client that has found a fault has ended: go on, so that it is told.
         while done.load(Ordering::Relaxed) < least && !working.iter().any(|one| one.is_finished()) {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         std::thread::sleep(pause);
         end(server);

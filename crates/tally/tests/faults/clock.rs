@@ -1,16 +1,15 @@
 //! A clock that jumps under the running binary, and between two starts: no period is closed and no prize is paid by it.
 //!
-//! Not here: what a jump is (`rules`), and every order of jumps and requests (`service/tests/clock.rs` and the simulation).
+//! Not here: what a jump is (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and the simulation).
 
 use crate::TALLY;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tally_testkit::http::segment;
-use tally_testkit::{Client, DatabaseKind, RedisKind, ScratchDatabase, ScratchRedis, TestTally, WallClock};
+use tally_testkit::{
+    Client, DatabaseKind, RedisKind, ScratchDatabase, ScratchRedis, TestTally, WallClock, wait_until,
+};
 
-/// No answer in this time is a fault of the server; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// The scheduler looks five times a second for what is due: time for several looks.
 const LOOKS: Duration = Duration::from_secs(2);
 
@@ -86,18 +85,10 @@ fn metric(server: &TestTally, name: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {name}")).parse().expect("a number")
 }
 
-fn wait(what: &str, mut until: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !until() {
-        assert!(started.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(LOOK_AGAIN);
-    }
-}
-
 /// Lines are read by another thread, so they are waited for.
 fn is_logged(server: &TestTally, text: &str, times: usize) {
     let count = || server.log().iter().filter(|line| line.contains(text)).count();
-    wait(text, || count() >= times);
+    wait_until(text, || count() >= times);
     assert_eq!(count(), times, "{text}");
 }
 
@@ -109,7 +100,7 @@ fn nothing_is_done(server: &TestTally, member: &str) {
 }
 
 fn is_in_doubt(server: &TestTally) {
-    wait("the jump is found", || metric(server, "tally_clock_believed") == 0.0);
+    wait_until("the jump is found", || metric(server, "tally_clock_believed") == 0.0);
     let jump = metric(server, "tally_clock_jump_seconds");
     assert!((jump - JUMP as f64).abs() < 60.0, "{jump}");
     let doctor = server.run(&["doctor"]);
@@ -133,7 +124,7 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     nothing_is_done(&server, &ann);
 
     clock.jump(-JUMP);
-    wait("the clock is believed again", || metric(&server, "tally_clock_believed") == 1.0);
+    wait_until("the clock is believed again", || metric(&server, "tally_clock_believed") == 1.0);
     is_logged(&server, BELIEVED, 1);
     assert_eq!(metric(&server, "tally_clock_jump_seconds"), 0.0);
     nothing_is_done(&server, &ann);
@@ -163,8 +154,8 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     server.terminate();
     server.set("TALLY_CLOCK_STEADY", "1s");
     server.restart();
-    wait("the day is closed", || is_settled(&server, TODAY));
-    wait("the prize is paid", || balance(&server, &ann) == PRIZE);
+    wait_until("the day is closed", || is_settled(&server, TODAY));
+    wait_until("the prize is paid", || balance(&server, &ann) == PRIZE);
     let mut client = server.client();
     assert_eq!(players(&mut client, TODAY), [("ann".to_owned(), 9), ("bob".to_owned(), 5)]);
     assert_eq!(players(&mut client, TOMORROW), [("early".to_owned(), 1)]);
@@ -188,13 +179,13 @@ fn a_start_that_loads_nothing_warns_of_instants_ahead() {
     let name = url.rsplit('/').next().expect("a name");
     let stored = || database.sql(&format!("SELECT value FROM {name}.meta WHERE name = 'newest_instant'"));
     submit("ann");
-    wait("the newest instant is stored", || !stored().is_empty());
+    wait_until("the newest instant is stored", || !stored().is_empty());
     let before = stored();
     clock.jump(JUMP);
     submit("early");
-    wait("the newest instant is stored again", || stored() != before);
+    wait_until("the newest instant is stored again", || stored() != before);
     clock.jump(-JUMP);
-    wait("the clock is believed", || metric(&server, "tally_clock_believed") == 1.0);
+    wait_until("the clock is believed", || metric(&server, "tally_clock_believed") == 1.0);
     assert_eq!(metric(&server, "tally_clock_newest_ahead_seconds"), 0.0);
     server.kill9();
     server.restart();

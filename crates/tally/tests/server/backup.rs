@@ -65,7 +65,7 @@ fn a_backup_under_load_has_every_submit_acknowledged_before_it_began() {
         }
         for round in 0..3 {
             while acknowledged.iter().any(|score| score.load(Ordering::SeqCst) <= round) {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             let copy = server.data().join(format!("copy-{round}.db"));
             let before: Vec<u64> = acknowledged.iter().map(|score| score.load(Ordering::SeqCst)).collect();

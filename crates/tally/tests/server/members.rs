@@ -1,5 +1,5 @@
 //! Members over HTTP: signing in, tokens and their ends, what is one's own, guesses that are slowed down, and transfers as
-//! a load script sends them. Not here: the rules of a batch (`service/tests/wallets`), bad input and rights.
+//! a load script sends them. Not here: the rules of a batch (`service/tests/use_cases/wallets`), bad input and rights.
 
 use crate::TALLY;
 use serde_json::{Value, json};

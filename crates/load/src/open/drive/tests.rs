@@ -58,14 +58,14 @@ fn scores(address: SocketAddr, rate: &str, connections: usize, waiting: usize) -
     run(&scene, &schedule, bounds, never(), &mut |_| ()).unwrap()
 }
 
-/// Nobody tells it to stop.
+/// A signal that never comes.
 fn never() -> mpsc::Receiver<()> {
     mpsc::channel(1).1
 }
 
 fn scene(address: SocketAddr, journey: Journey) -> Scene {
     Scene {
-        door: crate::open::Door::Http,
+        protocol: crate::open::Protocol::Http,
         reads: 0,
         address,
         journey,
@@ -151,7 +151,7 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
     assert_eq!((signed_in, outcome.arrived, outcome.iterations.count()), (3, 10, 10));
     assert!(seconds > 0);
     assert_eq!(outcome.calls.iter().map(|call| call.asked()).collect::<Vec<_>>(), [10, 10, 10]);
-    // Whoever is not let in ends the run before it begins.
+    // A rejected sign-in ends the run before it begins.
     let closed = listen(|_| Some((401, r#"{"code":"invalid_credentials"}"#)));
     let error = run(&scene(closed, Journey::Transfers), &schedule, bounds, never(), &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("` cannot sign in"), "{error}");

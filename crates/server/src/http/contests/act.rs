@@ -8,7 +8,7 @@ use std::time::Instant;
 use tally_rules::contest::ContestId;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::ContestDone;
+use tally_service::contests::acts::ContestDone;
 use tally_service::contests::{change, finish, settle, start as starting};
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::command::What;
+use tally_service::contests::acts::What;
 use tally_service::contests::{apply as applying, read};
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;

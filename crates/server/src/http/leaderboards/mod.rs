@@ -23,7 +23,7 @@ use tally_service::RankedEntry;
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
 use tally_service::periods::{self as service_periods, ALL_TIME_NAME};
-use tally_service::scores::command::Submitted;
+use tally_service::scores::submit::Submitted;
 use tally_service::{Reads, Tally, damaged, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
@@ -36,12 +36,12 @@ async fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
     tally.find(board).await.map_err(|rejection| problem::of_rejection(&rejection))
 }
 
-/// The part of a board that `period` names.
+/// The window of a board that `period` names.
 fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View, Problem> {
     View::find(board, period, tally.now(), time::parse).map_err(|rejection| problem::of_rejection(&rejection))
 }
 
-/// Reads a part: at once from memory, in turns from Redis, or away from the threads that serve connections from the store.
+/// Reads a window: at once from memory, in turns from Redis, or away from the threads that serve connections from the store.
 async fn read<T: Send + 'static>(
     tally: &Arc<Tally>,
     view: &View,
@@ -71,9 +71,9 @@ async fn read<T: Send + 'static>(
     Err(problem::of_failure(&if gone { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }
 
-/// The problem of a player that a part has no rank of.
+/// The problem of a player that a window has no rank of.
 async fn missed(tally: &Arc<Tally>, view: &View, player: PlayerId) -> Problem {
-    if let Some(key) = damaged::noted(&*tally.store, &view.board, view.part(), &player) {
+    if let Some(key) = damaged::noted(&*tally.store, &view.board, view.window(), &player) {
         let store = Arc::clone(&tally.store);
         if let Err(failure) = tally_service::blocking(move || damaged::check(&*store, key)).await {
             return problem::of_failure(&failure);
@@ -104,10 +104,8 @@ fn write_submitted<'a>(
     row: bool,
 ) -> SubmitAnswer<'a> {
     let style = Style { definition: &board.definition, int64 };
-    let previous = |old: &scores::command::Previous| PreviousAnswer {
-        scores: style.scores(&old.record),
-        rank: old.rank,
-    };
+    let previous =
+        |old: &scores::submit::Previous| PreviousAnswer { scores: style.scores(&old.record), rank: old.rank };
     SubmitAnswer {
         board: board.id.as_str(),
         period: &done.period,

@@ -19,7 +19,7 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let board = find(&tally, &call.board()?).await?;
     let view = view(&tally, &board, period.as_deref())?;
-    let of = format!("{}-{}", board.no.0, view.part().map_or(0, |part| part.0));
+    let of = format!("{}-{}", board.no.0, view.window().map_or(0, |window| window.0));
     let from = after(text.as_deref(), (Names::PeriodPrizes, &of), |no| no.parse::<u32>().ok())?.unwrap_or(0);
     let contest = ContestId::of_board(&board.id).map(|(id, _)| id);
     let money = sees_money(&call, &tally, contest.as_ref()).await?;

@@ -8,8 +8,8 @@ use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
 use tally_rules::Rejection;
 use tally_rules::idempotency::{IdempotencyKey, KEY_BYTES_MAX, row_key};
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post::{self, MoveResult};
+use tally_service::failure::common_fault;
+use tally_service::ledger::transfers::{self, NewTransfer, TransferResult};
 use tally_service::{Failure, Tally};
 use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
 use tally_wire::{Fields, Problem};
@@ -20,7 +20,7 @@ struct Row {
     id: Option<Value>,
     /// Whether the next is of the same chain.
     linked: bool,
-    read: Result<NewMove, Problem>,
+    read: Result<NewTransfer, Problem>,
 }
 
 pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
@@ -32,9 +32,9 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
     let mut rows: Vec<Row> = list.into_iter().enumerate().map(read).collect();
     break_chains(&mut rows);
     let taken = |row: &Row| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
-    let moves: Vec<(NewMove, bool)> = rows.iter().filter_map(taken).collect();
-    let done = post::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
-    if let Some(fault) = post::common_fault(&done)
+    let moves: Vec<(NewTransfer, bool)> = rows.iter().filter_map(taken).collect();
+    let done = transfers::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
+    if let Some(fault) = common_fault(&done)
         && done.len() == rows.len()
     {
         return Err(problem::of_failure(&Failure::Fault(fault)));
@@ -62,12 +62,17 @@ fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)
     Row { id, linked, read }
 }
 
-fn new_move(tally: &Tally, call: &Call, row: TransferRow, (key, index): (Option<&str>, usize)) -> NewMove {
+fn new_move(
+    tally: &Tally,
+    call: &Call,
+    row: TransferRow,
+    (key, index): (Option<&str>, usize),
+) -> NewTransfer {
     let TransferRow { order, id, .. } = row;
     let id = id.or_else(|| key.map(|key| row_key(key, index)));
     let fingerprint = tally.fingerprints.of_order(&order);
     let identity = id.map(|id| IdempotencyKey { key: call.key_of(&id), fingerprint });
-    NewMove { order, identity }
+    NewTransfer { order, identity }
 }
 
 /// Where a row of a chain is not taken, none of it is.
@@ -86,7 +91,7 @@ fn break_chains(rows: &mut [Row]) {
     }
 }
 
-fn render(rows: Vec<Row>, done: Vec<MoveResult>) -> Answer {
+fn render(rows: Vec<Row>, done: Vec<TransferResult>) -> Answer {
     let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
     let mut one = |row: Row| {
         let mut object = Map::new();

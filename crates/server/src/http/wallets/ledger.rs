@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId};
 use tally_service::Tally;
-use tally_service::owed::{self, Debt, Debtor, Place};
-use tally_service::wallets::read;
+use tally_service::ledger::read;
+use tally_service::owed::{self, Debt, DebtPosition, Debtor};
 use tally_wire::api::wallets::{AccountAnswer, TransactionAnswer};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
@@ -42,7 +42,7 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let (tally, asked) = (call.tally()?, call.tally()?);
     let from = text.map(|text| {
-        let place = cursor::decode_name(Names::Owed, &text).and_then(|place| Place::parse(&place));
+        let place = cursor::decode_name(Names::Owed, &text).and_then(|place| DebtPosition::parse(&place));
         place.ok_or_else(invalid_cursor)
     });
     let from = from.transpose()?;
@@ -77,7 +77,7 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Probl
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.id("transaction")?;
-    let found = read::movement(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
+    let found = read::transfer(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
     let transfer = &found.transfer;
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;

@@ -6,8 +6,7 @@ use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
 use tally_rules::idempotency::IdempotencyKey;
-use tally_service::wallets::command::NewMove;
-use tally_service::wallets::post;
+use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_wire::Problem;
 use tally_wire::api::wallets::{Posting, TransactionAnswer, read_order};
 
@@ -32,8 +31,8 @@ async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
     let key = call.key()?;
     let order = read_order(call.json().await?, posting, home(&tally)).map_err(wrong)?;
     let identity = key.map(|key| IdempotencyKey { key, fingerprint: tally.fingerprints.of_order(&order) });
-    let new = NewMove { order, identity };
-    let receipt = post::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    let new = NewTransfer { order, identity };
+    let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = TransactionAnswer::from(&receipt.posted.entry);
     Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), receipt.replayed))
 }

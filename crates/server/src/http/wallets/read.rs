@@ -8,7 +8,7 @@ use crate::http::me::me;
 use crate::http::problem;
 use serde_json::json;
 use tally_rules::ledger::{Currency, MemberId, WalletKey};
-use tally_service::wallets::read;
+use tally_service::ledger::read;
 use tally_wire::api::wallets::{TransactionAnswer, WalletAnswer};
 use tally_wire::{Problem, cursor};
 

@@ -10,9 +10,8 @@ use tally_rules::idempotency::{IdempotencyKey, RequestKey};
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::boards::Board;
-use tally_service::scores::command::{Submit, Submitted};
 use tally_service::scores::steps::{Step, StepReply};
-use tally_service::scores::submit::checked;
+use tally_service::scores::submit::{Submit, Submitted, checked};
 use tally_wire::api::scores::read_key;
 use tally_wire::resp::{Encoder, number};
 

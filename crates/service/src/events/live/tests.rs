@@ -1,4 +1,4 @@
-//! Batches of scores, who is told how many, and who is told that it is too slow.
+//! Batches of scores: which watchers get how many, and which are too slow.
 
 use super::*;
 use tally_ranking::{Movement, RankingBackend};

@@ -1,6 +1,7 @@
-//! Backups beside a store that is written and folded all the time, and bringing them back.
+//! Backups beside a store that is written and flushed all the time, and bringing them back.
 
 use super::*;
+use crate::Reads;
 use std::sync::atomic::AtomicBool;
 
 fn copy_of(place: &Place) -> PathBuf {
@@ -34,7 +35,7 @@ fn a_copy_is_one_moment_and_has_what_was_acknowledged_before() {
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now(&store.shared).unwrap();
+                store.shared.flushing.flush_now(&store.shared).unwrap();
             }
         });
         for round in 0..12 {
@@ -57,7 +58,7 @@ fn a_copy_is_one_file_and_brings_everything_back() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     put(&store, ["bob".to_owned()].into_iter(), 2).unwrap();
     store.set_meta("a", b"b").unwrap();
     let copied = back_up(&place, &copy_of(&place));
@@ -106,7 +107,7 @@ fn what_is_no_sound_copy_is_refused_untouched() {
     let again = backup(&place.path(), &copy_of(&place), &mut |_, _| {});
     assert!(matches!(&again, Err(StoreError::Row(text)) if text.contains("there already")), "{again:?}");
     let none = backup(&place.folder.path().join("none.db"), &place.folder.path().join("x"), &mut |_, _| {});
-    assert!(matches!(&none, Err(StoreError::Away(_))), "{none:?}");
+    assert!(matches!(&none, Err(StoreError::Unavailable(_))), "{none:?}");
     let new = Place::new();
     let refused = |change: &dyn Fn(&Path)| {
         let bad = new.folder.path().join("bad.db");

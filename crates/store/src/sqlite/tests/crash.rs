@@ -1,9 +1,10 @@
 //! Ends a process at each of the places where it hurts, and looks at what it left.
 //!
-//! The child is this test binary again, running only [`child`]. It writes batches, folds, and prints what was
+//! The child is this test binary again, running only [`child`]. It writes batches, flushes, and prints what was
 //! acknowledged, until it comes to the place it is told to end at. Random kills are in `tests/backends/sqlite/kill.rs`.
 
 use super::*;
+use crate::{Reads, Transactions};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -39,19 +40,19 @@ fn a_crash_anywhere_loses_nothing_acknowledged_and_leaves_no_half() {
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };
-    let options = Options { fold_idle: Duration::from_secs(60), ..Options::default() };
+    let options = Options { flush_idle: Duration::from_secs(60), ..Options::default() };
     let store = SqliteStore::open(Path::new(&path), &options).unwrap();
     let mut batch = score(&store, &name(0, 0)).unwrap_or(0);
     for _ in 0..20 {
         batch += 1;
-        store.run(&Plan::default(), &mut |_| changes(batch)).unwrap();
+        store.run(&ReadSet::default(), &mut |_| changes(batch)).unwrap();
         // Without a line of its own: the harness prints there, too.
         #[expect(clippy::print_stdout, reason = "the test that started this reads it")]
         {
             println!("\nacknowledged {batch}");
         }
         if batch % 5 == 0 {
-            store.shared.folding.fold_now(&store.shared).unwrap();
+            store.shared.flushing.flush_now(&store.shared).unwrap();
         }
     }
     // A place that is only come to at a start that has something to recover.
@@ -63,14 +64,14 @@ fn name(batch: i64, row: usize) -> String {
     if row.is_multiple_of(2) { format!("counter {row}") } else { format!("new {batch} {row}") }
 }
 
-fn changes(batch: i64) -> Changes {
+fn changes(batch: i64) -> WriteSet {
     let record = Record { score: batch, subscore: 0, at: Micros(0) };
     let mut scores: Vec<_> = (0..ROWS).map(|row| (key(&name(batch, row)), Some(record))).collect();
     scores.sort_by(|a, b| a.0.cmp(&b.0));
     let no = BoardNo(u32::try_from(batch).unwrap());
     let id = tally_rules::BoardId::new(&format!("board {batch}")).unwrap();
     let row = BoardRow { no, id, definition: tally_rules::Definition::default(), created_at: Micros(1) };
-    Changes { scores, boards: vec![crate::BoardChange::Create(row)], ..Changes::default() }
+    WriteSet { scores, boards: vec![crate::BoardChange::Create(row)], ..WriteSet::default() }
 }
 
 /// Lets a child write until it ends at that place; gives the last batch that was acknowledged.

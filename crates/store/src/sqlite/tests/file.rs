@@ -1,6 +1,7 @@
 //! The file: whose it is, who may have it open, a full disk, and what lies there at rest.
 
 use super::*;
+use crate::Reads;
 
 #[test]
 fn at_rest_there_are_plain_tables_and_no_log() {
@@ -54,7 +55,7 @@ fn a_file_of_a_later_version_is_not_touched() {
     place.sql(&format!("PRAGMA user_version = {later}"));
     let wanted = StoreError::TooNew { found: later, known: later - 1 };
     assert_eq!(refused_untouched(&place), wanted);
-    // Also where it was killed and left a log, which SQLite would fold in.
+    // Also where it was killed and left a log, which SQLite would flush in.
     std::fs::write(place.folder.path().join("tally.db-wal"), [1; 5000]).unwrap();
     assert_eq!(refused_untouched(&place), wanted);
 }
@@ -84,7 +85,7 @@ fn an_empty_file_is_a_new_store_and_a_missing_folder_is_named() {
     put(&place.open().unwrap(), ["ann".to_owned()].into_iter(), 1).unwrap();
     assert_eq!(score(&place.open().unwrap(), "ann"), Some(1));
     let refused = SqliteStore::open(&place.folder.path().join("missing/tally.db"), &Options::default());
-    let Err(StoreError::Away(text)) = refused else { panic!("{refused:?}") };
+    let Err(StoreError::Unavailable(text)) = refused else { panic!("{refused:?}") };
     assert!(text.contains("missing/tally.db"), "{text}");
 }
 
@@ -114,15 +115,15 @@ fn a_journal_on_a_full_disk_is_away_and_recovers() {
     limit_journal(2);
     for _ in 0..3 {
         let full = put(&store, many(), 2);
-        assert!(matches!(full, Err(StoreError::Away(_))), "{full:?}");
+        assert!(matches!(full, Err(StoreError::Unavailable(_))), "{full:?}");
         assert_eq!(score(&store, "ann"), Some(1), "nothing was done");
-        assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 1);
+        assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), 1);
     }
     put(&store, ["ann".to_owned()].into_iter(), 3).unwrap();
     limit_journal(1_000_000);
     put(&store, many(), 4).unwrap();
     drop(store);
-    assert_eq!(place.open().unwrap().count_scores(BoardNo(1), Part(0)).unwrap(), 5001);
+    assert_eq!(place.open().unwrap().count_scores(BoardNo(1), Window(0)).unwrap(), 5001);
 }
 
 #[test]
@@ -136,18 +137,18 @@ fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
     limit_tables(2);
     put(&store, many(), 2).unwrap();
     for round in 3..6 {
-        let full = store.settle();
-        assert!(matches!(full, Err(StoreError::Away(_))), "{full:?}");
+        let full = store.checkpoint();
+        assert!(matches!(full, Err(StoreError::Unavailable(_))), "{full:?}");
         assert_eq!(score(&store, "ann"), Some(round - 1));
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
     }
     assert!(gauge(&store, "fold_failures") >= 3.0);
-    // What cannot be folded at the end is folded at the next start.
+    // What cannot be flushed at the end is flushed at the next start.
     drop(store);
     assert!(place.names().iter().any(|name| name.contains("journal")), "{:?}", place.names());
     let store = place.open().unwrap();
     assert_eq!(score(&store, "ann"), Some(5));
-    assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 5001);
+    assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), 5001);
     assert_eq!(place.names(), ["tally.db", "tally.db-shm", "tally.db-wal", "tally.db.lock"]);
 }
 
@@ -161,10 +162,10 @@ fn another_programs_lock_delays_the_fold_and_nobody_else() {
     let shell = Connection::open(place.path()).unwrap();
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
-    let refused = store.settle();
+    let refused = store.checkpoint();
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
     assert_eq!(score(&store, "ann"), Some(1));
     shell.execute_batch("ROLLBACK").unwrap();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     assert_eq!(shell.query_row("SELECT score FROM scores", [], |row| row.get(0)), Ok(1));
 }

@@ -1,6 +1,7 @@
 //! The journal: what is in it is found again after a kill, what is damaged is said, and nothing is left of it at rest.
 
 use super::*;
+use crate::Reads;
 use crate::plan::Durability;
 use crate::sqlite::journal::Journal;
 use crate::sqlite::journal_rows::Identity;
@@ -27,11 +28,11 @@ fn killed_after(batches: i64, durability: Durability) -> Place {
 fn players(store: &SqliteStore) -> Vec<String> {
     let mut names = Vec::new();
     let mut each = |player: PlayerId, _| names.push(player.as_str().to_owned());
-    store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+    store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
     names
 }
 
-/// A fold begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
+/// A flush begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
 #[test]
 fn a_file_that_is_used_again_counts_what_is_written_anew() {
     let place = Place::new();
@@ -72,19 +73,19 @@ fn settling_leaves_tables_that_any_client_reads_and_the_store_goes_on() {
     let shell = Connection::open(place.path()).unwrap();
     for round in 1..4 {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
-        store.settle().unwrap();
+        store.checkpoint().unwrap();
         assert_eq!(names_of_journal(&place), [""; 0]);
         let seen = shell.query_row("SELECT score FROM scores", [], |row| row.get(0));
         assert_eq!(seen, Ok(round));
         assert_eq!(gauge(&store, "unfolded_rows"), 0.0);
     }
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
 }
 
 #[test]
 fn idle_changes_are_folded_by_themselves() {
     let place = Place::new();
-    let options = Options { fold_idle: Duration::from_millis(1), ..Options::default() };
+    let options = Options { flush_idle: Duration::from_millis(1), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     let shell = Connection::open(place.path()).unwrap();
     for round in 1..4 {
@@ -115,14 +116,14 @@ fn two_files_are_read_in_the_order_of_their_batches() {
     let store = place.open().unwrap();
     // From here on there is an emptied file for the next time, so no new one has to be listed in the tables.
     put(&store, ["ann".to_owned()].into_iter(), 0).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     // Files are used in turn, so the later batches stand now in the first, now in the second; the tables cannot be written meanwhile.
     for round in 0..5 {
         put(&store, ["ann".to_owned(), "bob".to_owned()].into_iter(), round * 10).unwrap();
         let tables = store.shared.tables();
         std::thread::scope(|scope| {
-            let fold = scope.spawn(|| store.shared.folding.fold_now(&store.shared));
-            while store.shared.overlay().folding.is_none() {
+            let fold = scope.spawn(|| store.shared.flushing.flush_now(&store.shared));
+            while store.shared.memtables().flushing.is_none() {
                 std::thread::yield_now();
             }
             put(&store, ["bob".to_owned()].into_iter(), round * 10 + 1).unwrap();
@@ -295,7 +296,7 @@ fn files_are_used_again_and_again() {
         for row in 0..50 {
             put(&store, [format!("{row}")].into_iter(), round).unwrap();
         }
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         lengths.push(gauge(&store, "journal_bytes"));
         assert!(gauge(&store, "journal_files") <= 2.0);
     }
@@ -318,7 +319,7 @@ fn a_file_that_somebody_reads_is_not_written_over() {
     assert_eq!(count(&reader), 1);
     for round in 2..20 {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         assert_eq!(count(&reader), 1);
     }
     reader.execute_batch("COMMIT").unwrap();
@@ -350,7 +351,7 @@ fn relaxed_transactions_are_synced_in_time_and_by_the_next_commit() {
     assert_eq!(store.shared.unsynced.synced(), 5);
     // Changing over to another file leaves nothing behind.
     put_as(&store, ["ann".to_owned()].into_iter(), 5, Durability::Relaxed).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert_eq!((gauge(&store, "unsynced_transactions"), store.shared.unsynced.synced()), (0.0, 6));
 }
 
@@ -374,7 +375,7 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     put_as(&store, ["ann".to_owned()].into_iter(), 1, Durability::Relaxed).unwrap();
     store.shared.unsynced.fail("on purpose".into());
     put_as(&store, ["bob".to_owned()].into_iter(), 2, Durability::Relaxed).unwrap();
-    // Mending folded the log into the journal file, which is as good a place.
+    // Mending flushed the log into the journal file, which is as good a place.
     assert_eq!(store.shared.unsynced.failed(), None);
     assert_eq!(store.shared.unsynced.synced(), 1);
     let found = place.killed();
@@ -387,7 +388,10 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     put(&store, ["ann".to_owned()].into_iter(), 3).unwrap();
     store.shared.unsynced.fail("on purpose".into());
     let refused = put(&store, ["ann".to_owned()].into_iter(), 4);
-    assert!(matches!(&refused, Err(StoreError::Away(why)) if why.starts_with("on purpose")), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(StoreError::Unavailable(why)) if why.starts_with("on purpose")),
+        "{refused:?}"
+    );
     reader.execute_batch("COMMIT").unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 5).unwrap();
     assert_eq!(score(&store, "ann"), Some(5));
@@ -397,7 +401,7 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
 fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     let place = Place::new();
     let options =
-        Options { overlay_bytes_max: 1 << 20, busy_wait: Duration::from_millis(10), ..Options::default() };
+        Options { memtable_bytes_max: 1 << 20, busy_wait: Duration::from_millis(10), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     for round in 0..30 {
         put(&store, (0..1000).map(|row| format!("{round} {row}")), round).unwrap();
@@ -406,7 +410,7 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     assert!(gauge(&store, "folds") > 2.0);
     // The tables cannot be written: what fits is taken, the rest is refused.
     let shell = Connection::open(place.path()).unwrap();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     // The first write lists its journal file in the tables.
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
     shell.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -417,11 +421,14 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
             Err(refused) => break refused,
         }
     };
-    assert!(matches!(&refused, StoreError::Away(text) if text.contains("cannot be folded")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Unavailable(text) if text.contains("cannot be folded")),
+        "{refused}"
+    );
     assert!(taken > 2, "{taken}");
     shell.execute_batch("ROLLBACK").unwrap();
     // It goes on by itself.
-    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap_or_else(|_| store.settle().unwrap());
-    store.settle().unwrap();
-    assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), (30 + taken) * 1000 + 1);
+    put(&store, ["ann".to_owned()].into_iter(), 1).unwrap_or_else(|_| store.checkpoint().unwrap());
+    store.checkpoint().unwrap();
+    assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), (30 + taken) * 1000 + 1);
 }

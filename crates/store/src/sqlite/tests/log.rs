@@ -1,6 +1,7 @@
-//! The write-ahead log of the tables, and the settings of connections: synced, bounded, folded.
+//! The write-ahead log of the tables, and the settings of connections: synced, bounded, flushed.
 
 use super::*;
+use crate::Reads;
 
 fn setting(connection: &Connection, name: &str) -> i64 {
     connection.pragma_query_value(None, name, |row| row.get(0)).unwrap()
@@ -36,7 +37,7 @@ fn the_log_of_the_tables_stays_within_its_bound() {
     for round in 0..100_i64 {
         put(&store, (0..100).map(|row| format!("{:05}", (round * 7919 + row * 104_729) % 20_000)), round)
             .unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
         longest = longest.max(log_bytes(&place));
     }
     // The bound is looked at after a commit, so one commit may stand above it.
@@ -55,22 +56,22 @@ fn a_reader_with_an_old_snapshot_is_waited_for_briefly_and_the_log_recovers() {
     write(0).unwrap();
     let mut rounds = 0;
     let mut seen = Vec::new();
-    // The writes and folds happen inside the walk: its snapshot stays, the log grows past its bound, and nothing fails.
+    // The writes and flushes happen inside the walk: its snapshot stays, the log grows past its bound, and nothing fails.
     let mut each = |_: PlayerId, record: Record| {
         if rounds < 3 {
             rounds += 1;
             write(rounds).unwrap();
-            store.shared.folding.fold_now(&store.shared).unwrap();
+            store.shared.flushing.flush_now(&store.shared).unwrap();
         }
         seen.push(record.score);
     };
-    store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+    store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
     assert_eq!(seen, vec![0; 2000], "a walk reads one moment");
     assert!(gauge(&store, "checkpoints_hindered") > 0.0);
     assert!(log_bytes(&place) > options.wal_bytes_max);
     for score in 4..8 {
         put(&store, (0..10).map(|row| format!("{row:04}")), score).unwrap();
-        store.shared.folding.fold_now(&store.shared).unwrap();
+        store.shared.flushing.flush_now(&store.shared).unwrap();
     }
     assert!(gauge(&store, "wal_bytes") <= options.wal_bytes_max as f64);
     assert_eq!(score(&store, "0001"), Some(7));
@@ -82,9 +83,9 @@ fn emptying_the_log_leaves_nothing_that_a_crash_could_bring_back() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, (0..100).map(|row| format!("{row}")), 1).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert!(log_bytes(&place) > 0);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     assert_eq!(log_bytes(&place), 0);
 }
 
@@ -106,7 +107,7 @@ fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
     let store = SqliteStore::open(&place.path(), &options).unwrap();
     let write = |score| put(&store, (0..200).map(|row| format!("{row:04}")), score).unwrap();
     write(0);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     let shell = Connection::open(place.path()).unwrap();
     shell.execute_batch("BEGIN; SELECT count(*) FROM scores").unwrap();
     let mut score_now = 0;
@@ -119,7 +120,7 @@ fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
         }
     };
     assert!(
-        matches!(&refused, StoreError::Away(why) if why.contains("holds the write-ahead log")),
+        matches!(&refused, StoreError::Unavailable(why) if why.contains("holds the write-ahead log")),
         "{refused}"
     );
     let length = log_bytes(&place);

@@ -9,7 +9,7 @@ pub(super) fn killed() -> Place {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     for round in 2..=20 {
         put(&store, ["bob".to_owned()].into_iter(), round).unwrap();
     }

@@ -14,10 +14,13 @@ mod rows;
 mod schema;
 
 use super::*;
-use crate::plan::Durability;
+use crate::plan::{BoardNo, BoardRow, Durability, ImportKey, Loaded, ReadSet, ScoreKey, Window, WriteSet};
+use crate::{Maintenance, Transactions};
 use rusqlite::Connection;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tally_rules::{Micros, PlayerId, Record};
 use tempfile::TempDir;
 
 /// A folder with a store's path in it.
@@ -81,7 +84,7 @@ impl Drop for Stops<'_> {
 }
 
 fn key(player: &str) -> ScoreKey {
-    ScoreKey { board: BoardNo(1), part: Part(0), player: PlayerId::new(player).unwrap() }
+    ScoreKey { board: BoardNo(1), window: Window(0), player: PlayerId::new(player).unwrap() }
 }
 
 fn put(store: &SqliteStore, players: impl Iterator<Item = String>, score: i64) -> Result<(), StoreError> {
@@ -97,8 +100,8 @@ fn put_as(
     let record = Record { score, subscore: 0, at: Micros(0) };
     let mut scores: Vec<_> = players.map(|player| (key(&player), Some(record))).collect();
     scores.sort_by(|a, b| a.0.cmp(&b.0));
-    let plan = Plan { durability, ..Plan::default() };
-    store.run(&plan, &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).map(drop)
+    let plan = ReadSet { durability, ..ReadSet::default() };
+    store.run(&plan, &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() }).map(drop)
 }
 
 fn gauge(store: &SqliteStore, name: &str) -> f64 {
@@ -111,10 +114,10 @@ fn score(store: &SqliteStore, player: &str) -> Option<i64> {
 
 fn score_as(store: &SqliteStore, player: &str, durability: Durability) -> Option<i64> {
     let mut seen = None;
-    let plan = Plan { durability, scores: vec![key(player)], ..Plan::default() };
+    let plan = ReadSet { durability, scores: vec![key(player)], ..ReadSet::default() };
     let mut look = |loaded: &Loaded| {
         seen = loaded.scores[0].map(|record| record.score);
-        Changes::default()
+        WriteSet::default()
     };
     store.run(&plan, &mut look).unwrap();
     seen

@@ -1,6 +1,7 @@
-//! Reads beside a fold that never rests: every read is one moment, and no row is ever missing from both places.
+//! Reads beside a flush that never rests: every read is one moment, and no row is ever missing from both places.
 
 use super::*;
+use crate::{Reads, Transactions};
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
 const PLAYERS: usize = 60;
@@ -36,13 +37,13 @@ fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
             see(&|| {
                 let mut seen = Vec::new();
                 let mut each = |_: PlayerId, record: Record| seen.push(record.score);
-                store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+                store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
                 seen
             });
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                store.shared.folding.fold_now(&store.shared).unwrap();
+                store.shared.flushing.flush_now(&store.shared).unwrap();
             }
         });
         for round in 1..=300 {
@@ -59,15 +60,17 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, (0..100).map(|row| format!("{row:03}")), 1).unwrap();
-    store.settle().unwrap();
-    // Removed, changed and new ones, at the ends and in the middle, in both generations.
+    store.checkpoint().unwrap();
+    // Removed, changed and new ones, at the ends and in the middle, in both memtables.
     let removed = |row: i32| row % 7 == 0 || (40..60).contains(&row);
     let scores = (0..110).filter(|row| removed(*row) || row % 5 == 0 || *row >= 100).map(|row| {
         let record = Record { score: 2, subscore: 0, at: Micros(0) };
         (key(&format!("{row:03}")), (!removed(row)).then_some(record))
     });
     let scores: Vec<_> = scores.collect();
-    store.run(&Plan::default(), &mut |_| Changes { scores: scores.clone(), ..Changes::default() }).unwrap();
+    store
+        .run(&ReadSet::default(), &mut |_| WriteSet { scores: scores.clone(), ..WriteSet::default() })
+        .unwrap();
     let wanted: Vec<(String, i64)> = (0..110)
         .filter(|row| !removed(*row))
         .map(|row| (format!("{row:03}"), if row % 5 == 0 || row >= 100 { 2 } else { 1 }))
@@ -78,7 +81,7 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
             let after = found.last().map(|(name, _)| PlayerId::new(name).unwrap());
             let mut each =
                 |player: PlayerId, record: Record| found.push((player.as_str().to_owned(), record.score));
-            if store.walk_scores(BoardNo(1), Part(0), after.as_ref(), page, &mut each).unwrap() < page {
+            if store.scan_scores(BoardNo(1), Window(0), after.as_ref(), page, &mut each).unwrap() < page {
                 return found;
             }
         }
@@ -86,6 +89,6 @@ fn a_walk_lays_changes_and_removals_over_the_tables() {
     for page in [1, 2, 3, 7, 19, 20, 21, 50, 200] {
         assert_eq!(walk(page), wanted, "pages of {page}");
     }
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     assert_eq!(walk(9), wanted);
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::BoardChange;
+use crate::{Reads, Transactions};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid, WalletKey};
 
@@ -17,7 +18,7 @@ fn opened<T>(sql: &str, read: impl Fn(&SqliteStore) -> Result<T, StoreError>) ->
 /// The read fails, and names the row.
 fn damaged(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
     match opened(sql, read) {
-        Err(StoreError::Damaged(row)) => {
+        Err(StoreError::CorruptRow(row)) => {
             assert!(!row.table.is_empty() && !row.key.is_empty() && !row.what.is_empty(), "{sql}: {row:?}");
         }
         other => panic!("{sql}: {other:?}"),
@@ -34,7 +35,7 @@ fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
 fn left_out(sql: &str, key: &str, read: impl Fn(&SqliteStore) -> Result<usize, StoreError>) {
     let noted = opened(sql, |store| {
         assert_eq!(read(store)?, 0, "{sql}");
-        Ok(store.damaged())
+        Ok(store.corrupt_rows())
     });
     let noted = noted.unwrap();
     assert!(matches!(noted.as_slice(), [row] if row.key == key && !row.what.is_empty()), "{sql}: {noted:?}");
@@ -78,29 +79,32 @@ fn boards_that_cannot_be_are_damage() {
             definition: tally_rules::Definition::default(),
             created_at: Micros(0),
         };
-        let create = Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() };
+        let create = WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() };
         if key == "b" {
-            damaged(sql, |store| store.run(&Plan::default(), &mut |_| create.clone()).map(drop));
+            damaged(sql, |store| store.run(&ReadSet::default(), &mut |_| create.clone()).map(drop));
         }
     }
 }
 
 #[test]
 fn records_that_cannot_be_are_damage() {
-    let walk = |store: &SqliteStore| store.walk_scores(BoardNo(1), Part(0), None, 9, &mut |_, _| {});
+    let walk = |store: &SqliteStore| store.scan_scores(BoardNo(1), Window(0), None, 9, &mut |_, _| {});
     left_out("INSERT INTO scores VALUES (1, 0, CAST(x'61ff' AS TEXT), 1, 1, 1);", "1/0/x'61ff'", walk);
     let long = "x".repeat(129);
     left_out(&format!("INSERT INTO scores VALUES (1, 0, '{long}', 1, 1, 1);"), &format!("1/0/{long}"), walk);
-    let key =
-        |player: &str| ScoreKey { board: BoardNo(1), part: Part(0), player: PlayerId::new(player).unwrap() };
+    let key = |player: &str| ScoreKey {
+        board: BoardNo(1),
+        window: Window(0),
+        player: PlayerId::new(player).unwrap(),
+    };
     let words = format!("{LOOSE} INSERT INTO scores VALUES (1, 0, 'a', 'many', 1, 1);");
     left_out(&words, "1/0/a", walk);
     damaged(&words, |store| store.records(&[key("a")]).map(drop));
-    let plan = Plan { scores: vec![key("a")], ..Plan::default() };
-    damaged(&words, |store| store.run(&plan, &mut |_| Changes::default()).map(drop));
+    let plan = ReadSet { scores: vec![key("a")], ..ReadSet::default() };
+    damaged(&words, |store| store.run(&plan, &mut |_| WriteSet::default()).map(drop));
     opened(&words, |store| {
         walk(store)?;
-        assert!(store.is_damaged(&key("a")) && !store.is_damaged(&key("b")));
+        assert!(store.is_corrupt(&key("a")) && !store.is_corrupt(&key("b")));
         Ok(())
     })
     .unwrap();
@@ -109,13 +113,13 @@ fn records_that_cannot_be_are_damage() {
         ["0", "aa", "b", "c"].map(|player| format!("INSERT INTO scores VALUES (1, 0, '{player}', 1, 0, 1);"));
     opened(&format!("{words} {}", others.concat()), |store| {
         let (mut found, mut after) = (Vec::new(), None::<PlayerId>);
-        while store.walk_scores(BoardNo(1), Part(0), after.clone().as_ref(), 1, &mut |player, _| {
+        while store.scan_scores(BoardNo(1), Window(0), after.clone().as_ref(), 1, &mut |player, _| {
             found.push(player.as_str().to_owned());
             after = Some(player);
         })? == 1
         {}
         assert_eq!(found, ["0", "aa", "b", "c"]);
-        assert_eq!(store.damaged().len(), 1);
+        assert_eq!(store.corrupt_rows().len(), 1);
         Ok(())
     })
     .unwrap();
@@ -124,15 +128,15 @@ fn records_that_cannot_be_are_damage() {
 #[test]
 fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     let request = tally_rules::idempotency::RequestKey { scope: "s".into(), key: "k".into() };
-    let plan = Plan { requests: vec![request], ..Plan::default() };
-    let read = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
+    let plan = ReadSet { requests: vec![request], ..ReadSet::default() };
+    let read = |store: &SqliteStore| store.run(&plan, &mut |_| WriteSet::default()).map(drop);
     damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'');", read);
     damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(16), 0, x'ff');", read);
     damaged("INSERT INTO requests VALUES ('s', 'k', zeroblob(15), 0, x'02');", read);
-    let parts = |store: &SqliteStore| store.parts(BoardNo(1)).map(drop);
-    damaged("INSERT INTO parts VALUES (1, -1, 0, 0, 1, 0, 0, 0, 0);", parts);
-    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", parts);
-    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", parts);
+    let windows = |store: &SqliteStore| store.windows(BoardNo(1)).map(drop);
+    damaged("INSERT INTO parts VALUES (1, -1, 0, 0, 1, 0, 0, 0, 0);", windows);
+    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 2, 0, 0, 0);", windows);
+    damaged("INSERT INTO parts VALUES (1, 1, 0, 0, 1, 1, -1, 0, 0);", windows);
     let keys = |store: &SqliteStore| Ok(store.keys()?.len());
     left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(32), 'root', '', 0, NULL);", "k", keys);
     left_out("INSERT INTO keys VALUES (1, 'k', zeroblob(31), 'admin', '', 0, NULL);", "k", keys);
@@ -140,8 +144,8 @@ fn requests_keys_imports_and_numbers_that_cannot_be_are_damage() {
     let progress = |store: &SqliteStore| store.import_progress(&import).map(drop);
     damaged("INSERT INTO imports VALUES (1, zeroblob(32), -1, 0, 0, 0);", progress);
     damaged("INSERT INTO imports VALUES (1, zeroblob(32), 0, 0, 0, 2);", progress);
-    let plan = Plan { board_names: vec![tally_rules::BoardId::new("x").unwrap()], ..Plan::default() };
-    let next = |store: &SqliteStore| store.run(&plan, &mut |_| Changes::default()).map(drop);
+    let plan = ReadSet { board_names: vec![tally_rules::BoardId::new("x").unwrap()], ..ReadSet::default() };
+    let next = |store: &SqliteStore| store.run(&plan, &mut |_| WriteSet::default()).map(drop);
     corrupt("UPDATE meta SET value = x'ff';", next);
     corrupt("DELETE FROM meta;", next);
 }
@@ -194,7 +198,7 @@ fn a_damaged_page_is_damage() {
     bytes[40 * 4096..(pages - 1) * 4096].fill(0xab);
     std::fs::write(place.path(), bytes).unwrap();
     let store = place.open().unwrap();
-    let walked = store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut |_, _| {});
+    let walked = store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut |_, _| {});
     assert!(matches!(walked, Err(StoreError::Corrupt(_))), "{walked:?}");
 }
 
@@ -255,10 +259,10 @@ fn no_statement_of_a_transaction_scans_a_table() {
         purge::PART_BLOCKS,
         purge::VERSION_BLOCKS,
         purge::PART_DONE,
-        parts::OF_BOARD,
-        parts::REMOVE,
-        parts::BLOCK,
-        parts::REMOVE_BLOCK,
+        windows::OF_BOARD,
+        windows::REMOVE,
+        windows::BLOCK,
+        windows::REMOVE_BLOCK,
         profiles::GET,
         profiles::REMOVE,
         bans::OF_BOARD,

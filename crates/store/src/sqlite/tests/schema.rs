@@ -43,7 +43,7 @@ fn what_was_left_by_a_kill_is_in_the_copy_too() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, ["ann".to_owned()].into_iter(), 7).unwrap();
-    store.shared.folding.fold_now(&store.shared).unwrap();
+    store.shared.flushing.flush_now(&store.shared).unwrap();
     put(&store, ["bob".to_owned()].into_iter(), 8).unwrap();
     let killed = place.killed();
     drop(store);

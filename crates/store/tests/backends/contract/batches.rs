@@ -8,17 +8,17 @@ pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
     let store = open(backend);
     assert_eq!(store.boards().unwrap(), []);
     assert_eq!(store.keys().unwrap(), []);
-    assert_eq!(walk(&*store, BoardNo(1), Part(0), 10), []);
-    assert_eq!(store.count_scores(BoardNo(1), Part(0)).unwrap(), 0);
+    assert_eq!(walk(&*store, BoardNo(1), Window(0), 10), []);
+    assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), 0);
     assert_eq!(store.meta("anything").unwrap(), None);
     assert_eq!(store.expire_requests(Micros(i64::MAX), 10).unwrap(), 0);
     assert_eq!(store.purge_deleted(10).unwrap(), 0);
-    let plan = Plan {
+    let plan = ReadSet {
         boards: vec![BoardNo(0), BoardNo(7), BoardNo(u32::MAX)],
         board_names: vec![BoardId::new("a").unwrap()],
         scores: vec![key(1, 0, "a")],
         requests: vec![request("s", "k")],
-        ..Plan::default()
+        ..ReadSet::default()
     };
     let loaded = load(&*store, &plan);
     assert_eq!(loaded.boards, [None; 3]);
@@ -28,33 +28,33 @@ pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
 }
 
 /// Changes of every table whose last row cannot be stored: a key that is there, after a board that is not.
-fn changes_with_a_bad_last_row(next: BoardNo) -> Changes {
+fn changes_with_a_bad_last_row(next: BoardNo) -> WriteSet {
     let id = BoardId::new("second").unwrap();
     let board = BoardRow { no: next, id, definition: Definition::default(), created_at: Micros(1) };
-    Changes {
+    WriteSet {
         scores: vec![(key(1, 0, "ann"), None), (key(1, 0, "bob"), Some(record(9)))],
         requests: vec![(request("s", "k"), stored(1, 1, Outcome::Removed))],
         boards: vec![BoardChange::Delete(BoardNo(1)), BoardChange::Create(board)],
         keys: vec![KeyChange::Create(key_row("k1", 2))],
-        ..Changes::default()
+        ..WriteSet::default()
     }
 }
 
 fn with_a_board_a_record_and_a_key(store: &dyn Store) {
     assert_eq!(create(store, "first", &Definition::default()).unwrap(), BoardNo(1));
     let keys = vec![KeyChange::Create(key_row("k1", 1))];
-    write(store, &Changes { keys, ..scores(vec![(key(1, 0, "ann"), Some(record(5)))]) }).unwrap();
+    write(store, &WriteSet { keys, ..scores(vec![(key(1, 0, "ann"), Some(record(5)))]) }).unwrap();
 }
 
 pub(crate) fn nothing_is_done_when_the_last_row_is_refused(backend: &dyn Backend) {
     let store = open(backend);
     with_a_board_a_record_and_a_key(&*store);
     let check = |store: &dyn Store| {
-        assert_eq!(walk(store, BoardNo(1), Part(0), 10), [(key(1, 0, "ann").player, record(5))]);
-        let plan = Plan {
+        assert_eq!(walk(store, BoardNo(1), Window(0), 10), [(key(1, 0, "ann").player, record(5))]);
+        let plan = ReadSet {
             board_names: vec![BoardId::new("first").unwrap(), BoardId::new("second").unwrap()],
             requests: vec![request("s", "k")],
-            ..Plan::default()
+            ..ReadSet::default()
         };
         let loaded = load(store, &plan);
         assert_eq!(loaded.board_names.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
@@ -129,7 +129,7 @@ pub(crate) fn concurrent_increments_lose_nothing(backend: &dyn Backend) {
             });
         }
     });
-    let found = walk(&*store, BoardNo(1), Part(0), 100);
+    let found = walk(&*store, BoardNo(1), Window(0), 100);
     let counts: Vec<i64> = found.iter().map(|(_, record)| record.score).collect();
     assert_eq!(counts.len(), 1 + THREADS);
     assert_eq!(counts[0], ROUNDS * THREADS as i64, "of all threads");
@@ -141,13 +141,14 @@ pub(crate) fn lists_are_answered_in_the_order_of_the_plan(backend: &dyn Backend)
     for (number, name) in [(1, "b"), (2, "a"), (3, "c")] {
         assert_eq!(create(&*store, name, &Definition::default()).unwrap(), BoardNo(number));
     }
-    write(&*store, &Changes { boards: vec![BoardChange::Delete(BoardNo(3))], ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { boards: vec![BoardChange::Delete(BoardNo(3))], ..WriteSet::default() })
+        .unwrap();
     let rows = [("ä", 1), ("b", 2), ("d", 4)];
     write(&*store, &scores(rows.map(|(player, score)| (key(1, 0, player), Some(record(score)))).to_vec()))
         .unwrap();
     let requests = vec![(request("s", "b"), stored(2, 0, Outcome::Removed))];
-    write(&*store, &Changes { requests, ..Changes::default() }).unwrap();
-    let plan = Plan {
+    write(&*store, &WriteSet { requests, ..WriteSet::default() }).unwrap();
+    let plan = ReadSet {
         boards: [1, 2, 3, 4].map(BoardNo).to_vec(),
         board_names: ["a", "b", "c"].map(|name| BoardId::new(name).unwrap()).to_vec(),
         requests: ["a", "b", "c"].map(|key| request("s", key)).to_vec(),
@@ -175,7 +176,7 @@ pub(crate) fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backen
         .unwrap();
         assert_eq!(seen, (round > 0).then_some(round - 1));
         // Readers see it as well as soon as it was acknowledged.
-        assert_eq!(walk(&*store, BoardNo(1), Part(0), 2)[0].1, record(round));
+        assert_eq!(walk(&*store, BoardNo(1), Window(0), 2)[0].1, record(round));
     }
 }
 
@@ -196,35 +197,35 @@ pub(crate) fn a_thousand_rows_are_one_transaction(backend: &dyn Backend) {
     .unwrap();
     let expected: i64 = (0..ROWS as i64).sum();
     assert_eq!(sum, expected);
-    let found = walk(&*store, BoardNo(3), Part(1), 333);
+    let found = walk(&*store, BoardNo(3), Window(1), 333);
     assert_eq!(found.len(), ROWS);
     assert_eq!(found.iter().map(|(_, record)| record.score).sum::<i64>(), expected * 2);
 }
 
 pub(crate) fn unsorted_plans_and_changes_are_bugs(backend: &dyn Backend) {
     let store = open(backend);
-    let panics = |plan: Plan, changes: Changes| {
+    let panics = |plan: ReadSet, changes: WriteSet| {
         let hook = AssertUnwindSafe(|| store.run(&plan, &mut |_| changes.clone()));
         let panicked = catch_unwind(hook).is_err();
         assert!(panicked, "{plan:?} {changes:?}");
     };
     let (a, b) = (key(1, 0, "a"), key(1, 0, "b"));
-    panics(Plan { scores: vec![b.clone(), a.clone()], ..Plan::default() }, Changes::default());
-    panics(Plan { scores: vec![a.clone(), a.clone()], ..Plan::default() }, Changes::default());
-    panics(Plan { boards: vec![BoardNo(2), BoardNo(1)], ..Plan::default() }, Changes::default());
-    panics(Plan { requests: vec![request("s", "k"); 2], ..Plan::default() }, Changes::default());
+    panics(ReadSet { scores: vec![b.clone(), a.clone()], ..ReadSet::default() }, WriteSet::default());
+    panics(ReadSet { scores: vec![a.clone(), a.clone()], ..ReadSet::default() }, WriteSet::default());
+    panics(ReadSet { boards: vec![BoardNo(2), BoardNo(1)], ..ReadSet::default() }, WriteSet::default());
+    panics(ReadSet { requests: vec![request("s", "k"); 2], ..ReadSet::default() }, WriteSet::default());
     let unsorted = vec![(b, Some(record(1))), (a, None)];
-    panics(Plan::default(), Changes { scores: unsorted, ..Changes::default() });
+    panics(ReadSet::default(), WriteSet { scores: unsorted, ..WriteSet::default() });
     let twice = vec![BoardChange::Delete(BoardNo(1)); 2];
-    panics(Plan::default(), Changes { boards: twice, ..Changes::default() });
-    assert_eq!(walk(&*store, BoardNo(1), Part(0), 10), []);
+    panics(ReadSet::default(), WriteSet { boards: twice, ..WriteSet::default() });
+    assert_eq!(walk(&*store, BoardNo(1), Window(0), 10), []);
 }
 
 pub(crate) fn a_transaction_that_takes_long_is_listed_with_what_it_waited_for(backend: &dyn Backend) {
     let store = open(backend);
     with_a_board_a_record_and_a_key(&*store);
     let changes = scores(vec![(key(1, 0, "ann"), Some(record(6)))]);
-    let plan = Plan { boards: vec![BoardNo(1)], ..Plan::default() };
+    let plan = ReadSet { boards: vec![BoardNo(1)], ..ReadSet::default() };
     let mut decide = |_: &Loaded| {
         std::thread::sleep(2 * tally_store::SLOW);
         changes.clone()

@@ -46,11 +46,11 @@ pub(crate) fn definitions() -> Vec<Definition> {
 }
 
 fn delete(store: &dyn Store, no: BoardNo) -> Result<(), StoreError> {
-    write(store, &Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() })
+    write(store, &WriteSet { boards: vec![BoardChange::Delete(no)], ..WriteSet::default() })
 }
 
 fn redefine(store: &dyn Store, no: BoardNo, definition: Definition) -> Result<(), StoreError> {
-    write(store, &Changes { boards: vec![BoardChange::Redefine(no, definition)], ..Changes::default() })
+    write(store, &WriteSet { boards: vec![BoardChange::Redefine(no, definition)], ..WriteSet::default() })
 }
 
 pub(crate) fn a_created_board_reads_back(backend: &dyn Backend) {
@@ -62,7 +62,7 @@ pub(crate) fn a_created_board_reads_back(backend: &dyn Backend) {
         let created_at = Micros(if row == 0 { i64::MIN } else { i64::MAX - row as i64 });
         let board = BoardRow { no, id, definition, created_at };
         let boards = vec![BoardChange::Create(board.clone())];
-        write(&*store, &Changes { boards, ..Changes::default() }).unwrap();
+        write(&*store, &WriteSet { boards, ..WriteSet::default() }).unwrap();
         wanted.push(board);
     }
     assert_eq!(store.boards().unwrap(), wanted);
@@ -70,7 +70,7 @@ pub(crate) fn a_created_board_reads_back(backend: &dyn Backend) {
     let store = open(backend);
     assert_eq!(store.boards().unwrap(), wanted);
     for board in wanted {
-        let plan = Plan { board_names: vec![board.id.clone()], ..Plan::default() };
+        let plan = ReadSet { board_names: vec![board.id.clone()], ..ReadSet::default() };
         assert_eq!(load(&*store, &plan).board_names, [Some(board)]);
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
         while store.purge_deleted(100).unwrap() > 0 {}
     }
     let store = open(backend);
-    let plan = Plan { board_names: vec![BoardId::new("x").unwrap()], ..Plan::default() };
+    let plan = ReadSet { board_names: vec![BoardId::new("x").unwrap()], ..ReadSet::default() };
     assert_eq!(load(&*store, &plan).next_board, BoardNo(last.0 + 1));
     // Two at once have neighbouring numbers.
     let next = last.0 + 1;
@@ -100,7 +100,7 @@ pub(crate) fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
             created_at: Micros(0),
         })
     });
-    write(&*store, &Changes { boards: boards.collect(), ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { boards: boards.collect(), ..WriteSet::default() }).unwrap();
     assert_eq!(load(&*store, &plan).next_board, BoardNo(next + 2));
 }
 
@@ -144,18 +144,21 @@ pub(crate) fn a_deleted_board_is_gone_and_its_name_free(backend: &dyn Backend) {
     write(&*store, &scores(vec![(key(old.0, 0, "ann"), Some(record(1)))])).unwrap();
     delete(&*store, old).unwrap();
     assert_eq!(store.boards().unwrap(), []);
-    let plan =
-        Plan { boards: vec![old], board_names: vec![BoardId::new("board").unwrap()], ..Plan::default() };
+    let plan = ReadSet {
+        boards: vec![old],
+        board_names: vec![BoardId::new("board").unwrap()],
+        ..ReadSet::default()
+    };
     let loaded = load(&*store, &plan);
     assert_eq!((loaded.boards, loaded.board_names), (vec![None], vec![None]));
     let new = create(&*store, "board", &Definition::default()).unwrap();
     assert!(new > old);
     assert_eq!(store.boards().unwrap()[0].definition.periods, []);
-    assert_eq!(walk(&*store, new, Part(0), 10), [], "the old board's rows are not the new one's");
+    assert_eq!(walk(&*store, new, Window(0), 10), [], "the old board's rows are not the new one's");
     write(&*store, &scores(vec![(key(new.0, 0, "ann"), Some(record(2)))])).unwrap();
     while store.purge_deleted(100).unwrap() > 0 {}
-    assert_eq!(walk(&*store, new, Part(0), 10).len(), 1);
-    assert_eq!(walk(&*store, old, Part(0), 10).len(), 0);
+    assert_eq!(walk(&*store, new, Window(0), 10).len(), 1);
+    assert_eq!(walk(&*store, old, Window(0), 10).len(), 0);
 }
 
 pub(crate) fn what_is_not_there_cannot_be_changed(backend: &dyn Backend) {
@@ -170,21 +173,21 @@ pub(crate) fn what_is_not_there_cannot_be_changed(backend: &dyn Backend) {
     assert_eq!(store.boards().unwrap(), []);
 }
 
-/// Three boards of 10, 0 and 25 records in several parts and an import each; the second and the third are deleted.
+/// Three boards of 10, 0 and 25 records in several windows and an import each; the second and the third are deleted.
 fn with_deleted_boards(store: &dyn Store) {
     for (name, rows) in [("kept", 10), ("empty", 0), ("full", 25)] {
         let no = create(store, name, &Definition::default()).unwrap();
         let rows = (0..rows).map(|row| (key(no.0, row % 4, &format!("{row}")), Some(record(1)))).collect();
         write(store, &scores(rows)).unwrap();
         let imports = vec![(ImportKey { board: no, digest: [1; 32] }, ImportRow::default())];
-        write(store, &Changes { imports, ..Changes::default() }).unwrap();
+        write(store, &WriteSet { imports, ..WriteSet::default() }).unwrap();
     }
     let boards = vec![BoardChange::Delete(BoardNo(2)), BoardChange::Delete(BoardNo(3))];
-    write(store, &Changes { boards, ..Changes::default() }).unwrap();
+    write(store, &WriteSet { boards, ..WriteSet::default() }).unwrap();
 }
 
 fn rows_of(store: &dyn Store, board: u32) -> usize {
-    let scores: usize = (0..4).map(|part| walk(store, BoardNo(board), Part(part), 100).len()).sum();
+    let scores: usize = (0..4).map(|window| walk(store, BoardNo(board), Window(window), 100).len()).sum();
     let import = ImportKey { board: BoardNo(board), digest: [1; 32] };
     scores + usize::from(store.import_progress(&import).unwrap().is_some())
 }
@@ -218,11 +221,11 @@ pub(crate) fn a_board_may_be_replaced_in_one_transaction(backend: &dyn Backend) 
     let store = open(backend);
     let old = create(&*store, "board", &Definition::default()).unwrap();
     let id = BoardId::new("board").unwrap();
-    let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
+    let plan = ReadSet { board_names: vec![id.clone()], ..ReadSet::default() };
     run(&*store, &plan, &mut |loaded| {
         let definition = Definition { order: Order::Ascending, ..Definition::default() };
         let new = BoardRow { no: loaded.next_board, id: id.clone(), definition, created_at: Micros(9) };
-        Changes { boards: vec![BoardChange::Delete(old), BoardChange::Create(new)], ..Changes::default() }
+        WriteSet { boards: vec![BoardChange::Delete(old), BoardChange::Create(new)], ..WriteSet::default() }
     })
     .unwrap();
     let boards = store.boards().unwrap();

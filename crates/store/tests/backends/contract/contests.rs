@@ -13,7 +13,9 @@ use tally_rules::contest::{
 };
 use tally_rules::ledger::{Amount, Currency, HoldId, MemberId, TransferId, Uuid};
 use tally_rules::period::Payment;
-use tally_store::{ContestChanges, ContestPlan, EntrantKey, LedgerChanges, LedgerPlan, PartKey, PayoutKey};
+use tally_store::{
+    ContestReadSet, ContestWriteSet, EntrantKey, LedgerReadSet, LedgerWriteSet, PayoutKey, WindowKey,
+};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
@@ -62,13 +64,14 @@ fn application(status: Status, place: u64, full: bool) -> Application {
     Application { status, place, applied_at: Micros(-7), member, hold }
 }
 
-fn put(store: &dyn Store, contests: ContestChanges) {
-    let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-    write(store, &Changes { ledger, ..Changes::default() }).unwrap();
+fn put(store: &dyn Store, contests: ContestWriteSet) {
+    let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+    write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
 }
 
-fn locked(store: &dyn Store, contests: ContestPlan) -> tally_store::ContestLoaded {
-    let plan = Plan { ledger: LedgerPlan { contests, ..LedgerPlan::default() }, ..Plan::default() };
+fn locked(store: &dyn Store, contests: ContestReadSet) -> tally_store::ContestLoaded {
+    let plan =
+        ReadSet { ledger: LedgerReadSet { contests, ..LedgerReadSet::default() }, ..ReadSet::default() };
     load(store, &plan).ledger.contests
 }
 
@@ -79,7 +82,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     for (id, row) in all.iter().zip(&rows) {
         put(
             &*store,
-            ContestChanges { contests: vec![(id.clone(), row.clone())], ..ContestChanges::default() },
+            ContestWriteSet { contests: vec![(id.clone(), row.clone())], ..ContestWriteSet::default() },
         );
     }
     let listed = |state, after: Option<&ContestId>, limit| {
@@ -90,7 +93,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         for (id, row) in all.iter().zip(&rows) {
             assert_eq!(store.ledger().contest(id).unwrap().as_ref(), Some(row));
         }
-        let plan = ContestPlan { contests: all.to_vec(), ..ContestPlan::default() };
+        let plan = ContestReadSet { contests: all.to_vec(), ..ContestReadSet::default() };
         assert_eq!(locked(&*store, plan).contests, rows.clone().map(Some));
         assert_eq!(store.ledger().contest(&name("b")).unwrap(), None);
         assert_eq!(listed(None, None, 9), ["B", "a", "a.1", "c"]);
@@ -105,7 +108,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(store.ledger().count_contests(1).unwrap(), bounded);
     };
     looks();
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     looks();
     // What is under way is due whatever the clock says; a draft that nobody opens never is.
     let due_behind = |now, after, limit| {
@@ -119,7 +122,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     rows[0].work = ContestTask::None;
     for place in [0, 3] {
         let contests = vec![(all[place].clone(), rows[place].clone())];
-        put(&*store, ContestChanges { contests, ..ContestChanges::default() });
+        put(&*store, ContestWriteSet { contests, ..ContestWriteSet::default() });
     }
     for _ in 0..2 {
         assert_eq!(due(5, 9), [(-2, "c".into()), (0, "a.1".into())]);
@@ -128,17 +131,17 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(due_behind(5, Some((Micros(0), "")), 9), [(0, "a.1".into())]);
         assert_eq!(due_behind(5, Some((Micros(0), "a.1")), 9), []);
         assert_eq!(due(i64::MAX, 9).len(), 3);
-        store.settle().unwrap();
+        store.checkpoint().unwrap();
     }
     // One that is in another state than it was counted in.
     rows[1].state = State::Finished;
     let contests = vec![(all[1].clone(), rows[1].clone())];
-    put(&*store, ContestChanges { contests, ..ContestChanges::default() });
+    put(&*store, ContestWriteSet { contests, ..ContestWriteSet::default() });
     for _ in 0..2 {
         let of = |state: &State| rows.iter().filter(|row| row.state == *state).count();
         let counts: Vec<usize> = State::ALL.iter().map(of).collect();
         assert_eq!(store.ledger().count_contests(9).unwrap(), counts);
-        store.settle().unwrap();
+        store.checkpoint().unwrap();
     }
 }
 
@@ -154,22 +157,24 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
             let key = entrant(rng.below(2) as u8 + 1, PLAYERS[rng.below(PLAYERS.len() as u64) as usize]);
             let status = Status::ALL[rng.below(3) as usize];
             let now = (rng.below(4) > 0).then(|| application(status, place, rng.below(2) == 0));
-            let plan = ContestPlan { applications: vec![key.clone()], ..ContestPlan::default() };
+            let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
             assert_eq!(locked(&*store, plan).applications, [rows.get(&key).copied()]);
             // As transactions do: what is written was read.
-            let plan = ContestPlan { applications: vec![key.clone()], ..ContestPlan::default() };
-            let plan =
-                Plan { ledger: LedgerPlan { contests: plan, ..LedgerPlan::default() }, ..Plan::default() };
+            let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
+            let plan = ReadSet {
+                ledger: LedgerReadSet { contests: plan, ..LedgerReadSet::default() },
+                ..ReadSet::default()
+            };
             let applications = vec![(key.clone(), now)];
-            let contests = ContestChanges { applications, ..ContestChanges::default() };
-            let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
-            run(&*store, &plan, &mut |_| Changes { ledger: ledger.clone(), ..Changes::default() }).unwrap();
+            let contests = ContestWriteSet { applications, ..ContestWriteSet::default() };
+            let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+            run(&*store, &plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
             match now {
                 Some(now) => drop(rows.insert(key, now)),
                 None => drop(rows.remove(&key)),
             }
             if rng.below(10) == 0 {
-                store.settle().unwrap();
+                store.checkpoint().unwrap();
             }
             for contest in [1, 2] {
                 let of: Vec<_> = rows.iter().filter(|(key, _)| key.contest == number(contest)).collect();
@@ -202,7 +207,7 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
         assert_eq!(found, all.into_values().collect::<Vec<_>>());
         for key in rows.into_keys() {
             let applications = vec![(key, None)];
-            put(&*store, ContestChanges { applications, ..ContestChanges::default() });
+            put(&*store, ContestWriteSet { applications, ..ContestWriteSet::default() });
         }
     }
 }
@@ -228,12 +233,12 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
     let payouts: Vec<_> = (0..4).map(|no| (key(no), payout(no + 1, None))).collect();
     let other = (entrant(2, "p0000"), enrolled(0));
     let all = members.iter().cloned().chain([other]).collect();
-    put(&*store, ContestChanges { members: all, payouts: payouts.clone(), ..ContestChanges::default() });
+    put(&*store, ContestWriteSet { members: all, payouts: payouts.clone(), ..ContestWriteSet::default() });
     let paid = [Some(Ok(TransferId(number(4)))), Some(Err(UnpaidReason::MemberClosed))];
     let changed: Vec<_> = (1..3).map(|no| (key(no), payout(no + 1, paid[no as usize - 1]))).collect();
-    put(&*store, ContestChanges { payouts: changed, ..ContestChanges::default() });
+    put(&*store, ContestWriteSet { payouts: changed, ..ContestWriteSet::default() });
     let refund = vec![(key(7), payout(0, paid[0]))];
-    put(&*store, ContestChanges { payouts: refund, ..ContestChanges::default() });
+    put(&*store, ContestWriteSet { payouts: refund, ..ContestWriteSet::default() });
     let wanted: Vec<_> = members.iter().map(|(key, row)| (key.player.clone(), *row)).collect();
     for _ in 0..2 {
         let (mut walked, mut after) = (Vec::new(), None);
@@ -255,7 +260,7 @@ pub(crate) fn members_and_prizes_read_back_page_by_page(backend: &dyn Backend) {
             [(3, payout(4, None)), (7, payout(0, paid[0]))]
         );
         assert_eq!(store.ledger().payouts(number(2), 0, 9).unwrap(), []);
-        store.settle().unwrap();
+        store.checkpoint().unwrap();
     }
 }
 
@@ -290,15 +295,19 @@ pub(crate) fn series_come_and_go_and_are_found_when_they_are_due(backend: &dyn B
         let due = (rng.below(4) > 0).then(|| rng.below(5) as i64 - 2);
         let now = (rng.below(3) > 0).then(|| series_row(due, rng.below(2) == 0));
         // Its next contest is made in the same transaction.
-        let plan = ContestPlan { series: vec![id.clone()], contests: vec![id.clone()], ..Default::default() };
-        let plan = Plan { ledger: LedgerPlan { contests: plan, ..LedgerPlan::default() }, ..Plan::default() };
+        let plan =
+            ContestReadSet { series: vec![id.clone()], contests: vec![id.clone()], ..Default::default() };
+        let plan = ReadSet {
+            ledger: LedgerReadSet { contests: plan, ..LedgerReadSet::default() },
+            ..ReadSet::default()
+        };
         let contests =
-            ContestChanges { series: vec![(id.clone(), now.clone())], ..ContestChanges::default() };
-        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+            ContestWriteSet { series: vec![(id.clone(), now.clone())], ..ContestWriteSet::default() };
+        let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
         let mut found = None;
         run(&*store, &plan, &mut |loaded| {
             found.clone_from(&loaded.ledger.contests.series[0]);
-            Changes { ledger: ledger.clone(), ..Changes::default() }
+            WriteSet { ledger: ledger.clone(), ..WriteSet::default() }
         })
         .unwrap();
         assert_eq!(found.as_ref(), rows.get(&id));
@@ -307,7 +316,7 @@ pub(crate) fn series_come_and_go_and_are_found_when_they_are_due(backend: &dyn B
             None => drop(rows.remove(&id)),
         }
         if rng.below(8) == 0 {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
         }
         assert_eq!(store.ledger().series(&id).unwrap().as_ref(), rows.get(&id));
         let all: Vec<_> = rows.iter().map(|(id, row)| (id.clone(), row.clone())).collect();
@@ -328,9 +337,9 @@ pub(crate) fn series_come_and_go_and_are_found_when_they_are_due(backend: &dyn B
 pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn Backend) {
     let store = open(backend);
     let mut rng = Rng::of("payments");
-    let key = |board, part| PartKey { board: BoardNo(board), part: Part(part) };
+    let key = |board, window| WindowKey { board: BoardNo(board), window: Window(window) };
     let keys = [key(1, 1), key(1, (1 << 62) + 5), key(2, 1)];
-    let mut rows: BTreeMap<PartKey, Payment> = BTreeMap::new();
+    let mut rows: BTreeMap<WindowKey, Payment> = BTreeMap::new();
     for _ in 0..40 * soak(1) {
         let key = keys[rng.below(3) as usize];
         let payment = Payment {
@@ -341,20 +350,22 @@ pub(crate) fn payments_read_back_and_are_found_while_they_are_open(backend: &dyn
             done: rng.below(4) as u32,
             at: Micros(-1),
         };
-        let contests = ContestPlan { payments: vec![key], ..ContestPlan::default() };
-        let plan = Plan { ledger: LedgerPlan { contests, ..LedgerPlan::default() }, ..Plan::default() };
-        let contests = ContestChanges { payments: vec![(key, payment.clone())], ..ContestChanges::default() };
-        let ledger = LedgerChanges { contests, ..LedgerChanges::default() };
+        let contests = ContestReadSet { payments: vec![key], ..ContestReadSet::default() };
+        let plan =
+            ReadSet { ledger: LedgerReadSet { contests, ..LedgerReadSet::default() }, ..ReadSet::default() };
+        let contests =
+            ContestWriteSet { payments: vec![(key, payment.clone())], ..ContestWriteSet::default() };
+        let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
         let mut found = None;
         run(&*store, &plan, &mut |loaded| {
             found.clone_from(&loaded.ledger.contests.payments[0]);
-            Changes { ledger: ledger.clone(), ..Changes::default() }
+            WriteSet { ledger: ledger.clone(), ..WriteSet::default() }
         })
         .unwrap();
         assert_eq!(found.as_ref(), rows.get(&key));
         rows.insert(key, payment);
         if rng.below(8) == 0 {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
         }
         assert_eq!(store.ledger().payment(key).unwrap().as_ref(), rows.get(&key));
         let open = rows.iter().filter(|(_, payment)| payment.is_open()).map(|(key, _)| *key);

@@ -1,6 +1,6 @@
 //! What is acknowledged is seen at once in every table and stays, however it was asked for and whatever settles.
 
-use super::parts::{block, part, row};
+use super::windows::{block, row, window};
 use super::*;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
@@ -8,14 +8,14 @@ use tally_rules::ledger::hold::End;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Hold, HoldId, Kind, Transfer, TransferId, Uuid};
 use tally_rules::period::Span;
-use tally_store::{BlockKey, Durability, Gone, ImportKey, ImportRow, KeyChange, LedgerChanges};
+use tally_store::{BlockKey, Durability, Garbage, ImportKey, ImportRow, KeyChange, LedgerWriteSet};
 
 /// A row in every table, with the number of a round in it.
-fn everything(round: i64) -> Changes {
+fn everything(round: i64) -> WriteSet {
     let name = format!("{round}");
     let number = u64::try_from(round).unwrap();
-    let of = part(1, number);
-    Changes {
+    let of = window(1, number);
+    WriteSet {
         scores: vec![
             (key(1, 0, "always"), Some(record(round))),
             (key(1, 0, &format!("odd {}", round % 2)), (round % 4 < 2).then(|| record(round))),
@@ -24,9 +24,9 @@ fn everything(round: i64) -> Changes {
         imports: vec![(ImportKey { board: BoardNo(1), digest: [7; 32] }, import(number))],
         profiles: vec![(players::player("zoë"), (round % 3 > 0).then(|| players::profile(&name)))],
         bans: vec![players::ban(1, "eve", round % 2 == 0)],
-        parts: vec![(of, Some(row(number, false, 1)))],
+        windows: vec![(of, Some(row(number, false, 1)))],
         blocks: vec![block(of, 1, number % 200)],
-        gone: vec![Gone::Blocks(part(9, number), 1)],
+        garbage: vec![Garbage::Blocks(window(9, number), 1)],
         boards: vec![BoardChange::Redefine(BoardNo(1), definition(number))],
         keys: vec![KeyChange::Create(key_row(&name, round))],
         ledger: money(number),
@@ -34,7 +34,7 @@ fn everything(round: i64) -> Changes {
 }
 
 /// One entry more, a wallet that says so, and the sum of them all.
-fn money(number: u64) -> LedgerChanges {
+fn money(number: u64) -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
     let end = Some((End::Expired, Micros(number.cast_signed())));
     let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end };
@@ -43,7 +43,7 @@ fn money(number: u64) -> LedgerChanges {
     let (kind, currency, amount) = (Kind::Deposit, wallet.currency, 1);
     let moved = Transfer { kind, currency, amount, debit: None, credit: Some((wallet.member, number)) };
     let account = AccountKey { account: Account::BankPayable, currency };
-    LedgerChanges {
+    LedgerWriteSet {
         handles: vec![(
             Handle::Login(member.login.clone()),
             (!number.is_multiple_of(3)).then_some(wallet.member),
@@ -57,7 +57,7 @@ fn money(number: u64) -> LedgerChanges {
             ledger::entry(7, 1, number.cast_signed(), true),
         )],
         totals: vec![(account, Total { debits: 0, credits: 1 })],
-        ..LedgerChanges::default()
+        ..LedgerWriteSet::default()
     }
 }
 
@@ -97,10 +97,10 @@ fn verify(store: &dyn Store, round: i64) {
     let wanted = vec![Some(record(round)), odd[0], odd[1]];
     assert_eq!(store.records(&keys).unwrap(), wanted);
     let walked = keys.iter().zip(&wanted).filter_map(|(key, row)| Some((key.player.clone(), (*row)?)));
-    assert_eq!(walk(store, BoardNo(1), Part(0), 2), walked.collect::<Vec<_>>());
+    assert_eq!(walk(store, BoardNo(1), Window(0), 2), walked.collect::<Vec<_>>());
     let mut names: Vec<String> = (1..=round + 1).map(|round| format!("{round}")).collect();
     names.sort();
-    let plan = Plan {
+    let plan = ReadSet {
         boards: vec![BoardNo(1), BoardNo(2)],
         board_names: vec![BoardId::new("board").unwrap()],
         requests: names.iter().map(|name| request("s", name)).collect(),
@@ -123,9 +123,9 @@ fn verify(store: &dyn Store, round: i64) {
     assert_eq!(store.profiles(&plan.profiles).unwrap(), [Ok(profile)]);
     let hidden = if round % 2 == 0 { vec![players::player("eve")] } else { Vec::new() };
     assert_eq!(store.bans(BoardNo(1)).unwrap(), hidden);
-    let parts: Vec<_> = (1..=number).map(|number| row(number, false, 1)).collect();
-    assert_eq!(store.parts(BoardNo(1)).unwrap(), parts);
-    let (key, wanted) = block(part(1, number), 1, number % 200);
+    let windows: Vec<_> = (1..=number).map(|number| row(number, false, 1)).collect();
+    assert_eq!(store.windows(BoardNo(1)).unwrap(), windows);
+    let (key, wanted) = block(window(1, number), 1, number % 200);
     assert_eq!(store.block(&key).unwrap(), Some(wanted));
     assert_eq!(store.block(&BlockKey { version: 2, ..key }).unwrap(), None);
     let keys: Vec<_> = (1..=round).map(|round| key_row(&format!("{round}"), round)).collect();
@@ -133,8 +133,8 @@ fn verify(store: &dyn Store, round: i64) {
     verify_money(store, number);
 }
 
-fn write_as(store: &dyn Store, durability: Durability, changes: &Changes) {
-    run(store, &Plan { durability, ..Plan::default() }, &mut |_| changes.clone()).unwrap();
+fn write_as(store: &dyn Store, durability: Durability, changes: &WriteSet) {
+    run(store, &ReadSet { durability, ..ReadSet::default() }, &mut |_| changes.clone()).unwrap();
 }
 
 /// Relaxed and not, settled and not, reopened and not: every read gives what was written last.
@@ -146,7 +146,7 @@ pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Ba
         write_as(&*store, durability, &everything(round));
         verify(&*store, round);
         if round % 4 == 0 {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
             verify(&*store, round);
         }
         if round % 7 == 0 {
@@ -174,42 +174,42 @@ pub(crate) fn order_holds_whatever_a_transaction_waits_for(backend: &dyn Backend
 
 pub(crate) fn settling_changes_nothing_and_can_be_repeated(backend: &dyn Backend) {
     let store = open(backend);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     assert_eq!(store.boards().unwrap(), []);
     write(&*store, &scores(vec![(key(1, 0, "a"), Some(record(1)))])).unwrap();
     for _ in 0..3 {
-        store.settle().unwrap();
-        assert_eq!(walk(&*store, BoardNo(1), Part(0), 9), [(key(1, 0, "a").player, record(1))]);
+        store.checkpoint().unwrap();
+        assert_eq!(walk(&*store, BoardNo(1), Window(0), 9), [(key(1, 0, "a").player, record(1))]);
     }
     drop(store);
     let store = open(backend);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     write(&*store, &scores(vec![(key(1, 0, "a"), None)])).unwrap();
-    store.settle().unwrap();
-    assert_eq!(walk(&*store, BoardNo(1), Part(0), 9), []);
+    store.checkpoint().unwrap();
+    assert_eq!(walk(&*store, BoardNo(1), Window(0), 9), []);
 }
 
 /// What can never be stored is refused before it is acknowledged, wherever rows wait.
 pub(crate) fn what_no_table_could_hold_is_refused_at_once(backend: &dyn Backend) {
     let store = open(backend);
     let past = u64::MAX;
-    let refused = |changes: Changes| {
+    let refused = |changes: WriteSet| {
         let done = write(&*store, &changes);
         assert!(matches!(done, Err(StoreError::Row(_))), "{done:?} for {changes:?}");
     };
     refused(scores(vec![(key(1, past, "a"), Some(record(1)))]));
-    let row = |row| Changes { parts: vec![(part(1, 1), Some(row))], ..Changes::default() };
-    refused(row(tally_store::PartRow { total: past, ..super::parts::row(1, true, 1) }));
+    let row = |row| WriteSet { windows: vec![(window(1, 1), Some(row))], ..WriteSet::default() };
+    refused(row(tally_store::WindowRow { total: past, ..super::windows::row(1, true, 1) }));
     let backwards = Span { start: Micros(2), end: Micros(2) };
-    refused(row(tally_store::PartRow { span: backwards, ..super::parts::row(1, true, 1) }));
-    refused(Changes { parts: vec![(part(1, past), None)], ..Changes::default() });
-    let mut bad = block(part(1, 1), 1, 1);
+    refused(row(tally_store::WindowRow { span: backwards, ..super::windows::row(1, true, 1) }));
+    refused(WriteSet { windows: vec![(window(1, past), None)], ..WriteSet::default() });
+    let mut bad = block(window(1, 1), 1, 1);
     bad.1.distinct_better = past;
-    refused(Changes { blocks: vec![bad], ..Changes::default() });
-    refused(Changes { gone: vec![Gone::Part(part(1, past))], ..Changes::default() });
+    refused(WriteSet { blocks: vec![bad], ..WriteSet::default() });
+    refused(WriteSet { garbage: vec![Garbage::Window(window(1, past))], ..WriteSet::default() });
     let twice = Definition { periods: vec![boards::period("week"); 2], ..Definition::default() };
     assert!(matches!(create(&*store, "board", &twice), Err(StoreError::Row(_))));
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     assert_eq!(store.boards().unwrap(), []);
-    assert_eq!(store.parts(BoardNo(1)).unwrap(), []);
+    assert_eq!(store.windows(BoardNo(1)).unwrap(), []);
 }

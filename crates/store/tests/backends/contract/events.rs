@@ -7,7 +7,7 @@ use tally_rules::contest::State;
 use tally_rules::event::{ContestChanged, Event, EventKind, PeriodClosed};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Span;
-use tally_store::{LedgerChanges, Topic};
+use tally_store::{LedgerWriteSet, Topic};
 
 pub(crate) fn contest(number: u8) -> Topic {
     Topic::Contest(Uuid([number; 16]))
@@ -27,8 +27,8 @@ fn closed(at: i64, total: u64) -> Event {
 }
 
 fn add(store: &dyn Store, events: Vec<(Topic, Event)>) {
-    let ledger = LedgerChanges { events, ..LedgerChanges::default() };
-    write(store, &Changes { ledger, ..Changes::default() }).unwrap();
+    let ledger = LedgerWriteSet { events, ..LedgerWriteSet::default() };
+    write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
 }
 
 pub(crate) fn events_are_numbered_and_read_on_from_any_of_them(backend: &dyn Backend) {
@@ -38,7 +38,7 @@ pub(crate) fn events_are_numbered_and_read_on_from_any_of_them(backend: &dyn Bac
     assert_eq!(store.ledger().last_events(&[board, first]).unwrap(), [0, 0]);
     // Several of one topic in one transaction, in their order, beside others.
     add(&*store, vec![(second, event(5, 1)), (first, event(5, 1)), (second, event(5, 2))]);
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     add(&*store, vec![(board, closed(6, u64::MAX)), (second, event(6, 3))]);
     for number in 4..=30 {
         add(&*store, vec![(second, event(7, number))]);
@@ -74,7 +74,7 @@ pub(crate) fn events_are_numbered_and_read_on_from_any_of_them(backend: &dyn Bac
 pub(crate) fn an_event_is_there_with_its_transaction_or_not_at_all(backend: &dyn Backend) {
     let store = open(backend);
     let no = create(&*store, "b", &Definition::default()).unwrap();
-    let ledger = LedgerChanges { events: vec![(contest(1), event(1, 1))], ..LedgerChanges::default() };
+    let ledger = LedgerWriteSet { events: vec![(contest(1), event(1, 1))], ..LedgerWriteSet::default() };
     // A name that is taken: all of it is refused.
     let row = BoardRow {
         no: BoardNo(no.0 + 1),
@@ -83,10 +83,10 @@ pub(crate) fn an_event_is_there_with_its_transaction_or_not_at_all(backend: &dyn
         created_at: Micros(0),
     };
     let boards = vec![BoardChange::Create(row)];
-    let refused = write(&*store, &Changes { boards, ledger: ledger.clone(), ..Changes::default() });
+    let refused = write(&*store, &WriteSet { boards, ledger: ledger.clone(), ..WriteSet::default() });
     assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
     assert_eq!(store.ledger().last_events(&[contest(1)]).unwrap(), [0]);
-    write(&*store, &Changes { ledger, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
     assert_eq!(store.ledger().events(contest(1), 0, 9).unwrap(), [(1, event(1, 1))]);
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn a_deleted_board_takes_its_events_along(backend: &dyn Backend) {
         add(&*store, vec![(gone, closed(1, total)), (kept, closed(1, total))]);
     }
     let delete = vec![BoardChange::Delete(boards[0])];
-    write(&*store, &Changes { boards: delete, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { boards: delete, ..WriteSet::default() }).unwrap();
     while store.purge_deleted(2).unwrap() > 0 {}
     let read = store.ledger();
     assert_eq!(read.last_events(&[gone, kept]).unwrap(), [0, 5]);
@@ -180,11 +180,11 @@ pub(crate) fn last_entries_are_those_of_the_wallets(backend: &dyn Backend) {
     let store = open(backend);
     let keys = [(1, "KRW"), (1, "USD"), (2, "KRW"), (4, "EUR")].map(|(who, code)| wallet_key(who, code));
     let wallets: Vec<_> = keys.iter().zip(0..).map(|(key, last)| (*key, wallet(10, last))).collect();
-    let ledger = LedgerChanges { wallets: wallets.clone(), ..LedgerChanges::default() };
-    write(&*store, &Changes { ledger, ..Changes::default() }).unwrap();
-    store.settle().unwrap();
-    let ledger = LedgerChanges { wallets: vec![(keys[1], wallet(10, 9))], ..LedgerChanges::default() };
-    write(&*store, &Changes { ledger, ..Changes::default() }).unwrap();
+    let ledger = LedgerWriteSet { wallets: wallets.clone(), ..LedgerWriteSet::default() };
+    write(&*store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
+    store.checkpoint().unwrap();
+    let ledger = LedgerWriteSet { wallets: vec![(keys[1], wallet(10, 9))], ..LedgerWriteSet::default() };
+    write(&*store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
     let last = |members: &[u8]| {
         let members: Vec<_> = members.iter().map(|number| member_id(*number)).collect();
         store.ledger().last_entries(&members).unwrap()

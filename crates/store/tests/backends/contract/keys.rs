@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tally_store::KeyChange;
 
 fn put(store: &dyn Store, change: KeyChange) -> Result<(), StoreError> {
-    write(store, &Changes { keys: vec![change], ..Changes::default() })
+    write(store, &WriteSet { keys: vec![change], ..WriteSet::default() })
 }
 
 pub(crate) fn keys_read_back_in_order_of_creation(backend: &dyn Backend) {
@@ -37,7 +37,7 @@ pub(crate) fn a_revoked_key_is_gone_and_its_id_taken(backend: &dyn Backend) {
         assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
     }
     let both = vec![KeyChange::Revoke("a".into(), Micros(4)), KeyChange::Create(key_row("d", 4))];
-    write(&*store, &Changes { keys: both, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { keys: both, ..WriteSet::default() }).unwrap();
     drop(store);
     assert_eq!(open(backend).keys().unwrap(), [key_row("c", 1), key_row("d", 4)]);
 }

@@ -14,7 +14,7 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId,
     TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
-use tally_store::{LedgerChanges, LedgerPlan};
+use tally_store::{LedgerReadSet, LedgerWriteSet};
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
@@ -61,12 +61,12 @@ pub(crate) fn entry(transfer: u8, amount: i64, after: i64, full: bool) -> Entry 
     }
 }
 
-fn change(store: &dyn Store, ledger: LedgerChanges) {
-    write(store, &Changes { ledger, ..Changes::default() }).unwrap();
+fn change(store: &dyn Store, ledger: LedgerWriteSet) {
+    write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
 }
 
-fn read(store: &dyn Store, ledger: LedgerPlan) -> tally_store::LedgerLoaded {
-    load(store, &Plan { ledger, ..Plan::default() }).ledger
+fn read(store: &dyn Store, ledger: LedgerReadSet) -> tally_store::LedgerLoaded {
+    load(store, &ReadSet { ledger, ..ReadSet::default() }).ledger
 }
 
 /// Looks at the store as it is, and again after it was opened anew.
@@ -87,9 +87,12 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
     let mut handles: Vec<(Handle, Option<MemberId>)> =
         rows.iter().flat_map(|row| -> Vec<_> { of(row) }).collect();
     handles.sort();
-    change(&*store, LedgerChanges { members: rows.to_vec(), handles: handles.clone(), ..Default::default() });
+    change(
+        &*store,
+        LedgerWriteSet { members: rows.to_vec(), handles: handles.clone(), ..Default::default() },
+    );
     let store = twice(backend, store, |store| {
-        let plan = LedgerPlan {
+        let plan = LedgerReadSet {
             handles: handles.iter().map(|(handle, _)| handle.clone()).collect(),
             members: vec![member_id(1), member_id(7), member_id(0xff)],
             ..Default::default()
@@ -121,7 +124,7 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
     handles.sort();
     change(
         &*store,
-        LedgerChanges { members: vec![(rows[0].0, moved.clone())], handles, ..Default::default() },
+        LedgerWriteSet { members: vec![(rows[0].0, moved.clone())], handles, ..Default::default() },
     );
     twice(backend, store, |store| {
         assert_eq!(store.ledger().member_of(&Handle::Phone(old.clone())).unwrap(), None);
@@ -138,12 +141,15 @@ pub(crate) fn a_login_has_one_member(backend: &dyn Backend) {
         let want = |number: u8| {
             let (store, handle) = (&*store, handle.clone());
             scope.spawn(move || {
-                let ledger = LedgerPlan { handles: vec![handle.clone()], ..Default::default() };
+                let ledger = LedgerReadSet { handles: vec![handle.clone()], ..Default::default() };
                 let mut winner = member_id(number);
-                run(store, &Plan { ledger, ..Plan::default() }, &mut |loaded| {
+                run(store, &ReadSet { ledger, ..ReadSet::default() }, &mut |loaded| {
                     winner = loaded.ledger.handles[0].unwrap_or(member_id(number));
                     let handles = vec![(handle.clone(), Some(winner))];
-                    Changes { ledger: LedgerChanges { handles, ..Default::default() }, ..Changes::default() }
+                    WriteSet {
+                        ledger: LedgerWriteSet { handles, ..Default::default() },
+                        ..WriteSet::default()
+                    }
                 })
                 .unwrap();
                 winner
@@ -163,11 +169,11 @@ pub(crate) fn wallets_read_back_by_key_and_by_member(backend: &dyn Backend) {
         (wallet_key(1, "KRW"), wallet(9_000_000_000_000_000_000, i64::MAX.unsigned_abs())),
         (wallet_key(2, "EUR"), wallet(101, 2)),
     ];
-    change(&*store, LedgerChanges { wallets: rows.clone(), ..Default::default() });
-    store.settle().unwrap();
+    change(&*store, LedgerWriteSet { wallets: rows.clone(), ..Default::default() });
+    store.checkpoint().unwrap();
     let newer = wallet(7, 3);
     let more = vec![(wallet_key(1, "ABC"), wallet(2, 1)), (wallet_key(2, "EUR"), newer)];
-    change(&*store, LedgerChanges { wallets: more.clone(), ..Default::default() });
+    change(&*store, LedgerWriteSet { wallets: more.clone(), ..Default::default() });
     twice(backend, store, |store| {
         let of = |number| store.ledger().wallets_of(member_id(number)).unwrap();
         let named = |row: &(WalletKey, Wallet)| (row.0.currency, row.1);
@@ -175,7 +181,7 @@ pub(crate) fn wallets_read_back_by_key_and_by_member(backend: &dyn Backend) {
         assert_eq!(of(2), [(rows[2].0.currency, newer)]);
         assert_eq!(of(3), []);
         let wallets = vec![wallet_key(1, "EUR"), wallet_key(1, "GBP"), wallet_key(2, "EUR")];
-        let loaded = read(store, LedgerPlan { wallets, ..Default::default() });
+        let loaded = read(store, LedgerReadSet { wallets, ..Default::default() });
         assert_eq!(loaded.wallets, [Some(rows[0].1), None, Some(newer)]);
     });
 }
@@ -199,11 +205,11 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
     let entries: Vec<_> = (1..=600).map(|number| (at(1, number), entry(1, 5, 2, number % 2 == 0))).collect();
     change(
         &*store,
-        LedgerChanges { transfers: transfers.clone(), entries: entries.clone(), ..Default::default() },
+        LedgerWriteSet { transfers: transfers.clone(), entries: entries.clone(), ..Default::default() },
     );
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     let last = vec![(at(1, 601), entry(2, 1, 0, true)), (at(2, 1), entry(2, 1, 9, false))];
-    change(&*store, LedgerChanges { entries: last.clone(), ..Default::default() });
+    change(&*store, LedgerWriteSet { entries: last.clone(), ..Default::default() });
     twice(backend, store, |store| {
         for (id, transfer) in &transfers {
             assert_eq!(store.ledger().transfer(*id).unwrap(), Some(*transfer));
@@ -250,7 +256,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         (id(6), hold(None, Some((End::Voided, Micros(-4))))),
         (id(7), hold(Some(20), None)),
     ];
-    change(&*store, LedgerChanges { holds: rows.clone(), ..Default::default() });
+    change(&*store, LedgerWriteSet { holds: rows.clone(), ..Default::default() });
     let due = |store: &dyn Store, now, limit| -> Vec<HoldId> {
         let found = store.ledger().due_holds(Micros(now), limit).unwrap();
         assert!(found.iter().all(|(_, wallet)| *wallet == wallet_key(1, "KRW")));
@@ -264,7 +270,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         }
         assert_eq!(store.ledger().hold(id(9)).unwrap(), None);
         let holds = vec![id(1), id(6), id(9)];
-        let loaded = read(store, LedgerPlan { holds, ..Default::default() });
+        let loaded = read(store, LedgerReadSet { holds, ..Default::default() });
         assert_eq!(loaded.holds, [Some(rows[0].1), Some(rows[5].1), None]);
         assert_eq!(due(store, 9, 9), []);
         assert_eq!(due(store, 20, 9), [id(2), id(7)]);
@@ -273,7 +279,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
     });
     // What has ended is not due any more, wherever its older state lies.
     let ended = vec![(id(2), hold(Some(10), Some((End::Expired, Micros(11)))))];
-    change(&*store, LedgerChanges { holds: ended.clone(), ..Default::default() });
+    change(&*store, LedgerWriteSet { holds: ended.clone(), ..Default::default() });
     twice(backend, store, |store| {
         assert_eq!(due(store, 99, 9), [id(1), id(7)]);
         assert_eq!(store.ledger().hold(id(2)).unwrap(), Some(ended[0].1));
@@ -290,7 +296,7 @@ pub(crate) fn totals_add_up(backend: &dyn Backend) {
     let first = vec![(keys[0], total(1, 0)), (keys[2], total(large, 5))];
     let second = vec![(keys[0], total(2, 7)), (keys[1], total(3, 3)), (keys[2], total(large, 5))];
     for totals in [&first, &second] {
-        change(&*store, LedgerChanges { totals: totals.clone(), ..Default::default() });
+        change(&*store, LedgerWriteSet { totals: totals.clone(), ..Default::default() });
     }
     let store = twice(backend, store, |store| {
         let wanted = [(keys[0], total(3, 7)), (keys[1], total(3, 3)), (keys[2], total(2 * large, 10))];
@@ -302,7 +308,7 @@ pub(crate) fn totals_add_up(backend: &dyn Backend) {
                 for _ in 0..25 {
                     change(
                         &*store,
-                        LedgerChanges { totals: vec![(keys[0], total(1, 1))], ..Default::default() },
+                        LedgerWriteSet { totals: vec![(keys[0], total(1, 1))], ..Default::default() },
                     );
                 }
             });
@@ -314,31 +320,31 @@ pub(crate) fn totals_add_up(backend: &dyn Backend) {
 pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
     let store = open(backend);
     let key = EntryKey { wallet: wallet_key(1, "KRW"), sequence: 1 };
-    let refused = |ledger: LedgerChanges| {
-        let done = write(&*store, &Changes { ledger, ..Changes::default() });
+    let refused = |ledger: LedgerWriteSet| {
+        let done = write(&*store, &WriteSet { ledger, ..WriteSet::default() });
         assert!(matches!(done, Err(StoreError::Row(_))), "{done:?}");
     };
     for (balance, held) in [(1, 2), (1, -1), (-1, 0)] {
         let bad = Wallet { balance, held, ..Wallet::default() };
-        refused(LedgerChanges { wallets: vec![(key.wallet, bad)], ..Default::default() });
+        refused(LedgerWriteSet { wallets: vec![(key.wallet, bad)], ..Default::default() });
     }
-    refused(LedgerChanges { entries: vec![(key, entry(1, 0, 5, true))], ..Default::default() });
-    refused(LedgerChanges { entries: vec![(key, entry(1, 5, -1, true))], ..Default::default() });
+    refused(LedgerWriteSet { entries: vec![(key, entry(1, 0, 5, true))], ..Default::default() });
+    refused(LedgerWriteSet { entries: vec![(key, entry(1, 5, -1, true))], ..Default::default() });
     let none = EntryKey { sequence: 0, ..key };
-    refused(LedgerChanges { entries: vec![(none, entry(1, 5, 5, true))], ..Default::default() });
+    refused(LedgerWriteSet { entries: vec![(none, entry(1, 5, 5, true))], ..Default::default() });
     let (kind, currency) = (Kind::Deposit, key.wallet.currency);
     let bad = Transfer { kind, currency, amount: 0, debit: None, credit: Some((member_id(1), 1)) };
-    refused(LedgerChanges { transfers: vec![(TransferId(Uuid([1; 16])), bad)], ..Default::default() });
+    refused(LedgerWriteSet { transfers: vec![(TransferId(Uuid([1; 16])), bad)], ..Default::default() });
     let bad = Hold { wallet: key.wallet, amount: -1, expires_at: None, end: None };
-    refused(LedgerChanges { holds: vec![(HoldId(Uuid([1; 16])), bad)], ..Default::default() });
-    store.settle().unwrap();
+    refused(LedgerWriteSet { holds: vec![(HoldId(Uuid([1; 16])), bad)], ..Default::default() });
+    store.checkpoint().unwrap();
     assert_eq!(store.ledger().wallets_of(member_id(1)).unwrap(), []);
 }
 
 /// What a book says is to be written.
-pub(crate) fn changes_of(written: LedgerWrites) -> LedgerChanges {
+pub(crate) fn changes_of(written: LedgerWrites) -> LedgerWriteSet {
     let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
-    LedgerChanges { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
+    LedgerWriteSet { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
 }
 
 /// Everything agrees with everything: balances with entries, entries with movements, totals with both.
@@ -376,7 +382,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
     const MEMBERS: u8 = 4;
     let (store, currencies) = (open(backend), Currencies::default());
     let wallets = (0..MEMBERS).map(|number| (wallet_key(number, "KRW"), Wallet::default())).collect();
-    change(&*store, LedgerChanges { wallets, ..Default::default() });
+    change(&*store, LedgerWriteSet { wallets, ..Default::default() });
     let post = |id: Uuid, what: TransferKind, units: i64| {
         let order = TransferRequest {
             what,
@@ -386,7 +392,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
         };
         let mut wallets: Vec<_> = order.wallets(currencies.home()).collect();
         wallets.sort();
-        let plan = Plan { ledger: LedgerPlan { wallets, ..Default::default() }, ..Plan::default() };
+        let plan = ReadSet { ledger: LedgerReadSet { wallets, ..Default::default() }, ..ReadSet::default() };
         let done = store.run(&plan, &mut |loaded| {
             let limits = BTreeMap::new();
             let mut book = LedgerWorkingSet::new(&currencies, &limits);
@@ -395,7 +401,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
             }
             // Whoever has too little gives nothing.
             drop(book.post(TransferId(id), &order, Micros(0)));
-            Changes { ledger: changes_of(book.into_writes()), ..Changes::default() }
+            WriteSet { ledger: changes_of(book.into_writes()), ..WriteSet::default() }
         });
         done.unwrap_or_else(|error| panic!("{what:?}: {error}"));
     };
@@ -461,7 +467,7 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
         Currencies::new((Currency::parse("KRW").unwrap(), 0), [(Currency::parse("USD").unwrap(), 2)]);
     let (mut store, mut rng) = (open(backend), Rng::of("store ledger"));
     let wallets = (0..MEMBERS).map(|number| (wallet_key(number, "KRW"), Wallet::default())).collect();
-    change(&*store, LedgerChanges { wallets, ..Default::default() });
+    change(&*store, LedgerWriteSet { wallets, ..Default::default() });
     let (mut holds, mut given): (Vec<HoldId>, i64) = (Vec::new(), 0);
     for round in 0..soak(30) {
         let now = Micros(i64::try_from(round).unwrap());
@@ -472,9 +478,9 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             .into_iter()
             .map(|(one, currency)| WalletKey { member: member_id(one), currency })
             .collect();
-        let plan = Plan {
-            ledger: LedgerPlan { wallets, holds: holds.clone(), ..Default::default() },
-            ..Plan::default()
+        let plan = ReadSet {
+            ledger: LedgerReadSet { wallets, holds: holds.clone(), ..Default::default() },
+            ..ReadSet::default()
         };
         let (start, begun) = (rng.clone(), given);
         let mut placed = Vec::new();
@@ -503,14 +509,14 @@ pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
             let due: Vec<_> =
                 plan.ledger.holds.iter().filter(|id| book.hold(id).unwrap().is_due(now)).copied().collect();
             due.into_iter().for_each(|id| assert!(book.expire(id, now).is_some()));
-            Changes { ledger: changes_of(book.into_writes()), ..Changes::default() }
+            WriteSet { ledger: changes_of(book.into_writes()), ..WriteSet::default() }
         })
         .unwrap();
         holds.extend(placed.iter().copied());
         holds.sort();
         assert_eq!(store.ledger().due_holds(now, 99).unwrap(), []);
         if round % 5 == 0 {
-            store.settle().unwrap();
+            store.checkpoint().unwrap();
         }
         if round % 10 == 9 {
             prove(&*store, MEMBERS);

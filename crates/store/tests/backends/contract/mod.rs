@@ -6,17 +6,17 @@
 
 pub(crate) mod batches;
 pub(crate) mod boards;
-pub(crate) mod books;
 pub(crate) mod contests;
 pub(crate) mod durability;
 pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod model;
-pub(crate) mod parts;
 pub(crate) mod players;
 pub(crate) mod requests;
 pub(crate) mod scores;
+pub(crate) mod snapshot;
+pub(crate) mod windows;
 
 use std::sync::Arc;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
@@ -24,8 +24,8 @@ use tally_rules::outcome::Outcome;
 use tally_rules::role::Role;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 use tally_store::{
-    BoardChange, BoardNo, BoardRow, Changes, Committed, KeyRow, Loaded, Part, Plan, ScoreKey, Store,
-    StoreError,
+    BoardChange, BoardNo, BoardRow, Committed, KeyRow, Loaded, ReadSet, ScoreKey, Store, StoreError, Window,
+    WriteSet,
 };
 
 /// One database of a backend, empty at first.
@@ -75,7 +75,7 @@ macro_rules! store_contract {
                 revoking_what_is_not_there_changes_nothing, remembered_values_read_back,
                 gauges_have_different_names,
             ],
-            parts: [
+            windows: [
                 periods_read_back_and_are_replaced, blocks_read_back_by_version,
                 what_is_gone_is_purged_and_nothing_else,
                 a_part_waits_until_all_of_it_is_purged,
@@ -96,7 +96,7 @@ macro_rules! store_contract {
                 money_that_cannot_be_is_refused_at_once,
                 transfers_from_all_sides_lose_nothing_and_never_conflict, random_money_agrees_with_its_entries,
             ],
-            books: [
+            snapshot: [
                 every_row_is_walked_once_in_order_of_keys, books_stay_as_they_were_at_their_moment,
             ],
             contests: [
@@ -142,8 +142,8 @@ pub(crate) fn open(backend: &dyn Backend) -> Box<dyn Store> {
 /// Runs until there is no conflict.
 pub(crate) fn run(
     store: &dyn Store,
-    plan: &Plan,
-    decide: &mut dyn FnMut(&Loaded) -> Changes,
+    plan: &ReadSet,
+    decide: &mut dyn FnMut(&Loaded) -> WriteSet,
 ) -> Result<Committed, StoreError> {
     loop {
         match store.run(plan, decide) {
@@ -154,16 +154,16 @@ pub(crate) fn run(
 }
 
 /// Writes without reading.
-pub(crate) fn write(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
-    run(store, &Plan::default(), &mut |_| changes.clone()).map(drop)
+pub(crate) fn write(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {
+    run(store, &ReadSet::default(), &mut |_| changes.clone()).map(drop)
 }
 
 /// Reads without writing.
-pub(crate) fn load(store: &dyn Store, plan: &Plan) -> Loaded {
+pub(crate) fn load(store: &dyn Store, plan: &ReadSet) -> Loaded {
     let mut seen = None;
     run(store, plan, &mut |loaded| {
         seen = Some(loaded.clone());
-        Changes::default()
+        WriteSet::default()
     })
     .unwrap();
     seen.expect("decide was called")
@@ -172,18 +172,23 @@ pub(crate) fn load(store: &dyn Store, plan: &Plan) -> Loaded {
 /// Creates a board of that name and gives its number.
 pub(crate) fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
     let id = BoardId::new(name).unwrap();
-    let plan = Plan { board_names: vec![id.clone()], ..Plan::default() };
+    let plan = ReadSet { board_names: vec![id.clone()], ..ReadSet::default() };
     let mut no = BoardNo::default();
     run(store, &plan, &mut |loaded| {
         no = loaded.next_board;
         let row = BoardRow { no, id: id.clone(), definition: definition.clone(), created_at: Micros(5) };
-        Changes { boards: vec![BoardChange::Create(row)], ..Changes::default() }
+        WriteSet { boards: vec![BoardChange::Create(row)], ..WriteSet::default() }
     })?;
     Ok(no)
 }
 
-/// Reads a whole part in pages.
-pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -> Vec<(PlayerId, Record)> {
+/// Reads a whole window in pages.
+pub(crate) fn walk(
+    store: &dyn Store,
+    board: BoardNo,
+    window: Window,
+    page: usize,
+) -> Vec<(PlayerId, Record)> {
     let mut found: Vec<(PlayerId, Record)> = Vec::new();
     loop {
         let after = found.last().map(|(player, _)| player.clone());
@@ -192,7 +197,7 @@ pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -
             assert!(found.last().is_none_or(|(last, _)| *last < player), "{player:?} does not ascend");
             found.push((player, record));
         };
-        let count = store.walk_scores(board, part, after.as_ref(), page, &mut each).unwrap();
+        let count = store.scan_scores(board, window, after.as_ref(), page, &mut each).unwrap();
         assert_eq!(count, found.len() - before);
         if count < page {
             return found;
@@ -200,8 +205,8 @@ pub(crate) fn walk(store: &dyn Store, board: BoardNo, part: Part, page: usize) -
     }
 }
 
-pub(crate) fn key(board: u32, part: u64, player: &str) -> ScoreKey {
-    ScoreKey { board: BoardNo(board), part: Part(part), player: PlayerId::new(player).unwrap() }
+pub(crate) fn key(board: u32, window: u64, player: &str) -> ScoreKey {
+    ScoreKey { board: BoardNo(board), window: Window(window), player: PlayerId::new(player).unwrap() }
 }
 
 pub(crate) fn record(score: i64) -> Record {
@@ -209,15 +214,15 @@ pub(crate) fn record(score: i64) -> Record {
 }
 
 /// Changes of records alone, sorted here.
-pub(crate) fn scores(mut rows: Vec<(ScoreKey, Option<Record>)>) -> Changes {
+pub(crate) fn scores(mut rows: Vec<(ScoreKey, Option<Record>)>) -> WriteSet {
     rows.sort_by(|a, b| a.0.cmp(&b.0));
-    Changes { scores: rows, ..Changes::default() }
+    WriteSet { scores: rows, ..WriteSet::default() }
 }
 
 /// A plan of records alone, sorted here.
-pub(crate) fn plan_of(mut keys: Vec<ScoreKey>) -> Plan {
+pub(crate) fn plan_of(mut keys: Vec<ScoreKey>) -> ReadSet {
     keys.sort();
-    Plan { scores: keys, ..Plan::default() }
+    ReadSet { scores: keys, ..ReadSet::default() }
 }
 
 pub(crate) fn request(scope: &str, key: &str) -> RequestKey {

@@ -136,12 +136,12 @@ impl Model {
                 let Some(no) = self.live(*name) else { return };
                 let definition = pick(&definitions(), *definition).clone();
                 let boards = vec![BoardChange::Redefine(no, definition.clone())];
-                write(store, &Changes { boards, ..Changes::default() }).unwrap();
+                write(store, &WriteSet { boards, ..WriteSet::default() }).unwrap();
                 self.boards.get_mut(&no).unwrap().definition = definition;
             }
             Op::Delete { name } => {
                 let Some(no) = self.live(*name) else { return };
-                write(store, &Changes { boards: vec![BoardChange::Delete(no)], ..Changes::default() })
+                write(store, &WriteSet { boards: vec![BoardChange::Delete(no)], ..WriteSet::default() })
                     .unwrap();
                 self.boards.remove(&no);
                 self.dead.insert(no);
@@ -149,7 +149,7 @@ impl Model {
             Op::CreateKey { id, at } => {
                 let row = key_row(&format!("k{}", id % 4), i64::from(*at));
                 let keys = vec![KeyChange::Create(row.clone())];
-                let done = write(store, &Changes { keys, ..Changes::default() });
+                let done = write(store, &WriteSet { keys, ..WriteSet::default() });
                 let taken = self.keys.iter().any(|(old, _)| old.id == row.id);
                 assert_eq!(done.is_err(), taken, "{done:?}");
                 if !taken {
@@ -159,7 +159,7 @@ impl Model {
             Op::RevokeKey { id } => {
                 let id: Arc<str> = format!("k{}", id % 4).into();
                 let keys = vec![KeyChange::Revoke(id.clone(), Micros(1))];
-                write(store, &Changes { keys, ..Changes::default() }).unwrap();
+                write(store, &WriteSet { keys, ..WriteSet::default() }).unwrap();
                 self.keys.iter_mut().filter(|(row, _)| row.id == id).for_each(|(_, live)| *live = false);
             }
             Op::Remember { name, value } => {
@@ -168,7 +168,7 @@ impl Model {
             }
             Op::Expire { before, limit } => self.expire(store, Micros((*before).into()), (*limit).into()),
             Op::Purge { limit } => self.purge(store, (*limit).into()),
-            Op::Settle => store.settle().unwrap(),
+            Op::Settle => store.checkpoint().unwrap(),
             Op::Reopen => unreachable!("done by the caller"),
         }
     }
@@ -204,9 +204,9 @@ impl Model {
     ) {
         let rows: BTreeMap<ScoreKey, Option<i64>> = rows
             .iter()
-            .filter_map(|(board, part, player, add)| {
+            .filter_map(|(board, window, player, add)| {
                 let no = self.live(*board)?;
-                Some((key(no.0, u64::from(*part) % PARTS, pick::<&str>(&PLAYERS, *player)), *add))
+                Some((key(no.0, u64::from(*window) % PARTS, pick::<&str>(&PLAYERS, *player)), *add))
             })
             .collect();
         let requests: BTreeMap<RequestKey, Stored> = requests
@@ -220,12 +220,12 @@ impl Model {
             let row = ImportRow { lines: lines.into(), finished: lines % 2 == 0, ..ImportRow::default() };
             Some((ImportKey { board: self.live(board)?, digest: [3; 32] }, row))
         });
-        let plan = Plan {
+        let plan = ReadSet {
             boards: (0..=self.boards_given + 1).map(BoardNo).collect(),
             scores: rows.keys().cloned().collect(),
             requests: requests.keys().cloned().collect(),
             imports: import.iter().map(|(key, _)| key.clone()).collect(),
-            ..Plan::default()
+            ..ReadSet::default()
         };
         let (mut after, mut last) = (Vec::new(), Loaded::default());
         let done = run(store, &plan, &mut |loaded| {
@@ -237,12 +237,12 @@ impl Model {
                 .map(|((key, add), old)| (key.clone(), add.map(|add| record(old.wrapping_add(add)))))
                 .collect();
             let refused = BoardChange::Delete(BoardNo(self.boards_given + 1));
-            Changes {
+            WriteSet {
                 scores: after.clone(),
                 requests: requests.clone().into_iter().collect(),
                 imports: import.iter().cloned().collect(),
                 boards: if bad { vec![refused] } else { Vec::new() },
-                ..Changes::default()
+                ..WriteSet::default()
             }
         });
         if bad {
@@ -261,7 +261,7 @@ impl Model {
         self.imports.extend(import);
     }
 
-    fn check_loaded(&self, plan: &Plan, loaded: &Loaded) {
+    fn check_loaded(&self, plan: &ReadSet, loaded: &Loaded) {
         let boards: Vec<bool> = plan.boards.iter().map(|no| self.boards.contains_key(no)).collect();
         assert_eq!(live(loaded), boards);
         let scores: Vec<_> = plan.scores.iter().map(|key| self.scores.get(key).copied()).collect();
@@ -278,7 +278,7 @@ impl Model {
         let expired = store.expire_requests(before, limit).unwrap();
         assert_eq!(expired, old.min(limit));
         let requests: Vec<RequestKey> = self.requests.keys().cloned().collect();
-        let found = load(store, &Plan { requests: requests.clone(), ..Plan::default() }).requests;
+        let found = load(store, &ReadSet { requests: requests.clone(), ..ReadSet::default() }).requests;
         for (key, found) in requests.iter().zip(found) {
             match found {
                 Some(found) => assert_eq!(found, self.requests[key]),
@@ -297,7 +297,7 @@ impl Model {
         let imports: Vec<ImportKey> =
             self.imports.keys().filter(|key| self.dead.contains(&key.board)).cloned().collect();
         assert_eq!(purged, limit.min(dead.len() + imports.len()));
-        let plan = Plan { scores: dead, imports, ..Plan::default() };
+        let plan = ReadSet { scores: dead, imports, ..ReadSet::default() };
         let loaded = load(store, &plan);
         let mut gone = 0;
         for (key, _) in plan.scores.iter().zip(loaded.scores).filter(|(_, found)| found.is_none()) {
@@ -316,21 +316,21 @@ impl Model {
         let keys: Vec<_> = self.keys.iter().filter(|(_, live)| *live).map(|(row, _)| row.clone()).collect();
         assert_eq!(store.keys().unwrap(), keys);
         for no in self.boards.keys() {
-            for part in (0..PARTS).map(Part) {
-                let of_part = self.scores.iter().filter(|(key, _)| (key.board, key.part) == (*no, part));
+            for window in (0..PARTS).map(Window) {
+                let of_part = self.scores.iter().filter(|(key, _)| (key.board, key.window) == (*no, window));
                 let wanted: Vec<_> = of_part.map(|(key, record)| (key.player.clone(), *record)).collect();
-                assert_eq!(walk(store, *no, part, 3), wanted);
+                assert_eq!(walk(store, *no, window, 3), wanted);
             }
         }
         for (name, value) in &self.meta {
             assert_eq!(store.meta(name).unwrap().as_ref(), Some(value));
         }
-        let plan = Plan {
+        let plan = ReadSet {
             boards: (0..=self.boards_given + 1).map(BoardNo).collect(),
             scores: self.scores.keys().cloned().collect(),
             requests: self.requests.keys().cloned().collect(),
             imports: self.imports.keys().cloned().collect(),
-            ..Plan::default()
+            ..ReadSet::default()
         };
         self.check_loaded(&plan, &load(store, &plan));
     }

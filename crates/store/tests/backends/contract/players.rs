@@ -17,7 +17,7 @@ pub(crate) fn ban(board: u32, name: &str, hidden: bool) -> (BanKey, bool) {
 }
 
 fn put(store: &dyn Store, profiles: Vec<(PlayerId, Option<Profile>)>) {
-    write(store, &Changes { profiles, ..Changes::default() }).unwrap();
+    write(store, &WriteSet { profiles, ..WriteSet::default() }).unwrap();
 }
 
 fn get(store: &dyn Store, names: &[&str]) -> Vec<Option<Profile>> {
@@ -37,7 +37,7 @@ pub(crate) fn profiles_read_back_and_are_replaced(backend: &dyn Backend) {
     drop(store);
     let store = open(backend);
     assert_eq!(get(&*store, &asked), [None, None, Some(profile("Anna")), None]);
-    let plan = Plan { profiles: vec![player("ann"), player("zoë")], ..Plan::default() };
+    let plan = ReadSet { profiles: vec![player("ann"), player("zoë")], ..ReadSet::default() };
     assert_eq!(load(&*store, &plan).profiles, [Some(profile("Anna")), None]);
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn hidden_players_are_those_of_their_board(backend: &dyn Backend) {
     let store = open(backend);
     let board = create(&*store, "b", &Definition::default()).unwrap().0;
     let other = create(&*store, "c", &Definition::default()).unwrap().0;
-    let hide = |bans| write(&*store, &Changes { bans, ..Changes::default() }).unwrap();
+    let hide = |bans| write(&*store, &WriteSet { bans, ..WriteSet::default() }).unwrap();
     hide(vec![ban(board, "Z", true), ban(board, "a", true), ban(other, "a", true)]);
     // Once more changes nothing, and so does showing who is not hidden.
     hide(vec![ban(board, "Z", true), ban(board, "nobody", false), ban(other, "a", false)]);
@@ -59,9 +59,9 @@ pub(crate) fn a_deleted_board_takes_its_bans_along(backend: &dyn Backend) {
     let store = open(backend);
     let board = create(&*store, "b", &Definition::default()).unwrap();
     let bans = vec![ban(board.0, "a", true), ban(board.0, "b", true), ban(board.0 + 1, "a", true)];
-    write(&*store, &Changes { bans, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { bans, ..WriteSet::default() }).unwrap();
     let boards = vec![BoardChange::Delete(board)];
-    write(&*store, &Changes { boards, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { boards, ..WriteSet::default() }).unwrap();
     assert_eq!(store.purge_deleted(100).unwrap(), 2);
     assert_eq!(store.bans(board).unwrap(), []);
     assert_eq!(store.bans(BoardNo(board.0 + 1)).unwrap(), [player("a")]);

@@ -6,11 +6,11 @@ use tally_store::{ImportKey, ImportRow};
 
 fn put(store: &dyn Store, key: &RequestKey, value: &Stored) {
     let requests = vec![(key.clone(), value.clone())];
-    write(store, &Changes { requests, ..Changes::default() }).unwrap();
+    write(store, &WriteSet { requests, ..WriteSet::default() }).unwrap();
 }
 
 fn get(store: &dyn Store, keys: &[RequestKey]) -> Vec<Option<Stored>> {
-    load(store, &Plan { requests: keys.to_vec(), ..Plan::default() }).requests
+    load(store, &ReadSet { requests: keys.to_vec(), ..ReadSet::default() }).requests
 }
 
 pub(crate) fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
@@ -39,7 +39,7 @@ pub(crate) fn a_request_reads_back_with_its_outcome(backend: &dyn Backend) {
     let values =
         outcomes.into_iter().zip(0u8..).map(|(outcome, row)| stored(row * 51, -i64::from(row), outcome));
     let requests: Vec<_> = keys.iter().cloned().zip(values).collect();
-    write(&*store, &Changes { requests: requests.clone(), ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { requests: requests.clone(), ..WriteSet::default() }).unwrap();
     drop(store);
     let found = get(&*open(backend), &keys);
     assert_eq!(found, requests.into_iter().map(|(_, value)| Some(value)).collect::<Vec<_>>());
@@ -81,7 +81,7 @@ pub(crate) fn expiry_takes_only_the_old_and_at_most_the_limit(backend: &dyn Back
         .map(|row| (request("s", &format!("{row:02}")), stored(1, row * 7 % 50, Outcome::Removed)))
         .collect();
     let keys: Vec<_> = requests.iter().map(|(key, _)| key.clone()).collect();
-    write(&*store, &Changes { requests: requests.clone(), ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { requests: requests.clone(), ..WriteSet::default() }).unwrap();
     assert_eq!(store.expire_requests(Micros(30), 0).unwrap(), 0);
     for left in [30, 18, 6] {
         assert_eq!(store.expire_requests(Micros(30), 12).unwrap(), left.min(12));
@@ -102,12 +102,12 @@ pub(crate) fn an_import_reads_back_and_moves_on(backend: &dyn Backend) {
         |lines: u64, finished: bool| ImportRow { lines, taken: lines / 2, refused: lines / 3, finished };
     let imports =
         vec![(key(1, 0), row(10, false)), (key(1, 255), row(20, true)), (key(2, 0), row(1 << 60, false))];
-    write(&*store, &Changes { imports: imports.clone(), ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { imports: imports.clone(), ..WriteSet::default() }).unwrap();
     let moved = vec![(key(1, 0), row(11, true))];
-    write(&*store, &Changes { imports: moved, ..Changes::default() }).unwrap();
+    write(&*store, &WriteSet { imports: moved, ..WriteSet::default() }).unwrap();
     drop(store);
     let store = open(backend);
-    let plan = Plan { imports: vec![key(1, 0), key(1, 7), key(1, 255), key(2, 0)], ..Plan::default() };
+    let plan = ReadSet { imports: vec![key(1, 0), key(1, 7), key(1, 255), key(2, 0)], ..ReadSet::default() };
     let wanted = [Some(row(11, true)), None, Some(row(20, true)), Some(row(1 << 60, false))];
     assert_eq!(load(&*store, &plan).imports, wanted);
     for (key, row) in plan.imports.iter().zip(wanted) {
@@ -119,9 +119,9 @@ pub(crate) fn counts_past_the_range_are_refused(backend: &dyn Backend) {
     let store = open(backend);
     let key = ImportKey { board: BoardNo(1), digest: [0; 32] };
     let imports = vec![(key.clone(), ImportRow { lines: u64::MAX, ..ImportRow::default() })];
-    let changes = Changes { imports, ..scores(vec![(super::key(1, 0, "ann"), Some(record(1)))]) };
+    let changes = WriteSet { imports, ..scores(vec![(super::key(1, 0, "ann"), Some(record(1)))]) };
     let refused = write(&*store, &changes);
     assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
     assert_eq!(store.import_progress(&key).unwrap(), None);
-    assert_eq!(walk(&*store, BoardNo(1), Part(0), 9), []);
+    assert_eq!(walk(&*store, BoardNo(1), Window(0), 9), []);
 }

@@ -49,7 +49,7 @@ pub(crate) fn a_record_replaces_all_of_the_one_before(backend: &dyn Backend) {
             for wanted in [[before, before], pair] {
                 let rows = scores(keys.iter().cloned().zip(wanted).collect());
                 // Read before, or not.
-                for plan in [plan_of(keys.to_vec()), Plan::default()] {
+                for plan in [plan_of(keys.to_vec()), ReadSet::default()] {
                     run(&*store, &plan, &mut |_| rows.clone()).unwrap();
                     assert_eq!(store.records(&keys).unwrap(), wanted, "after {before:?}");
                 }
@@ -68,7 +68,7 @@ pub(crate) fn extremes_read_back(backend: &dyn Backend) {
     }
     let last = i64::MAX.cast_unsigned();
     let edges = [(0, 0), (0, last), (u32::MAX, 0), (u32::MAX, last)];
-    rows.extend(edges.map(|(board, part)| (key(board, part, "edge"), Some(record(7)))));
+    rows.extend(edges.map(|(board, window)| (key(board, window, "edge"), Some(record(7)))));
     let changes = scores(rows);
     write(&*store, &changes).unwrap();
     drop(store);
@@ -77,10 +77,10 @@ pub(crate) fn extremes_read_back(backend: &dyn Backend) {
     let wanted: Vec<_> = changes.scores.iter().map(|(_, record)| *record).collect();
     assert_eq!(load(&*store, &plan).scores, wanted);
     let walked: Vec<_> =
-        walk(&*store, BoardNo(1), Part(0), 3).into_iter().map(|(_, record)| record.score).collect();
+        walk(&*store, BoardNo(1), Window(0), 3).into_iter().map(|(_, record)| record.score).collect();
     assert_eq!(walked, numbers);
-    for (board, part) in edges {
-        assert_eq!(walk(&*store, BoardNo(board), Part(part), 3), [(key(0, 0, "edge").player, record(7))]);
+    for (board, window) in edges {
+        assert_eq!(walk(&*store, BoardNo(board), Window(window), 3), [(key(0, 0, "edge").player, record(7))]);
     }
 }
 
@@ -89,7 +89,8 @@ pub(crate) fn a_removed_record_is_gone(backend: &dyn Backend) {
     write(&*store, &scores(["a", "b", "c"].map(|player| (key(1, 0, player), Some(record(1)))).to_vec()))
         .unwrap();
     write(&*store, &scores(vec![(key(1, 0, "b"), None), (key(1, 0, "not there"), None)])).unwrap();
-    let left: Vec<_> = walk(&*store, BoardNo(1), Part(0), 9).into_iter().map(|(player, _)| player).collect();
+    let left: Vec<_> =
+        walk(&*store, BoardNo(1), Window(0), 9).into_iter().map(|(player, _)| player).collect();
     assert_eq!(left, [key(1, 0, "a").player, key(1, 0, "c").player]);
     assert_eq!(load(&*store, &plan_of(vec![key(1, 0, "b")])).scores, [None]);
     write(&*store, &scores(vec![(key(1, 0, "b"), Some(record(2)))])).unwrap();
@@ -101,13 +102,13 @@ pub(crate) fn parts_and_boards_do_not_meet(backend: &dyn Backend) {
     let places = [(1, 0), (1, 1), (1, 10), (2, 0), (10, 1), (11, 0)];
     let rows = places.iter().enumerate();
     let rows =
-        rows.map(|(row, (board, part))| (key(*board, *part, "ann"), Some(record(row as i64)))).collect();
+        rows.map(|(row, (board, window))| (key(*board, *window, "ann"), Some(record(row as i64)))).collect();
     write(&*store, &scores(rows)).unwrap();
     write(&*store, &scores(vec![(key(1, 1, "ann"), None)])).unwrap();
-    for (row, (board, part)) in places.into_iter().enumerate() {
-        let found = walk(&*store, BoardNo(board), Part(part), 5);
+    for (row, (board, window)) in places.into_iter().enumerate() {
+        let found = walk(&*store, BoardNo(board), Window(window), 5);
         let wanted = if row == 1 { vec![] } else { vec![(key(1, 0, "ann").player, record(row as i64))] };
-        assert_eq!(found, wanted, "board {board}, part {part}");
+        assert_eq!(found, wanted, "board {board}, window {window}");
     }
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn a_walk_goes_by_bytes(backend: &dyn Backend) {
     let names = names();
     let rows = names.iter().rev().map(|name| (key(1, 0, name), Some(record(1)))).collect();
     write(&*store, &scores(rows)).unwrap();
-    let walked = walk(&*store, BoardNo(1), Part(0), 1000);
+    let walked = walk(&*store, BoardNo(1), Window(0), 1000);
     let walked: Vec<&str> = walked.iter().map(|(player, _)| player.as_str()).collect();
     assert_eq!(walked, names);
 }
@@ -127,7 +128,7 @@ pub(crate) fn a_walk_goes_page_by_page(backend: &dyn Backend) {
     let rows = names.iter().map(|name| (key(2, 5, name), Some(record(name.len() as i64)))).collect();
     write(&*store, &scores(rows)).unwrap();
     for page in 1..=names.len() + 1 {
-        let walked = walk(&*store, BoardNo(2), Part(5), page);
+        let walked = walk(&*store, BoardNo(2), Window(5), page);
         assert_eq!(walked.len(), names.len(), "pages of {page}");
         assert!(
             walked.iter().zip(&names).all(|((player, _), name)| player.as_str() == name),
@@ -137,7 +138,7 @@ pub(crate) fn a_walk_goes_page_by_page(backend: &dyn Backend) {
     // From a name that is not there, and from the last.
     let count = |after: &str, limit| {
         let after = PlayerId::new(after).unwrap();
-        store.walk_scores(BoardNo(2), Part(5), Some(&after), limit, &mut |_, _| {}).unwrap()
+        store.scan_scores(BoardNo(2), Window(5), Some(&after), limit, &mut |_, _| {}).unwrap()
     };
     let after_y = names.iter().filter(|name| name.as_str() > "y").count();
     assert_eq!(count("y", 1000), after_y);
@@ -164,8 +165,8 @@ pub(crate) fn counting_counts_one_part(backend: &dyn Backend) {
     write(&*store, &scores(rows)).unwrap();
     // May be an estimate from above.
     let (all_time, period) =
-        (store.count_scores(BoardNo(1), Part(0)), store.count_scores(BoardNo(1), Part(1)));
+        (store.count_scores(BoardNo(1), Window(0)), store.count_scores(BoardNo(1), Window(1)));
     assert!(all_time.unwrap() >= 200);
     assert!(period.unwrap() >= 100);
-    assert_eq!(store.count_scores(BoardNo(2), Part(0)).unwrap(), 0);
+    assert_eq!(store.count_scores(BoardNo(2), Window(0)).unwrap(), 0);
 }

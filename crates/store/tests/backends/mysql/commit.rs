@@ -2,6 +2,7 @@
 
 use super::*;
 use tally_store::BatchId;
+use tally_store::Transactions;
 use tally_testkit::Cut;
 
 for_both!(
@@ -51,8 +52,8 @@ fn add_and_lose(proxy: &Proxy, store: &dyn Store, cut: Cut) -> BatchId {
         proxy.cut_at(b"COMMIT", cut);
         proxy.refuse();
     });
-    let Err(StoreError::LostAtCommit { batch, .. }) = done else { panic!("{done:?}") };
-    is_away(&store.became(&batch));
+    let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
+    is_away(&store.resolve(&batch));
     proxy.pass();
     batch
 }
@@ -61,12 +62,12 @@ fn one_that_nobody_can_ask_about_is_found_later(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     let first = add(&store, |_| ()).unwrap();
     let done = add_and_lose(&proxy, &store, Cut::Answer);
-    let version = store.became(&done).unwrap().unwrap();
+    let version = store.resolve(&done).unwrap().unwrap();
     assert!(version > first);
     let not_done = add_and_lose(&proxy, &store, Cut::Before);
     for _ in 0..3 {
-        assert_eq!(store.became(&not_done).unwrap(), None);
-        assert_eq!(store.became(&done).unwrap(), Some(version));
+        assert_eq!(store.resolve(&not_done).unwrap(), None);
+        assert_eq!(store.resolve(&done).unwrap(), Some(version));
     }
     assert_eq!(count(&store), 2);
     assert!(add(&store, |_| ()).unwrap() > version);
@@ -79,8 +80,8 @@ fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
     let other = open(&url);
     add(&store, |_| ()).unwrap();
     let done = add(&store, |_| proxy.freeze());
-    let Err(StoreError::LostAtCommit { batch, .. }) = done else { panic!("{done:?}") };
-    assert_eq!(other.became(&batch).unwrap(), None);
+    let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
+    assert_eq!(other.resolve(&batch).unwrap(), None);
     let name = url.rsplit('/').next().unwrap();
     let connections = format!(
         "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '{name}' AND command <> 'Sleep'"
@@ -88,10 +89,10 @@ fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
     proxy.pass();
     // The server reads the message, and then that nobody is there any more.
     while proxy.connections() > 0 || server.sql(&connections) != "0" {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     assert_eq!(count(&other), 1);
-    assert_eq!(other.became(&batch).unwrap(), None);
+    assert_eq!(other.resolve(&batch).unwrap(), None);
     add(&store, |_| ()).unwrap();
     assert_eq!(count(&other), 2);
 }
@@ -101,7 +102,7 @@ fn a_plan_that_reads_nothing_is_found_as_well(kind: DatabaseKind) {
     for (round, cut) in [Cut::Answer, Cut::Before, Cut::Answer].into_iter().enumerate() {
         let round = round as i64;
         proxy.cut_at(b"COMMIT", cut);
-        let done = store.run(&Plan::default(), &mut |_| one_more(round)).unwrap();
+        let done = store.run(&ReadSet::default(), &mut |_| one_more(round)).unwrap();
         assert!(!proxy.is_armed());
         assert_eq!(count(&store), round + 1);
         assert!(done.version > 1_600_000_000_000_000, "the clock of the database: {done:?}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::Barrier;
-use tally_store::{Block, BlockKey, BoardNo, Part, PartKey};
+use tally_store::{Block, BlockKey, BoardNo, Maintenance, Reads, Transactions, Window, WindowKey};
 use tally_testkit::Cut;
 
 for_both!(
@@ -42,7 +42,7 @@ fn a_connection_that_was_lost_while_idle_is_made_again(kind: DatabaseKind) {
         proxy.cut();
         assert_eq!(count(&store), round);
         proxy.cut();
-        store.run(&Plan::default(), &mut |_| one_more(round - 1)).unwrap();
+        store.run(&ReadSet::default(), &mut |_| one_more(round - 1)).unwrap();
         assert_eq!(count(&store), round);
     }
     assert!(proxy.connections_ever() > 9);
@@ -68,7 +68,7 @@ fn a_batch_that_is_cut_is_done_once_or_not_at_all(kind: DatabaseKind) {
 fn a_deadlock_is_a_conflict_and_nothing_is_done(kind: DatabaseKind) {
     let store = open(&ScratchDatabase::shared(kind).create_database());
     let all = ["a", "b"].map(|name| (key(1, 0, name), Some(record(0))));
-    store.run(&Plan::default(), &mut |_| scores(all.to_vec())).unwrap();
+    store.run(&ReadSet::default(), &mut |_| scores(all.to_vec())).unwrap();
     let barrier = Barrier::new(2);
     // Each holds what it read, and then writes what the other holds.
     let cross = |reads: &str, writes: &str| {
@@ -112,7 +112,7 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     add(&store, |_| ()).unwrap();
-    let mut beside = other.ledger().books().unwrap();
+    let mut beside = other.ledger().snapshot().unwrap();
     beside.totals().unwrap();
     // Its connection is not new, so what was undone is decided again on another.
     let done = add(&store, |decided| {
@@ -127,9 +127,9 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     assert_eq!(count(&other), 3);
     // What only reads is not ended where it is slow, also when others end what holds rows.
     beside.totals().unwrap();
-    let mut books = store.ledger().books().unwrap();
+    let mut snapshot = store.ledger().snapshot().unwrap();
     std::thread::sleep(Duration::from_secs(5));
-    books.totals().unwrap();
+    snapshot.totals().unwrap();
 }
 
 fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
@@ -143,7 +143,7 @@ fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
         }
         assert!(stores.len() < 20, "more than any server allows with these settings");
     };
-    assert!(matches!(&refused, StoreError::Away(why) if why.contains("1040")), "{refused:?}");
+    assert!(matches!(&refused, StoreError::Unavailable(why) if why.contains("1040")), "{refused:?}");
     // Those that are open go on.
     add(&stores[0], |_| ()).unwrap();
     stores.truncate(1);
@@ -151,7 +151,7 @@ fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
         match MySqlStore::open(&url, &impatient()) {
             Ok(store) => break store,
             // The server has not noticed yet that they went.
-            Err(StoreError::Away(_)) => std::thread::yield_now(),
+            Err(StoreError::Unavailable(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     };
@@ -237,13 +237,13 @@ fn a_frozen_server_is_given_up_in_time(kind: DatabaseKind) {
             server.freeze();
         }
     });
-    let Err(StoreError::LostAtCommit { batch, .. }) = done else { panic!("{done:?}") };
+    let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
     server.thaw();
     // It may have been done, after all; what is said of it is what is there.
     let was_done = loop {
-        match store.became(&batch) {
+        match store.resolve(&batch) {
             Ok(done) => break done.is_some(),
-            Err(StoreError::Away(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     };
@@ -259,8 +259,8 @@ fn another_server_takes_over_at_the_same_address(kind: DatabaseKind) {
     let name = url.rsplit('/').next().unwrap();
     other.sql(&format!("CREATE DATABASE {name}"));
     let there = open(&other.url(name));
-    store.run(&Plan::default(), &mut |_| one_more(40)).unwrap();
-    there.run(&Plan::default(), &mut |_| one_more(40)).unwrap();
+    store.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
+    there.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
     // It has what the first one acknowledged, as a synchronous replica has.
     let markers = format!("SELECT HEX(link), sequence, version, fence FROM {name}.batches");
     for marker in one.sql(&markers).lines() {
@@ -291,11 +291,11 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
     }));
     assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(2))));
     // What does not fit by itself is a row that is refused.
-    let part = PartKey { board: BoardNo(1), part: Part(5) };
+    let window = WindowKey { board: BoardNo(1), window: Window(5) };
     let large = Block { distinct_better: 0, entries: vec![7; 200 << 10] };
-    let blocks = vec![(BlockKey { part, version: 1, block: 0 }, large)];
-    let changes = Changes { blocks, ..Changes::default() };
-    let refused = store.run(&Plan::default(), &mut |_| changes.clone());
+    let blocks = vec![(BlockKey { window, version: 1, block: 0 }, large)];
+    let changes = WriteSet { blocks, ..WriteSet::default() };
+    let refused = store.run(&ReadSet::default(), &mut |_| changes.clone());
     assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
     add(&store, |_| ()).unwrap();
 }

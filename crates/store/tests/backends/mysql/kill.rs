@@ -32,7 +32,7 @@ fn a_killed_database_has_exactly_what_was_acknowledged(kind: DatabaseKind) {
                 });
             }
             while commits.load(Relaxed) < until {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             server.kill();
             server.restart();
@@ -44,7 +44,7 @@ fn a_killed_database_has_exactly_what_was_acknowledged(kind: DatabaseKind) {
     assert!(acknowledged.iter().sum::<i64>() > 0);
 }
 
-fn keys(thread: usize) -> Plan {
+fn keys(thread: usize) -> ReadSet {
     plan_of(["a", "b", "c"].map(|name| key(1, 0, &format!("{name} {thread}"))).to_vec())
 }
 
@@ -66,14 +66,14 @@ fn add_and_find_out(store: &dyn Store, thread: usize) -> i64 {
     });
     let batch = match done {
         Ok(_) => return 1,
-        Err(StoreError::LostAtCommit { batch, .. }) => batch,
-        Err(StoreError::Away(_) | StoreError::Conflict(_)) => return 0,
+        Err(StoreError::InDoubt { batch, .. }) => batch,
+        Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => return 0,
         Err(error) => panic!("{error}"),
     };
     loop {
-        match store.became(&batch) {
+        match store.resolve(&batch) {
             Ok(done) => return done.is_some().into(),
-            Err(StoreError::Away(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     }

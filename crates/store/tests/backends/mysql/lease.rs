@@ -2,6 +2,7 @@
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tally_store::{Coordination, Maintenance, Transactions};
 
 for_both!(
     a_second_one_is_told_who_has_it,
@@ -116,8 +117,8 @@ fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
             let url = server.create_database();
             let options = Options { lease: Duration::from_secs(3600), ..writer("the first") };
             let store = MySqlStore::open(&url, &options).unwrap();
-            let plan = if reads { counter() } else { Plan::default() };
-            let run = || store.run(&plan, &mut |_| if writes { one_more(6) } else { Changes::default() });
+            let plan = if reads { counter() } else { ReadSet::default() };
+            let run = || store.run(&plan, &mut |_| if writes { one_more(6) } else { WriteSet::default() });
             run().unwrap();
             steal(server, &url);
             let written = count(&store);

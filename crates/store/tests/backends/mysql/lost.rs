@@ -3,6 +3,7 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::LostCommits;
+use tally_store::{Coordination, Reads, Transactions};
 
 for_both!(
     a_store_refuses_a_database_that_has_lost_its_commits,
@@ -39,9 +40,9 @@ fn is_lost(store: &MySqlStore, committed: &Committed) -> LostCommits {
     assert!(lost.present < committed.version && committed.version <= lost.newest, "{lost:?}");
     assert!(!store.may_answer());
     let why = add(store, |_| panic!("it decides on a history that is gone")).unwrap_err();
-    assert!(matches!(&why, StoreError::Away(why) if why.contains("has lost commits")), "{why}");
+    assert!(matches!(&why, StoreError::Unavailable(why) if why.contains("has lost commits")), "{why}");
     is_away(&store.boards());
-    is_away(&store.became(&committed.marked.unwrap_or_default()));
+    is_away(&store.resolve(&committed.outbox.unwrap_or_default()));
     lost
 }
 
@@ -107,16 +108,16 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     let long = Options { lease: Duration::from_secs(3600), ..beside() };
     let [first, second] = [(); 2].map(|()| MySqlStore::open(&url, &long).unwrap());
     assert_eq!(first.generation(), second.generation());
-    first.changed(&[]).unwrap();
+    first.change_feed(&[]).unwrap();
     // Who has found a loss begins a new one, and the others read everything anew as well.
     let anew = MySqlStore::open(&url, &Options { anew: true, ..long.clone() }).unwrap();
     assert!(anew.generation() > first.generation());
-    is_away(&first.changed(&[]));
+    is_away(&first.change_feed(&[]));
     assert!(first.lost().is_some_and(|lost| lost.by_others));
     is_away(&add(&first, |_| ()));
     let joined = MySqlStore::open(&url, &long).unwrap();
     assert_eq!(joined.generation(), anew.generation());
-    joined.changed(&[]).unwrap();
+    joined.change_feed(&[]).unwrap();
     add(&joined, |_| ()).unwrap();
 }
 
@@ -125,11 +126,11 @@ fn a_revision_that_is_gone_is_noticed(kind: DatabaseKind) {
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));
     crate::contract::create(&other, "b", &tally_rules::Definition::default()).unwrap();
-    let seen = store.changed(&[]).unwrap().next;
-    assert_eq!(store.changed(&seen).unwrap().next, seen);
+    let seen = store.change_feed(&[]).unwrap().next;
+    assert_eq!(store.change_feed(&seen).unwrap().next, seen);
     let name = url.rsplit('/').next().unwrap();
     server.sql(&format!("UPDATE {name}.revisions SET revision = revision - 1"));
-    is_away(&store.changed(&seen));
+    is_away(&store.change_feed(&seen));
     let lost = store.lost().unwrap();
     assert_eq!((lost.present, lost.newest), (seen[0].revision - 1, seen[0].revision));
 }
@@ -160,9 +161,9 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
                 let player = format!("counter {thread}");
                 while !stop.load(Ordering::SeqCst) {
                     let row = (key(1, 0, &player), Some(record(1)));
-                    match store.run(&Plan::default(), &mut |_| scores(vec![row.clone()])) {
-                        Ok(_) | Err(StoreError::Away(_) | StoreError::Conflict(_)) => {}
-                        Err(StoreError::LostAtCommit { batch, .. }) => drop(store.became(&batch)),
+                    match store.run(&ReadSet::default(), &mut |_| scores(vec![row.clone()])) {
+                        Ok(_) | Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => {}
+                        Err(StoreError::InDoubt { batch, .. }) => drop(store.resolve(&batch)),
                         Err(error) => panic!("{error}"),
                     }
                 }

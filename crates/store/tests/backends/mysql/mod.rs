@@ -16,7 +16,7 @@ use crate::contract::{Backend, key, plan_of, record, run, scores, store_contract
 use std::time::Duration;
 use tally_rules::Record;
 use tally_store::mysql::{MySqlStore, Options};
-use tally_store::{Changes, Committed, Loaded, Plan, Store, StoreError};
+use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 
 /// An empty database on the server that all tests share.
@@ -136,7 +136,7 @@ fn behind_proxy(server: &ScratchDatabase) -> (Proxy, MySqlStore, String) {
     (proxy, open(&through), url)
 }
 
-fn counter() -> Plan {
+fn counter() -> ReadSet {
     plan_of(vec![key(1, 0, "counter")])
 }
 
@@ -151,7 +151,7 @@ fn add(store: &dyn Store, mut before: impl FnMut(usize)) -> Result<Committed, St
     })
 }
 
-fn one_more(old: i64) -> Changes {
+fn one_more(old: i64) -> WriteSet {
     scores(vec![(key(1, 0, "counter"), Some(Record { score: old + 1, ..record(0) }))])
 }
 
@@ -161,5 +161,5 @@ fn count(store: &dyn Store) -> i64 {
 }
 
 fn is_away<T: std::fmt::Debug>(done: &Result<T, StoreError>) {
-    assert!(matches!(done, Err(StoreError::Away(_))), "{done:?}");
+    assert!(matches!(done, Err(StoreError::Unavailable(_))), "{done:?}");
 }

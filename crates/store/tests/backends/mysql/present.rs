@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::{request, stored, write};
 use tally_rules::outcome::Outcome;
+use tally_store::{Maintenance, Reads, Transactions};
 
 for_both!(
     what_was_absent_and_came_meanwhile_is_a_conflict,
@@ -17,13 +18,13 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     let (new, else_) = (key(1, 0, "new"), key(1, 0, "somebody else"));
-    let plan = Plan { requests: vec![request("s", "k")], ..plan_of(vec![new.clone(), else_.clone()]) };
+    let plan = ReadSet { requests: vec![request("s", "k")], ..plan_of(vec![new.clone(), else_.clone()]) };
     // What it writes: the key itself, another key, a removal of the key, nothing.
     let writes = [
         scores(vec![(new.clone(), Some(record(1)))]),
         scores(vec![(else_.clone(), Some(record(1)))]),
         scores(vec![(new.clone(), None)]),
-        Changes::default(),
+        WriteSet::default(),
     ];
     for (round, changes) in writes.into_iter().enumerate() {
         let done = store.run(&plan, &mut |loaded| {
@@ -47,7 +48,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
     // The same for requests, which is what keeps a retry on two servers from having two effects.
     let done = store.run(&plan, &mut |_| {
         let requests = vec![(request("s", "k"), stored(1, 1, Outcome::Removed))];
-        let changes = Changes { requests, ..Changes::default() };
+        let changes = WriteSet { requests, ..WriteSet::default() };
         write(&other, &changes).unwrap();
         changes
     });
@@ -98,7 +99,7 @@ fn versions_grow_whoever_writes(kind: DatabaseKind) {
     // Without reading: the row's version grows all the same.
     let stored = || server.sql(&format!("SELECT version FROM {name}.scores")).parse::<u64>().unwrap();
     assert_eq!(stored(), last.version);
-    stores[0].run(&Plan::default(), &mut |_| one_more(7)).unwrap();
+    stores[0].run(&ReadSet::default(), &mut |_| one_more(7)).unwrap();
     assert_eq!(stored(), last.version + 1);
 }
 
@@ -112,7 +113,7 @@ fn a_removed_record_keeps_its_version_for_an_hour(kind: DatabaseKind) {
     let removed = store.run(&counter(), &mut |_| remove()).unwrap();
     assert!(removed > written);
     assert_eq!(
-        (count(&store), store.count_scores(counter().scores[0].board, counter().scores[0].part)),
+        (count(&store), store.count_scores(counter().scores[0].board, counter().scores[0].window)),
         (0, Ok(0))
     );
     assert_eq!(store.purge_deleted(100).unwrap(), 0);
@@ -164,12 +165,12 @@ fn the_requests_of_a_batch_and_their_effects_are_of_one_moment(kind: DatabaseKin
             for round in 0..ROUNDS {
                 let requests = vec![(request("s", &format!("{round}")), stored(1, 1, Outcome::Removed))];
                 let rows = vec![(key(1, 0, &format!("{round}")), Some(record(1)))];
-                write(&store, &Changes { requests, ..scores(rows) }).unwrap();
+                write(&store, &WriteSet { requests, ..scores(rows) }).unwrap();
             }
         });
         for round in 0..ROUNDS {
             let name = format!("{round}");
-            let plan = Plan { requests: vec![request("s", &name)], ..plan_of(vec![key(1, 0, &name)]) };
+            let plan = ReadSet { requests: vec![request("s", &name)], ..plan_of(vec![key(1, 0, &name)]) };
             loop {
                 let loaded = crate::contract::load(&other, &plan);
                 assert_eq!(loaded.requests[0].is_some(), loaded.scores[0].is_some(), "round {round}");

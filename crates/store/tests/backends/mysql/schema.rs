@@ -70,7 +70,7 @@ fn a_wrong_address_says_what_is_wrong(kind: DatabaseKind) {
         ("mysql://root@127.0.0.1:1/nothing".to_owned(), "127.0.0.1:1"),
     ] {
         let refused = MySqlStore::open(&url, &impatient()).map(drop);
-        assert!(matches!(&refused, Err(StoreError::Away(why)) if why.contains(says)), "{refused:?}");
+        assert!(matches!(&refused, Err(StoreError::Unavailable(why)) if why.contains(says)), "{refused:?}");
         assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
     }
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_store::{
-    BanKey, Bans, BoardChange, BoardNo, BoardState, Changed, FeedPosition, KeyChange, Marked, Name, Part,
-    PartKey, Revisions, Task,
+    BanKey, Bans, BoardChange, BoardNo, BoardRef, BoardState, Coordination, FeedPage, FeedPosition,
+    KeyChange, Maintenance, OutboxContent, Reads, Revisions, Task, Transactions, Window, WindowKey,
 };
 
 for_both!(
@@ -22,14 +22,14 @@ for_both!(
     one_has_a_turn_until_its_time_is_over,
 );
 
-fn ban(board: BoardNo, player: &str, hidden: bool) -> Changes {
+fn ban(board: BoardNo, player: &str, hidden: bool) -> WriteSet {
     let player = PlayerId::new(player).unwrap();
-    Changes { bans: vec![(BanKey { board, player }, hidden)], ..Changes::default() }
+    WriteSet { bans: vec![(BanKey { board, player }, hidden)], ..WriteSet::default() }
 }
 
 /// What changed since; the follower goes on from there.
-fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> Changed {
-    let changed = store.changed(from).unwrap();
+fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> FeedPage {
+    let changed = store.change_feed(from).unwrap();
     assert!(changed.next >= *from && !changed.more);
     from.clone_from(&changed.next);
     changed
@@ -44,37 +44,37 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let elsewhere = create(&store, "c", &Definition::default()).unwrap();
     assert_eq!(next(&other, &mut from).boards, [board, elsewhere]);
     assert_eq!(next(&other, &mut from).boards, []);
-    let part = crate::contract::parts::row(5, false, 0);
-    let key = PartKey { board, part: part.part };
+    let window = crate::contract::windows::row(5, false, 0);
+    let key = WindowKey { board, window: window.window };
     let redefined = Definition { implicit: true, ..Definition::default() };
     let changes = [
         ban(board, "p", true),
-        Changes { parts: vec![(key, Some(part))], ..Changes::default() },
-        Changes { boards: vec![BoardChange::Redefine(board, redefined.clone())], ..Changes::default() },
+        WriteSet { windows: vec![(key, Some(window))], ..WriteSet::default() },
+        WriteSet { boards: vec![BoardChange::Redefine(board, redefined.clone())], ..WriteSet::default() },
     ];
     for change in changes {
-        let plan = Plan { boards: vec![board], alone: true, ..Plan::default() };
+        let plan = ReadSet { boards: vec![board], exclusive: true, ..ReadSet::default() };
         let done = store.run(&plan, &mut |_| change.clone()).unwrap();
         let changed = next(&other, &mut from);
         assert_eq!((changed.boards, changed.keys), (vec![board], false), "{change:?}");
-        assert_eq!(other.board(Name::No(board), None).unwrap().unwrap().revisions.of(0), done.revision);
+        assert_eq!(other.board(BoardRef::No(board), None).unwrap().unwrap().revisions.of(0), done.revision);
     }
-    let state = other.board(Name::Id(&BoardId::new("b").unwrap()), None).unwrap().unwrap();
-    let BoardState { row, bans, parts, .. } = state;
+    let state = other.board(BoardRef::Id(&BoardId::new("b").unwrap()), None).unwrap().unwrap();
+    let BoardState { row, bans, windows, .. } = state;
     assert_eq!((row.no, row.definition), (board, redefined));
-    assert_eq!((bans, parts), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![part]));
+    assert_eq!((bans, windows), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![window]));
     // Records are nothing that servers keep.
     add(&store, |_| ()).unwrap();
-    assert_eq!(next(&other, &mut from), Changed { next: from.clone(), ..Changed::default() });
+    assert_eq!(next(&other, &mut from), FeedPage { next: from.clone(), ..FeedPage::default() });
     let keys = vec![KeyChange::Create(key_row("k", 1))];
-    write(&store, &Changes { keys, ..Changes::default() }).unwrap();
+    write(&store, &WriteSet { keys, ..WriteSet::default() }).unwrap();
     let changed = next(&other, &mut from);
     assert_eq!((changed.boards, changed.keys), (vec![], true));
-    let gone = Changes { boards: vec![BoardChange::Delete(board)], ..Changes::default() };
+    let gone = WriteSet { boards: vec![BoardChange::Delete(board)], ..WriteSet::default() };
     write(&store, &gone).unwrap();
     assert_eq!(next(&other, &mut from).boards, [board]);
-    assert_eq!(other.board(Name::No(board), None).unwrap(), None);
-    assert_eq!(load(&other, &Plan { boards: vec![board], ..Plan::default() }).boards, [None]);
+    assert_eq!(other.board(BoardRef::No(board), None).unwrap(), None);
+    assert_eq!(load(&other, &ReadSet { boards: vec![board], ..ReadSet::default() }).boards, [None]);
     let purged = other.purge_deleted(100).unwrap() + other.purge_deleted(100).unwrap();
     assert_eq!(purged, 3, "ban, part and record");
 }
@@ -96,7 +96,8 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
                     for round in 0..ROUNDS {
                         let board = boards[(writer * 7 + round * 3) % boards.len()];
                         let change = ban(board, &format!("p{}", round % 4), (round + writer) % 2 == 0);
-                        let plan = Plan { boards: vec![board], alone: round % 3 == 0, ..Plan::default() };
+                        let plan =
+                            ReadSet { boards: vec![board], exclusive: round % 3 == 0, ..ReadSet::default() };
                         run(&store, &plan, &mut |_| change.clone()).unwrap();
                     }
                 })
@@ -111,7 +112,7 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
                     let (known, banned): &mut (Revisions, HashSet<PlayerId>) =
                         copies.entry(board).or_default();
                     let at = Some(&*known).filter(|known| known.are_known());
-                    let state = store.board(Name::No(board), at).unwrap().unwrap();
+                    let state = store.board(BoardRef::No(board), at).unwrap().unwrap();
                     assert!(at.is_none() || matches!(state.bans, Bans::Since { .. }));
                     assert!(state.bans.apply(known, banned));
                     *known = state.revisions;
@@ -126,7 +127,7 @@ fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
         }
         done.store(true, Ordering::SeqCst);
         for (board, (revisions, banned)) in follower.join().unwrap() {
-            let state = store.board(Name::No(board), None).unwrap().unwrap();
+            let state = store.board(BoardRef::No(board), None).unwrap().unwrap();
             let mut stored = HashSet::new();
             state.bans.apply(&Revisions::default(), &mut stored);
             assert_eq!((revisions, banned), (state.revisions, stored));
@@ -148,10 +149,10 @@ fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind)
     let ban = |no| (BanKey { board: BoardNo(no), player: player.clone() }, true);
     for last in [998, 999, 1_000, 1_001, 2_500] {
         let bans: Vec<_> = (1..=last).map(ban).collect();
-        write(&store, &Changes { bans, ..Changes::default() }).unwrap();
+        write(&store, &WriteSet { bans, ..WriteSet::default() }).unwrap();
         let mut seen = Vec::new();
         loop {
-            let changed = other.changed(&from).unwrap();
+            let changed = other.change_feed(&from).unwrap();
             assert!(changed.next > from || !changed.more, "the feed stands still at {from:?}");
             from = changed.next;
             seen.extend(changed.boards);
@@ -176,7 +177,7 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
             .map(|writer| {
                 scope.spawn(move || {
                     let store = open(url);
-                    let plan = Plan { boards: vec![board], alone: true, ..Plan::default() };
+                    let plan = ReadSet { boards: vec![board], exclusive: true, ..ReadSet::default() };
                     let change = |round: usize| {
                         let (player, hidden) =
                             (format!("p{writer}-{}", round % 7), (round / 7).is_multiple_of(2));
@@ -189,7 +190,7 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
                 })
             })
             .collect();
-        let readers = [Name::No(board), Name::Id(&id)].map(|name| {
+        let readers = [BoardRef::No(board), BoardRef::Id(&id)].map(|name| {
             scope.spawn(move || {
                 let (store, mut seen) = (open(url), Vec::new());
                 while writing.load(Ordering::SeqCst) > 0 {
@@ -220,7 +221,7 @@ fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
     let board = create(&store, "b", &Definition::default()).unwrap();
     let player = |name: &str| PlayerId::new(name).unwrap();
     let set = |name: &str, banned| write(&store, &ban(board, name, banned)).unwrap();
-    let state = |known: Option<&Revisions>| store.board(Name::No(board), known).unwrap().unwrap();
+    let state = |known: Option<&Revisions>| store.board(BoardRef::No(board), known).unwrap().unwrap();
     set("a", true);
     set("b", true);
     let known = state(None).revisions;
@@ -255,8 +256,8 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     let board = create(&store, "b", &Definition::default()).unwrap();
-    let known = store.board(Name::No(board), None).unwrap().unwrap().revisions.of(0);
-    let plan = Plan { boards: vec![board], ..counter() };
+    let known = store.board(BoardRef::No(board), None).unwrap().unwrap().revisions.of(0);
+    let plan = ReadSet { boards: vec![board], ..counter() };
     let mut seen = Vec::new();
     // Somebody who hides a player waits until this one has ended.
     std::thread::scope(|scope| {
@@ -264,7 +265,8 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
         store
             .run(&plan, &mut |loaded| {
                 seen.push(loaded.boards[0]);
-                hiding = Some(scope.spawn(|| run(&other, &Plan::default(), &mut |_| ban(board, "p", true))));
+                hiding =
+                    Some(scope.spawn(|| run(&other, &ReadSet::default(), &mut |_| ban(board, "p", true))));
                 std::thread::sleep(Duration::from_millis(50));
                 assert_eq!(store.bans(board).unwrap(), []);
                 one_more(0)
@@ -281,29 +283,29 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));
-    let plan = Plan { marks: true, ..counter() };
+    let plan = ReadSet { outbox: true, ..counter() };
     let mark = || store.run(&plan, &mut |loaded| one_more(loaded.scores[0].map_or(0, |old| old.score)));
     let first = mark().unwrap();
     let second = mark().unwrap();
-    let found = other.marks(Duration::ZERO, None).unwrap();
+    let found = other.outbox(Duration::ZERO, None).unwrap();
     assert_eq!(found.len(), 2, "another server sees both");
-    assert!(found.iter().all(|one| one.what == Marked::Records(counter().scores)));
-    assert_eq!(other.marks(Duration::from_secs(3600), None).unwrap(), []);
+    assert!(found.iter().all(|one| one.what == OutboxContent::Records(counter().scores)));
+    assert_eq!(other.outbox(Duration::from_secs(3600), None).unwrap(), []);
     // Published: it goes with the next transaction of its server, or with its next look.
-    store.published(first.marked.unwrap());
+    store.published(first.outbox.unwrap());
     add(&store, |_| ()).unwrap();
-    let left: Vec<_> = other.marks(Duration::ZERO, None).unwrap().into_iter().map(|one| one.batch).collect();
-    assert_eq!(left, [second.marked.unwrap()]);
+    let left: Vec<_> = other.outbox(Duration::ZERO, None).unwrap().into_iter().map(|one| one.batch).collect();
+    assert_eq!(left, [second.outbox.unwrap()]);
     // Published by another: the row still says what became of the commit.
-    other.take_marks_off(&left).unwrap();
-    assert_eq!(other.marks(Duration::ZERO, None).unwrap(), []);
-    assert_eq!(other.became(&left[0]).unwrap().map(|done| done.version), Some(second.version));
+    other.clear_outbox(&left).unwrap();
+    assert_eq!(other.outbox(Duration::ZERO, None).unwrap(), []);
+    assert_eq!(other.resolve(&left[0]).unwrap().map(|done| done.version), Some(second.version));
     // More than one answer has: each is given once, in order, whether any was taken off or not.
-    let mut batches: Vec<_> = (0..130).map(|_| mark().unwrap().marked.unwrap()).collect();
+    let mut batches: Vec<_> = (0..130).map(|_| mark().unwrap().outbox.unwrap()).collect();
     batches.sort();
     let (mut pages, mut seen): (Vec<usize>, Vec<_>) = (Vec::new(), Vec::new());
     loop {
-        let page = other.marks(Duration::ZERO, seen.last().copied()).unwrap();
+        let page = other.outbox(Duration::ZERO, seen.last().copied()).unwrap();
         if page.is_empty() {
             break;
         }
@@ -311,14 +313,14 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
         seen.extend(page.iter().map(|one| one.batch));
     }
     assert_eq!((pages, &seen), (vec![64, 64, 2], &batches));
-    other.take_marks_off(&batches).unwrap();
+    other.clear_outbox(&batches).unwrap();
     // Nothing was written, so nothing is left.
-    assert_eq!(store.run(&plan, &mut |_| Changes::default()).unwrap().marked, None);
+    assert_eq!(store.run(&plan, &mut |_| WriteSet::default()).unwrap().outbox, None);
     let third = mark().unwrap();
-    store.published(third.marked.unwrap());
+    store.published(third.outbox.unwrap());
     // It is the last commit, by which a loss would be noticed, until there is another one.
     add(&store, |_| ()).unwrap();
-    assert_eq!(store.marks(Duration::ZERO, None).unwrap(), []);
+    assert_eq!(store.outbox(Duration::ZERO, None).unwrap(), []);
 }
 
 fn removed_records_are_walked_with_their_versions(kind: DatabaseKind) {
@@ -331,7 +333,7 @@ fn removed_records_are_walked_with_their_versions(kind: DatabaseKind) {
     let second = store.run(&plan_of(keys.to_vec()), &mut |_| gone.clone()).unwrap().version;
     let mut seen = Vec::new();
     let mut each = |player: PlayerId, record: Option<Record>, version| seen.push((player, record, version));
-    assert_eq!(store.walk_states(None, (BoardNo(1), Part(0)), None, 9, &mut each), Ok(2));
+    assert_eq!(store.scan_states(None, (BoardNo(1), Window(0)), None, 9, &mut each), Ok(2));
     let names = keys.clone().map(|key| key.player);
     assert_eq!(seen, [(names[0].clone(), None, second), (names[1].clone(), Some(record(1)), first)]);
     let states = store.states(&[keys[1].clone(), key(1, 0, "c"), keys[0].clone()]).unwrap();
@@ -342,14 +344,14 @@ fn one_has_a_turn_until_its_time_is_over(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     let long = Duration::from_secs(60);
-    assert_eq!(store.take_turn(Task::Load, long), Ok(true));
-    assert_eq!(store.take_turn(Task::Load, long), Ok(true), "it is kept");
-    assert_eq!(other.take_turn(Task::Load, long), Ok(false));
-    assert_eq!(other.take_turn(Task::Marks, long), Ok(true), "each task by itself");
-    assert_eq!(store.take_turn(Task::Load, Duration::ZERO), Ok(true), "given back");
-    assert_eq!(other.take_turn(Task::Load, long), Ok(true));
-    assert_eq!(store.take_turn(Task::Load, Duration::ZERO), Ok(false));
+    assert_eq!(store.lease_task(Task::Load, long), Ok(true));
+    assert_eq!(store.lease_task(Task::Load, long), Ok(true), "it is kept");
+    assert_eq!(other.lease_task(Task::Load, long), Ok(false));
+    assert_eq!(other.lease_task(Task::Outbox, long), Ok(true), "each task by itself");
+    assert_eq!(store.lease_task(Task::Load, Duration::ZERO), Ok(true), "given back");
+    assert_eq!(other.lease_task(Task::Load, long), Ok(true));
+    assert_eq!(store.lease_task(Task::Load, Duration::ZERO), Ok(false));
     for task in [Task::Clean, Task::Periods] {
-        assert_eq!(store.take_turn(task, Duration::ZERO), Ok(true));
+        assert_eq!(store.lease_task(task, Duration::ZERO), Ok(true));
     }
 }

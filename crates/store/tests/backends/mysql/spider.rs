@@ -7,6 +7,7 @@ use super::*;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tally_rules::Micros;
+use tally_store::{Reads, Transactions};
 
 /// The page of the documentation.
 const PAGE: &str = include_str!("../../../../../docs/deploy/spider.md");
@@ -98,7 +99,7 @@ impl Backend for Spider {
 
 store_contract!(fresh);
 
-fn batch(score: i64) -> Changes {
+fn batch(score: i64) -> WriteSet {
     scores((0..PLAYERS).map(|number| (key(1, 0, &format!("player{number}")), Some(record(score)))).collect())
 }
 
@@ -118,7 +119,7 @@ fn a_batch_is_one_statement_at_each_node() {
     let store = open(&url);
     for score in [1, 2] {
         let before = servers.nodes.each_ref().map(|node| counted(node, "Com_insert"));
-        store.run(&Plan::default(), &mut |_| batch(score)).unwrap();
+        store.run(&ReadSet::default(), &mut |_| batch(score)).unwrap();
         for (node, before) in servers.nodes.iter().zip(before) {
             assert_eq!(counted(node, "Com_insert") - before, 1);
         }
@@ -139,10 +140,10 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
     let keys: Vec<_> = batch(0).scores.into_iter().map(|(key, _)| key).collect();
     let all_have =
         |score| store.records(&keys).unwrap().into_iter().all(|found| found == Some(record(score)));
-    store.run(&Plan::default(), &mut |_| batch(1)).unwrap();
+    store.run(&ReadSet::default(), &mut |_| batch(1)).unwrap();
     servers.nodes[1].kill();
     for _ in 0..3 {
-        is_away(&store.run(&Plan::default(), &mut |_| batch(2)));
+        is_away(&store.run(&ReadSet::default(), &mut |_| batch(2)));
         is_away(&store.records(&keys));
     }
     servers.nodes[1].restart();
@@ -153,7 +154,7 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
         assert!(tries < 100, "{:?}", store.records(&keys));
     }
     assert!(all_have(1));
-    while store.run(&Plan::default(), &mut |_| batch(3)).is_err() {
+    while store.run(&ReadSet::default(), &mut |_| batch(3)).is_err() {
         tries += 1;
         assert!(tries < 100, "it is written to again");
     }
@@ -170,7 +171,7 @@ fn nodes_that_differ_by_their_port_alone_are_refused_by_two_phases() {
         "CREATE OR REPLACE SERVER {name}_node2 FOREIGN DATA WRAPPER mysql \
          OPTIONS (HOST '127.0.0.1', PORT {port}, USER 'root', DATABASE '{name}'); FLUSH TABLES"
     ));
-    let refused = open(&url).run(&Plan::default(), &mut |_| batch(1));
+    let refused = open(&url).run(&ReadSet::default(), &mut |_| batch(1));
     assert!(
         matches!(&refused, Err(error) if error.to_string().contains("xid member already exists")),
         "{refused:?}"
@@ -186,7 +187,7 @@ fn older_tables_are_written_to_before_and_after_the_front_is_migrated() {
     let both = || {
         let store = open(&url);
         for changes in [batch(1), plain(1), plain(2)] {
-            store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+            store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
             let (of, wanted) = changes.scores[0].clone();
             assert_eq!(store.records(&[of]).unwrap(), [wanted]);
         }

@@ -5,19 +5,21 @@ use super::*;
 use crate::contract::{create, load};
 use tally_rules::period::Span;
 use tally_rules::{Definition, Micros};
-use tally_store::{BoardChange, BoardNo, Gone, Part, PartKey, PartRow};
+use tally_store::{
+    BoardChange, BoardNo, Garbage, Maintenance, Reads, Transactions, Window, WindowKey, WindowRow,
+};
 
-const PART: Part = Part(7);
+const PART: Window = Window(7);
 
-fn alter(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
-    store.run(&Plan::default(), &mut |_| changes.clone()).map(drop)
+fn alter(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {
+    store.run(&ReadSet::default(), &mut |_| changes.clone()).map(drop)
 }
 
 /// A period of board 2 as one that has begun.
-fn begun(row: bool) -> Changes {
+fn begun(row: bool) -> WriteSet {
     let span = Span { start: Micros(0), end: Micros(9) };
-    let row = row.then_some(PartRow {
-        part: PART,
+    let row = row.then_some(WindowRow {
+        window: PART,
         rule: 0,
         span,
         closed: false,
@@ -25,9 +27,9 @@ fn begun(row: bool) -> Changes {
         stale: false,
         total: 0,
     });
-    let key = PartKey { board: BoardNo(2), part: PART };
-    let gone = if row.is_none() { vec![Gone::Part(key)] } else { Vec::new() };
-    Changes { parts: vec![(key, row)], gone, ..Changes::default() }
+    let key = WindowKey { board: BoardNo(2), window: PART };
+    let garbage = if row.is_none() { vec![Garbage::Window(key)] } else { Vec::new() };
+    WriteSet { windows: vec![(key, row)], garbage, ..WriteSet::default() }
 }
 
 #[test]
@@ -40,13 +42,13 @@ fn a_database_that_was_away_learns_of_boards_before_it_is_used() {
         }
         let player = counters(&store, "p").scores.into_iter();
         let player = player.map(|key| key.player).find(|player| store.shard_of(player) == 1).unwrap();
-        let of = |board: u32, part: Part| key(board, part.0, player.as_str());
-        for key in [of(1, Part(0)), of(2, Part(0)), of(2, PART)] {
+        let of = |board: u32, window: Window| key(board, window.0, player.as_str());
+        for key in [of(1, Window(0)), of(2, Window(0)), of(2, PART)] {
             let mut changes = scores(vec![(key.clone(), Some(record(5)))]);
-            if key.part == PART {
-                changes.parts = begun(true).parts;
+            if key.window == PART {
+                changes.windows = begun(true).windows;
             }
-            let plan = Plan { boards: vec![key.board], scores: vec![key], ..Plan::default() };
+            let plan = ReadSet { boards: vec![key.board], scores: vec![key], ..ReadSet::default() };
             store.run(&plan, &mut |_| changes.clone()).unwrap();
         }
         world.cut_off(1);
@@ -54,7 +56,7 @@ fn a_database_that_was_away_learns_of_boards_before_it_is_used() {
             BoardChange::Delete(BoardNo(1)),
             BoardChange::Redefine(BoardNo(2), Definition::sorted_set()),
         ];
-        alter(&store, &Changes { boards, ..Changes::default() }).unwrap();
+        alter(&store, &WriteSet { boards, ..WriteSet::default() }).unwrap();
         alter(&store, &begun(false)).unwrap();
         // Its name is free.
         create(&store, "gone", &Definition::default()).unwrap();
@@ -62,28 +64,29 @@ fn a_database_that_was_away_learns_of_boards_before_it_is_used() {
         assert_eq!(names, [BoardNo(2), BoardNo(3)]);
         // What the first has to purge stays until the other knows.
         is_away(&store.purge_deleted(100));
-        is_away(&store.records(&[of(2, Part(0))]));
-        is_away(&store.unpurged(&[PartKey { board: BoardNo(2), part: PART }], 1));
+        is_away(&store.records(&[of(2, Window(0))]));
+        is_away(&store.unpurged(&[WindowKey { board: BoardNo(2), window: PART }], 1));
         if anew {
             drop(store);
             store = open(&world.urls);
         } else {
             world.proxies[1].pass();
-            patiently(|| store.records(&[of(2, Part(0))]));
+            patiently(|| store.records(&[of(2, Window(0))]));
         }
         let boards: Vec<BoardNo> = (1..4).map(BoardNo).collect();
-        let plan = Plan { boards, scores: vec![of(2, Part(0))], ..Plan::default() };
-        let live = patiently(|| store.run(&plan, &mut |_| Changes::default()).map(|_| load(&store, &plan)));
+        let plan = ReadSet { boards, scores: vec![of(2, Window(0))], ..ReadSet::default() };
+        let live = patiently(|| store.run(&plan, &mut |_| WriteSet::default()).map(|_| load(&store, &plan)));
         let live: Vec<bool> = live.boards.iter().map(Option::is_some).collect();
         assert_eq!(live, [false, true, true], "anew: {anew}");
-        assert!(store.parts(BoardNo(2)).unwrap().is_empty());
+        assert!(store.windows(BoardNo(2)).unwrap().is_empty());
         while store.purge_deleted(100).unwrap() > 0 {}
-        let found = store.records(&[of(1, Part(0)), of(2, Part(0)), of(2, PART)]).unwrap();
+        let found = store.records(&[of(1, Window(0)), of(2, Window(0)), of(2, PART)]).unwrap();
         assert_eq!(found, [None, Some(record(5)), None], "anew: {anew}");
-        let unpurged = |shard| store.unpurged(&[PartKey { board: BoardNo(2), part: PART }], shard).unwrap();
+        let unpurged =
+            |shard| store.unpurged(&[WindowKey { board: BoardNo(2), window: PART }], shard).unwrap();
         assert_eq!([unpurged(0), unpurged(1)], [Vec::new(), Vec::new()]);
         // The number of the period can be used again.
-        let plan = Plan { boards: vec![BoardNo(2)], scores: vec![of(2, PART)], ..Plan::default() };
+        let plan = ReadSet { boards: vec![BoardNo(2)], scores: vec![of(2, PART)], ..ReadSet::default() };
         store.run(&plan, &mut |_| scores(vec![(of(2, PART), Some(record(6)))])).unwrap();
         while store.purge_deleted(100).unwrap() > 0 {}
         assert_eq!(store.records(&[of(2, PART)]).unwrap(), [Some(record(6))]);
@@ -114,7 +117,8 @@ fn a_start_tells_what_a_killed_process_had_no_time_for() {
     assert_eq!(names.trim(), "b");
     let plan = counters(&store, "p");
     let there = plan.scores.iter().find(|key| store.shard_of(&key.player) == 1).unwrap();
-    let plan = Plan { boards: vec![BoardNo(1), BoardNo(2)], scores: vec![there.clone()], ..Plan::default() };
+    let plan =
+        ReadSet { boards: vec![BoardNo(1), BoardNo(2)], scores: vec![there.clone()], ..ReadSet::default() };
     let live: Vec<bool> = load(&store, &plan).boards.iter().map(Option::is_some).collect();
     assert_eq!(live, [false, true]);
 }

@@ -3,6 +3,7 @@
 
 use super::*;
 use tally_store::ImportKey;
+use tally_store::{Coordination, Reads, Transactions};
 use tally_testkit::Cut;
 
 /// Whose COMMIT is cut, and what it has done by then.
@@ -34,10 +35,10 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
                 world.proxies[shard].pass();
             }
             match &run {
-                Err(StoreError::LostAtCommit { batch, .. }) if shard == 1 => {
-                    let became = patiently(|| store.became(batch)).is_some();
-                    assert_eq!(became, done[1] == 2, "{case}");
-                    assert_eq!(store.became(batch).unwrap().is_some(), became, "{case}");
+                Err(StoreError::InDoubt { batch, .. }) if shard == 1 => {
+                    let resolve = patiently(|| store.resolve(batch)).is_some();
+                    assert_eq!(resolve, done[1] == 2, "{case}");
+                    assert_eq!(store.resolve(batch).unwrap().is_some(), resolve, "{case}");
                 }
                 Err(StoreError::Partly(_)) => assert_eq!(shard, 0, "{case}"),
                 _ => panic!("{case}"),
@@ -64,14 +65,14 @@ fn a_shard_that_is_away_keeps_nobody_from_the_others() {
     world.cut_off(1);
     let done = store.run(&plan, &mut |loaded| one_more(&plan, loaded));
     assert!(
-        matches!(&done, Err(StoreError::ShardAway { alone: false, shard, .. }) if shard == "shard 2 of 2"),
+        matches!(&done, Err(StoreError::ShardUnavailable { alone: false, shard, .. }) if shard == "shard 2 of 2"),
         "{done:?}"
     );
     let done = store.run(&theirs, &mut |loaded| one_more(&theirs, loaded));
-    assert!(matches!(&done, Err(StoreError::ShardAway { alone: true, .. })), "{done:?}");
+    assert!(matches!(&done, Err(StoreError::ShardUnavailable { alone: true, .. })), "{done:?}");
     store.run(&ours, &mut |loaded| one_more(&ours, loaded)).unwrap();
     assert_eq!(count(&store, &ours), 2);
-    is_away(&store.count_scores(plan.scores[0].board, plan.scores[0].part));
+    is_away(&store.count_scores(plan.scores[0].board, plan.scores[0].window));
     let import = ImportKey { board: plan.scores[0].board, digest: [1; 32] };
     assert_eq!(store.import_progress(&import).unwrap(), None);
     world.proxies[1].pass();
@@ -110,7 +111,7 @@ fn a_shard_that_lost_commits_stops_the_others() {
     store.run(&second, &mut |_| all_are(&second, 3)).unwrap_err();
     assert!(store.lost().is_some() && !store.may_answer());
     let error = store.run(&first, &mut |_| panic!("it decides on a state that is gone")).unwrap_err();
-    assert!(matches!(&error, StoreError::Away(why) if why.contains("has lost commits")), "{error}");
+    assert!(matches!(&error, StoreError::Unavailable(why) if why.contains("has lost commits")), "{error}");
     drop(store);
     let again = Shards::open(&urls, &Options { anew: true, ..impatient() }).unwrap();
     assert_eq!((count(&again, &second), again.lost()), (1, None));

@@ -5,7 +5,9 @@ use crate::contract::{create, load, request, stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::period::Span;
 use tally_rules::{Definition, Micros};
-use tally_store::{BoardNo, ImportKey, ImportRow, Part, PartKey, PartRow, ShardSet};
+use tally_store::{
+    BoardNo, ImportKey, ImportRow, Reads, ShardSet, Transactions, Window, WindowKey, WindowRow,
+};
 use tally_testkit::Proxy;
 
 /// A player of the second of two shards.
@@ -14,10 +16,10 @@ fn there(store: &dyn Store) -> PlayerId {
     players.find(|player| store.shard_of(player) == 1).unwrap()
 }
 
-fn part(number: u64, closed: bool) -> (PartKey, Option<PartRow>) {
-    let (part, span) = (Part(number), Span { start: Micros(0), end: Micros(9) });
-    let row = PartRow { part, rule: 0, span, closed, version: 0, stale: false, total: 0 };
-    (PartKey { board: BoardNo(1), part }, Some(row))
+fn window(number: u64, closed: bool) -> (WindowKey, Option<WindowRow>) {
+    let (window, span) = (Window(number), Span { start: Micros(0), end: Micros(9) });
+    let row = WindowRow { window, rule: 0, span, closed, version: 0, stale: false, total: 0 };
+    (WindowKey { board: BoardNo(1), window }, Some(row))
 }
 
 #[test]
@@ -26,20 +28,22 @@ fn a_request_is_found_where_its_player_is() {
     create(&store, "b", &Definition::default()).unwrap();
     let player = there(&store);
     // Its effect is its player's, and somebody else's too, and on the first shard as well.
-    for (at, parts) in [(0, vec![]), (1, vec![part(5, true)]), (2, vec![part(6, false), part(7, true)])] {
+    for (at, windows) in
+        [(0, vec![]), (1, vec![window(5, true)]), (2, vec![window(6, false), window(7, true)])]
+    {
         let requests = vec![request("s", &format!("{at}"))];
-        let plan = Plan {
+        let plan = ReadSet {
             boards: vec![BoardNo(1)],
             requests: requests.clone(),
             shards: ShardSet::of(1),
-            ..Plan::default()
+            ..ReadSet::default()
         };
         store
             .run(&plan, &mut |loaded| {
                 assert_eq!((&loaded.requests[0], loaded.boards[0].is_some()), (&None, true));
-                Changes {
+                WriteSet {
                     requests: vec![(requests[0].clone(), stored(7, at, Outcome::Removed))],
-                    parts: parts.clone(),
+                    windows: windows.clone(),
                     ..scores(vec![(key(1, 0, player.as_str()), Some(record(at)))])
                 }
             })
@@ -47,9 +51,9 @@ fn a_request_is_found_where_its_player_is() {
         let found = load(&store, &plan).requests;
         assert_eq!(found, [Some(stored(7, at, Outcome::Removed))], "{at}");
         // Whoever does not know where asks all.
-        assert_eq!(load(&store, &Plan { shards: ShardSet::default(), ..plan }).requests, found, "{at}");
+        assert_eq!(load(&store, &ReadSet { shards: ShardSet::default(), ..plan }).requests, found, "{at}");
     }
-    let numbers: Vec<u64> = store.parts(BoardNo(1)).unwrap().iter().map(|row| row.part.0).collect();
+    let numbers: Vec<u64> = store.windows(BoardNo(1)).unwrap().iter().map(|row| row.window.0).collect();
     assert_eq!(numbers, [5, 6, 7]);
 }
 
@@ -60,9 +64,9 @@ fn an_import_is_as_far_as_the_first_database_and_counts_the_rows_of_all() {
     let key = ImportKey { board: BoardNo(1), digest: [1; 32] };
     let go_on = |shard, lines, taken| {
         let shards = ShardSet::of(shard);
-        let plan = Plan { imports: vec![key.clone()], shards, ..Plan::default() };
+        let plan = ReadSet { imports: vec![key.clone()], shards, ..ReadSet::default() };
         let row = ImportRow { lines, taken, refused: 1, finished: lines == 9 };
-        let changes = Changes { imports: vec![(key.clone(), row)], ..Changes::default() };
+        let changes = WriteSet { imports: vec![(key.clone(), row)], ..WriteSet::default() };
         store.run(&plan, &mut |_| changes.clone()).unwrap();
         assert_eq!(load(&store, &plan).imports, [Some(row)], "each has a position of its own");
         store.import_progress(&key).unwrap().map(|row| (row.lines, row.taken, row.refused, row.finished))
@@ -85,15 +89,15 @@ fn what_concerns_one_shard_asks_no_other() {
     let player = there(&store);
     proxy.refuse();
     proxy.cut();
-    let plan = Plan {
+    let plan = ReadSet {
         boards: vec![BoardNo(1)],
         requests: vec![request("s", "k")],
         shards: ShardSet::of(1),
-        ..Plan::default()
+        ..ReadSet::default()
     };
-    let changes = Changes {
+    let changes = WriteSet {
         requests: vec![(request("s", "k"), stored(1, 1, Outcome::Removed))],
-        parts: vec![part(5, false)],
+        windows: vec![window(5, false)],
         ..scores(vec![(key(1, 0, player.as_str()), Some(record(4)))])
     };
     store

@@ -5,6 +5,7 @@
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use tally_store::Reads;
 use tally_testkit::Rng;
 use tally_testkit::rng::soak;
 
@@ -16,7 +17,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
     let mut servers = [(); 2].map(|()| ScratchDatabase::start(DatabaseKind::MariaDb10));
     let urls = servers.each_ref().map(ScratchDatabase::create_database);
     let mut store = open(&urls);
-    let plans: Vec<Plan> = (0..THREADS)
+    let plans: Vec<ReadSet> = (0..THREADS)
         .map(|thread| of_shard(&store, &counters(&store, &format!("{thread}")), thread % 2))
         .collect();
     let mut acknowledged = [0; THREADS];
@@ -34,7 +35,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
                 });
             }
             while commits.load(Relaxed) < until {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             let server = &mut servers[(rng.below(2)) as usize];
             server.kill();
@@ -53,17 +54,17 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
 }
 
 /// Adds one to each counter of a thread; how much was added.
-fn add_and_find_out(store: &dyn Store, plan: &Plan) -> i64 {
+fn add_and_find_out(store: &dyn Store, plan: &ReadSet) -> i64 {
     let batch = match store.run(plan, &mut |loaded| one_more(plan, loaded)) {
         Ok(_) => return 1,
-        Err(StoreError::LostAtCommit { batch, .. }) => batch,
-        Err(StoreError::ShardAway { .. } | StoreError::Conflict(_)) => return 0,
+        Err(StoreError::InDoubt { batch, .. }) => batch,
+        Err(StoreError::ShardUnavailable { .. } | StoreError::Conflict(_)) => return 0,
         Err(error) => panic!("{error}"),
     };
     loop {
-        match store.became(&batch) {
+        match store.resolve(&batch) {
             Ok(done) => return done.is_some().into(),
-            Err(StoreError::ShardAway { .. } | StoreError::Conflict(_)) => std::thread::yield_now(),
+            Err(StoreError::ShardUnavailable { .. } | StoreError::Conflict(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     }

@@ -5,6 +5,7 @@ use crate::contract::create;
 use tally_rules::Definition;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::check_alone;
+use tally_store::{Maintenance, Transactions};
 
 fn refused(urls: &[&String]) -> String {
     let urls: Vec<String> = urls.iter().copied().cloned().collect();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tally_rules::{PlayerId, Record};
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
-use tally_store::{Changes, Loaded, Plan, Store, StoreError};
+use tally_store::{Loaded, ReadSet, Store, StoreError, WriteSet};
 use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 
 /// Empty databases on the server that all tests share.
@@ -64,7 +64,7 @@ fn open(urls: &[String]) -> Shards {
 }
 
 /// Counters on every shard, two on each.
-fn counters(store: &dyn Store, name: &str) -> Plan {
+fn counters(store: &dyn Store, name: &str) -> ReadSet {
     let mut wanted: Vec<usize> = (0..store.shards()).chain(0..store.shards()).collect();
     let mut keys = Vec::new();
     for number in 0.. {
@@ -82,13 +82,13 @@ fn counters(store: &dyn Store, name: &str) -> Plan {
 }
 
 /// Those of one shard.
-fn of_shard(store: &dyn Store, plan: &Plan, shard: usize) -> Plan {
+fn of_shard(store: &dyn Store, plan: &ReadSet, shard: usize) -> ReadSet {
     let keys = plan.scores.iter().filter(|key| store.shard_of(&key.player) == shard);
-    Plan { scores: keys.cloned().collect(), ..Plan::default() }
+    ReadSet { scores: keys.cloned().collect(), ..ReadSet::default() }
 }
 
 /// The same number for each.
-fn all_are(plan: &Plan, number: i64) -> Changes {
+fn all_are(plan: &ReadSet, number: i64) -> WriteSet {
     let row = Some(Record { score: number, ..record(0) });
     scores(plan.scores.iter().map(|key| (key.clone(), row)).collect())
 }
@@ -123,21 +123,21 @@ impl World {
 fn patiently<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
     loop {
         match run() {
-            Err(StoreError::ShardAway { .. }) => std::thread::yield_now(),
+            Err(StoreError::ShardUnavailable { .. }) => std::thread::yield_now(),
             done => return done.unwrap(),
         }
     }
 }
 
 /// One more than was read, of each.
-fn one_more(plan: &Plan, loaded: &Loaded) -> Changes {
+fn one_more(plan: &ReadSet, loaded: &Loaded) -> WriteSet {
     let next = |old: &Option<Record>| Record { score: old.map_or(0, |old| old.score) + 1, ..record(0) };
     let rows = plan.scores.iter().cloned().zip(loaded.scores.iter().map(|old| Some(next(old))));
     scores(rows.collect())
 }
 
 /// What the counters are, which are always equal.
-fn count(store: &dyn Store, plan: &Plan) -> i64 {
+fn count(store: &dyn Store, plan: &ReadSet) -> i64 {
     let found = store.records(&plan.scores).unwrap();
     let counts: Vec<i64> = found.iter().map(|found| found.map_or(0, |found| found.score)).collect();
     assert!(counts.windows(2).all(|pair| pair[0] == pair[1]), "half a transaction: {counts:?}");
@@ -145,5 +145,5 @@ fn count(store: &dyn Store, plan: &Plan) -> i64 {
 }
 
 fn is_away<T: std::fmt::Debug>(done: &Result<T, StoreError>) {
-    assert!(matches!(done, Err(StoreError::ShardAway { .. })), "{done:?}");
+    assert!(matches!(done, Err(StoreError::ShardUnavailable { .. })), "{done:?}");
 }

@@ -8,7 +8,7 @@ use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::{Progress, check_alone, reshard};
-use tally_store::{BanKey, BoardNo, Part, PartKey, PartRow, ScoreKey};
+use tally_store::{BanKey, BoardNo, ScoreKey, Window, WindowKey, WindowRow};
 use tally_testkit::{Cut, Proxy};
 
 const PLAYERS: u32 = 600;
@@ -18,7 +18,7 @@ const PLAYERS: u32 = 600;
 struct Seen {
     scores: BTreeMap<ScoreKey, Record>,
     bans: Vec<PlayerId>,
-    parts: Vec<PartRow>,
+    windows: Vec<WindowRow>,
     boards: Vec<String>,
     next_board: BoardNo,
     requests: usize,
@@ -39,40 +39,41 @@ fn fill(store: &dyn Store) {
     for name in ["a", "gone", "b"] {
         create(store, name, &Definition::default()).unwrap();
     }
-    for (board, part) in [(1, 0), (2, 0), (3, 0), (3, 77)] {
+    for (board, window) in [(1, 0), (2, 0), (3, 0), (3, 77)] {
         let rows = (0..PLAYERS).map(|number| {
-            let key = ScoreKey { board: BoardNo(board), part: Part(part), player: player(number) };
+            let key = ScoreKey { board: BoardNo(board), window: Window(window), player: player(number) };
             (key, Some(record(i64::from(number + board))))
         });
-        store.run(&Plan::default(), &mut |_| scores(rows.clone().collect())).unwrap();
+        store.run(&ReadSet::default(), &mut |_| scores(rows.clone().collect())).unwrap();
     }
-    let removed =
-        (0..9).map(|number| (ScoreKey { board: BoardNo(1), part: Part(0), player: player(number) }, None));
+    let removed = (0..9)
+        .map(|number| (ScoreKey { board: BoardNo(1), window: Window(0), player: player(number) }, None));
     let plan = plan_of(removed.clone().map(|(key, _)| key).collect());
     store.run(&plan, &mut |_| scores(removed.clone().collect())).unwrap();
     let span = Span { start: Micros(0), end: Micros(9) };
-    let row = PartRow { part: Part(77), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
+    let row =
+        WindowRow { window: Window(77), rule: 0, span, closed: false, version: 0, stale: false, total: 0 };
     let mut bans: Vec<_> =
         (0..30).map(|number| (BanKey { board: BoardNo(3), player: player(number) }, true)).collect();
     bans.sort();
     let requests = requests().into_iter().map(|key| (key, stored(1, 5, Outcome::Removed)));
-    let changes = Changes {
+    let changes = WriteSet {
         bans,
         requests: requests.collect(),
-        parts: vec![(PartKey { board: BoardNo(3), part: Part(77) }, Some(row))],
+        windows: vec![(WindowKey { board: BoardNo(3), window: Window(77) }, Some(row))],
         boards: vec![tally_store::BoardChange::Delete(BoardNo(2))],
-        ..Changes::default()
+        ..WriteSet::default()
     };
-    store.run(&Plan::default(), &mut |_| changes.clone()).unwrap();
+    store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
     store.set_meta("a", b"b").unwrap();
 }
 
 fn seen(store: &dyn Store) -> Seen {
     let mut scores = BTreeMap::new();
-    for (board, part) in [(1, 0), (2, 0), (3, 0), (3, 77)] {
-        let (board, part) = (BoardNo(board), Part(part));
-        for (player, record) in walk(store, board, part, 100) {
-            scores.insert(ScoreKey { board, part, player }, record);
+    for (board, window) in [(1, 0), (2, 0), (3, 0), (3, 77)] {
+        let (board, window) = (BoardNo(board), Window(window));
+        for (player, record) in walk(store, board, window, 100) {
+            scores.insert(ScoreKey { board, window, player }, record);
         }
     }
     let keys: Vec<ScoreKey> = scores.keys().cloned().collect();
@@ -82,12 +83,12 @@ fn seen(store: &dyn Store) -> Seen {
         "a record is not at home"
     );
     let plan =
-        Plan { requests: requests(), board_names: vec![BoardId::new("z").unwrap()], ..Plan::default() };
+        ReadSet { requests: requests(), board_names: vec![BoardId::new("z").unwrap()], ..ReadSet::default() };
     let loaded = load(store, &plan);
     Seen {
         scores,
         bans: store.bans(BoardNo(3)).unwrap(),
-        parts: store.parts(BoardNo(3)).unwrap(),
+        windows: store.windows(BoardNo(3)).unwrap(),
         boards: store.boards().unwrap().into_iter().map(|row| row.id.as_str().to_owned()).collect(),
         next_board: loaded.next_board,
         requests: loaded.requests.iter().flatten().count(),

@@ -6,8 +6,8 @@ use tally_rules::Definition;
 use tally_rules::period::Span;
 use tally_rules::{BoardId, Micros};
 use tally_store::{
-    BanKey, Bans, BoardChange, BoardNo, FeedPosition, Gone, Marked, Name, Part, PartKey, PartRow, Revisions,
-    ShardSet,
+    BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Garbage, Maintenance,
+    OutboxContent, Reads, Revisions, ShardSet, Transactions, Window, WindowKey, WindowRow,
 };
 
 const BOARD: BoardNo = BoardNo(1);
@@ -26,23 +26,23 @@ fn player(store: &dyn Store, shard: usize, nth: usize) -> PlayerId {
     all.filter(|player| store.shard_of(player) == shard).nth(nth).unwrap()
 }
 
-fn ban(player: PlayerId, hidden: bool) -> Changes {
-    Changes { bans: vec![(BanKey { board: BOARD, player }, hidden)], ..Changes::default() }
+fn ban(player: PlayerId, hidden: bool) -> WriteSet {
+    WriteSet { bans: vec![(BanKey { board: BOARD, player }, hidden)], ..WriteSet::default() }
 }
 
-fn alter(store: &dyn Store, changes: &Changes) -> Result<(), StoreError> {
-    let plan = Plan { boards: vec![BOARD], alone: true, ..Plan::default() };
+fn alter(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {
+    let plan = ReadSet { boards: vec![BOARD], exclusive: true, ..ReadSet::default() };
     store.run(&plan, &mut |_| changes.clone()).map(drop)
 }
 
 fn next(store: &dyn Store, at: &mut Vec<FeedPosition>) -> Vec<BoardNo> {
-    let changed = store.changed(at).unwrap();
+    let changed = store.change_feed(at).unwrap();
     *at = changed.next;
     changed.boards
 }
 
 fn state(store: &dyn Store, known: Option<&Revisions>) -> (Revisions, Bans) {
-    let state = store.board(Name::No(BOARD), known).unwrap().unwrap();
+    let state = store.board(BoardRef::No(BOARD), known).unwrap().unwrap();
     (state.revisions, state.bans)
 }
 
@@ -70,11 +70,11 @@ fn what_one_changes_on_any_database_the_other_hears() {
     banned.sort_unstable();
     assert_eq!(bans, Bans::All(banned));
     for shard in [0, 1] {
-        let plan = Plan { boards: vec![BOARD], shards: ShardSet::of(shard), ..Plan::default() };
+        let plan = ReadSet { boards: vec![BOARD], shards: ShardSet::of(shard), ..ReadSet::default() };
         second
             .run(&plan, &mut |loaded| {
                 assert_eq!(loaded.boards, [Some(known.of(shard))]);
-                Changes::default()
+                WriteSet::default()
             })
             .unwrap();
     }
@@ -100,7 +100,7 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
     server.sql(&format!("INSERT INTO {one}.deleted_boards VALUES (2), (3)"));
     let who = player(&second, 1, 0);
     let key = key(4, 0, who.as_str());
-    let plan = Plan { boards: vec![BoardNo(4)], scores: vec![key.clone()], ..Plan::default() };
+    let plan = ReadSet { boards: vec![BoardNo(4)], scores: vec![key.clone()], ..ReadSet::default() };
     let mut live = Vec::new();
     second
         .run(&plan, &mut |loaded| {
@@ -110,18 +110,18 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
         .unwrap();
     assert!(live[0].is_some());
     assert_eq!(second.records(&[key]).unwrap(), [Some(record(5))]);
-    assert!(second.board(Name::No(BOARD), None).unwrap().unwrap().row.definition.implicit);
+    assert!(second.board(BoardRef::No(BOARD), None).unwrap().unwrap().row.definition.implicit);
     let of_other =
         |what: &str| server.sql(&format!("SELECT {what} FROM {other}.boards WHERE `no` IN (1, 2)"));
     assert_eq!(of_other("implicit").split_whitespace().next(), Some("1"));
-    assert!(second.board(Name::No(BoardNo(2)), None).unwrap().is_none());
+    assert!(second.board(BoardRef::No(BoardNo(2)), None).unwrap().is_none());
     assert_eq!(of_other("`no`").trim(), "1");
     // Where it really is gone it stays so.
-    let plan = Plan { boards: vec![BoardNo(2)], shards: ShardSet::of(1), ..Plan::default() };
+    let plan = ReadSet { boards: vec![BoardNo(2)], shards: ShardSet::of(1), ..ReadSet::default() };
     second
         .run(&plan, &mut |loaded| {
             assert_eq!(loaded.boards, [None]);
-            Changes::default()
+            WriteSet::default()
         })
         .unwrap();
     while second.purge_deleted(100).unwrap() > 0 {}
@@ -141,7 +141,8 @@ fn the_last_who_tells_says_what_is_true_by_then() {
                         Definition { implicit: implicit == (nth % 2 == 0), ..Definition::default() };
                     let change = BoardChange::Redefine(BOARD, definition);
                     loop {
-                        match alter(store, &Changes { boards: vec![change.clone()], ..Changes::default() }) {
+                        match alter(store, &WriteSet { boards: vec![change.clone()], ..WriteSet::default() })
+                        {
                             Err(StoreError::Conflict(_)) => {}
                             done => break done.unwrap(),
                         }
@@ -161,15 +162,17 @@ fn a_period_is_over_when_every_database_knows() {
     let (first, second) = (beside(&world.through, "first"), beside(&world.urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
     let span = Span { start: Micros(0), end: Micros(9) };
-    let row = |closed| PartRow { part: Part(7), rule: 0, span, closed, version: 0, stale: false, total: 0 };
-    let part = PartKey { board: BOARD, part: Part(7) };
-    let parts = |closed| Changes { parts: vec![(part, Some(row(closed)))], ..Changes::default() };
+    let row =
+        |closed| WindowRow { window: Window(7), rule: 0, span, closed, version: 0, stale: false, total: 0 };
+    let window = WindowKey { board: BOARD, window: Window(7) };
+    let windows = |closed| WriteSet { windows: vec![(window, Some(row(closed)))], ..WriteSet::default() };
     // It begins with a record of the second database, as both servers may have seen it.
-    let plan = Plan { boards: vec![BOARD], alone: true, shards: ShardSet::of(1), ..Plan::default() };
-    second.run(&plan, &mut |_| parts(false)).unwrap();
+    let plan =
+        ReadSet { boards: vec![BOARD], exclusive: true, shards: ShardSet::of(1), ..ReadSet::default() };
+    second.run(&plan, &mut |_| windows(false)).unwrap();
     let (open, _) = state(&second, None);
     world.cut_off(1);
-    let done = alter(&first, &parts(true));
+    let done = alter(&first, &windows(true));
     assert!(matches!(done, Err(StoreError::Partly(_))), "{done:?}");
     // The server that reads the leaderboard anew tells the database.
     let (over, _) = state(&second, None);
@@ -177,17 +180,17 @@ fn a_period_is_over_when_every_database_knows() {
         over.of(0) > open.of(0) && over.of(1) > open.of(1),
         "a plan of {open:?} is planned again: {over:?}"
     );
-    assert_eq!(second.each()[1].parts(BOARD).unwrap(), [row(true)]);
+    assert_eq!(second.each()[1].windows(BOARD).unwrap(), [row(true)]);
     world.proxies[1].pass();
     loop {
-        match alter(&first, &parts(true)) {
+        match alter(&first, &windows(true)) {
             Err(StoreError::Partly(_)) => std::thread::yield_now(),
             done => break done.unwrap(),
         }
     }
     // A database that knows it already is not written to again.
     assert_eq!(state(&second, None).0.of(1), over.of(1));
-    assert_eq!(second.parts(BOARD).unwrap(), [row(true)]);
+    assert_eq!(second.windows(BOARD).unwrap(), [row(true)]);
 }
 
 #[test]
@@ -208,7 +211,7 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
     assert!(known.are_less_than(&partly) && !partly.stands(1, known.of(1)));
     // One that is not known is read whole.
-    is_away(&first.board(Name::No(BOARD), None));
+    is_away(&first.board(BoardRef::No(BOARD), None));
     world.proxies[1].pass();
     let (whole, bans) = loop {
         let (read, bans) = state(&first, Some(&partly));
@@ -232,12 +235,13 @@ fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
     let span = Span { start: Micros(0), end: Micros(9) };
-    let row = PartRow { part: Part(7), rule: 0, span, closed: true, version: 0, stale: false, total: 0 };
-    let part = PartKey { board: BOARD, part: Part(7) };
-    alter(&first, &Changes { parts: vec![(part, Some(row))], ..Changes::default() }).unwrap();
+    let row =
+        WindowRow { window: Window(7), rule: 0, span, closed: true, version: 0, stale: false, total: 0 };
+    let part = WindowKey { board: BOARD, window: Window(7) };
+    alter(&first, &WriteSet { windows: vec![(part, Some(row))], ..WriteSet::default() }).unwrap();
     let who = player(&first, 1, 0);
     let key = key(BOARD.0, 7, who.as_str());
-    let plan = Plan { scores: vec![key.clone()], ..Plan::default() };
+    let plan = ReadSet { scores: vec![key.clone()], ..ReadSet::default() };
     first.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
     let [one, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
     server.sql(&format!("DELETE FROM {one}.parts; INSERT INTO {one}.deleted_parts VALUES (1, 7, -1)"));
@@ -251,15 +255,16 @@ fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
 fn what_is_gone_is_purged_on_the_first_database_last() {
     let store = beside(&databases(), "one");
     create(&store, "b", &Definition::default()).unwrap();
-    let part = PartKey { board: BOARD, part: Part(7) };
+    let part = WindowKey { board: BOARD, window: Window(7) };
     let keys: Vec<_> = (0..3).map(|nth| key(BOARD.0, 7, player(&store, 1, nth).as_str())).collect();
     for key in &keys {
-        let plan = Plan { scores: vec![key.clone()], ..Plan::default() };
+        let plan = ReadSet { scores: vec![key.clone()], ..ReadSet::default() };
         store.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
     }
-    let gone = Changes { parts: vec![(part, None)], gone: vec![Gone::Part(part)], ..Changes::default() };
+    let gone =
+        WriteSet { windows: vec![(part, None)], garbage: vec![Garbage::Window(part)], ..WriteSet::default() };
     alter(&store, &gone).unwrap();
-    while !store.purge_part(part, 1).unwrap() {
+    while !store.purge_window(part, 1).unwrap() {
         assert_eq!(store.unpurged(&[part], 0).unwrap(), [part]);
     }
     assert_eq!([0, 1].map(|shard| store.unpurged(&[part], shard).unwrap()), [Vec::new(), Vec::new()]);
@@ -270,22 +275,23 @@ fn a_database_that_is_away_keeps_no_marks_and_no_periods_of_others() {
     let world = World::new();
     let store = beside(&world.through, "one");
     create(&store, "b", &Definition::default()).unwrap();
-    let part = PartKey { board: BOARD, part: Part(7) };
+    let part = WindowKey { board: BOARD, window: Window(7) };
     for (away, here) in [(0, 1), (1, 0)] {
         let key = key(BOARD.0, 0, player(&store, here, 0).as_str());
-        let plan = Plan { boards: vec![BOARD], scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let plan =
+            ReadSet { boards: vec![BOARD], scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
         let score = |_: &_| scores(vec![(key.clone(), Some(record(1)))]);
-        let left = patiently(|| store.run(&plan, &mut { score })).marked.unwrap();
+        let left = patiently(|| store.run(&plan, &mut { score })).outbox.unwrap();
         world.cut_off(away);
-        let found = store.marks(Duration::ZERO, None).unwrap();
+        let found = store.outbox(Duration::ZERO, None).unwrap();
         assert_eq!(found.iter().map(|mark| mark.batch).collect::<Vec<_>>(), [left]);
-        assert_eq!(store.marks(Duration::ZERO, Some(left)).unwrap(), []);
+        assert_eq!(store.outbox(Duration::ZERO, Some(left)).unwrap(), []);
         let mut players = Vec::new();
         let mut each = |player, _, _| players.push(player);
-        store.walk_states(Some(here), (BOARD, Part(0)), None, 9, &mut each).unwrap();
+        store.scan_states(Some(here), (BOARD, Window(0)), None, 9, &mut each).unwrap();
         assert_eq!(players, [key.player]);
         assert_eq!(store.unpurged(&[part], here).unwrap(), []);
-        store.take_marks_off(&[left]).unwrap();
+        store.clear_outbox(&[left]).unwrap();
         world.proxies[away].pass();
     }
 }
@@ -298,13 +304,14 @@ fn marks_of_every_database_are_found_and_taken_off() {
     let keys = [0, 1].map(|shard| key(BOARD.0, 0, player(&first, shard, 0).as_str()));
     let mut left = Vec::new();
     for key in &keys {
-        let plan = Plan { boards: vec![BOARD], scores: vec![key.clone()], marks: true, ..Plan::default() };
+        let plan =
+            ReadSet { boards: vec![BOARD], scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
         let done = first.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
-        left.push(done.marked.unwrap());
+        left.push(done.outbox.unwrap());
     }
     let (mut found, mut after) = (Vec::new(), None);
     while let Some(last) = second
-        .marks(Duration::ZERO, after)
+        .outbox(Duration::ZERO, after)
         .unwrap()
         .into_iter()
         .inspect(|mark| found.push(mark.clone()))
@@ -313,18 +320,21 @@ fn marks_of_every_database_are_found_and_taken_off() {
         after = Some(last.batch);
     }
     let what: Vec<_> = found.iter().map(|mark| (mark.batch, mark.what.clone())).collect();
-    let wanted: Vec<_> =
-        left.iter().zip(&keys).map(|(batch, key)| (*batch, Marked::Records(vec![key.clone()]))).collect();
+    let wanted: Vec<_> = left
+        .iter()
+        .zip(&keys)
+        .map(|(batch, key)| (*batch, OutboxContent::Records(vec![key.clone()])))
+        .collect();
     assert_eq!(what, wanted);
     for (batch, mark) in left.iter().zip(&found) {
-        assert_eq!(second.became(batch).unwrap().map(|done| done.version), Some(mark.version));
+        assert_eq!(second.resolve(batch).unwrap().map(|done| done.version), Some(mark.version));
     }
     // Those of one database can be one; of several each stays.
-    assert_eq!(first.fold_marks(&left).unwrap(), None);
-    let folded = first.fold_marks(&left[1..]).unwrap().unwrap();
-    assert_eq!(second.marks(Duration::ZERO, Some(left[0])).unwrap()[0].batch, folded);
-    second.take_marks_off(&[left[0], folded]).unwrap();
-    assert!(second.marks(Duration::ZERO, None).unwrap().is_empty());
+    assert_eq!(first.merge_outbox(&left).unwrap(), None);
+    let folded = first.merge_outbox(&left[1..]).unwrap().unwrap();
+    assert_eq!(second.outbox(Duration::ZERO, Some(left[0])).unwrap()[0].batch, folded);
+    second.clear_outbox(&[left[0], folded]).unwrap();
+    assert!(second.outbox(Duration::ZERO, None).unwrap().is_empty());
     let states = second.states(&keys).unwrap();
     assert!(
         states.iter().all(|state| matches!(state, Some((Some(_), version)) if *version > 0)),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::create;
 use tally_rules::Definition;
-use tally_store::{BoardNo, ImportKey};
+use tally_store::{BoardNo, ImportKey, Reads};
 
 #[test]
 fn an_intent_of_an_earlier_release_is_applied_once() {

@@ -22,8 +22,8 @@ use tally_rules::period::Span;
 use tally_rules::{BoardId, Definition, Micros};
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{
-    Block, BlockKey, BoardChange, BoardNo, Changes, ContestChanges, ImportKey, ImportRow, KeyChange,
-    LedgerChanges, Part, PartKey, PartRow, Plan, Store,
+    Block, BlockKey, BoardChange, BoardNo, ContestWriteSet, ImportKey, ImportRow, KeyChange, LedgerWriteSet,
+    ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
 const SCHEMA: u32 = 10;
@@ -128,10 +128,10 @@ fn schedule(schema: u32) -> bool {
     schema >= 3
 }
 
-fn part() -> (PartKey, PartRow) {
-    let key = PartKey { board: BoardNo(1), part: Part(3) };
+fn window() -> (WindowKey, WindowRow) {
+    let key = WindowKey { board: BoardNo(1), window: Window(3) };
     let span = Span { start: Micros(-5), end: Micros(5) };
-    (key, PartRow { part: Part(3), rule: 0, span, closed: true, version: 1, stale: false, total: 4 })
+    (key, WindowRow { window: Window(3), rule: 0, span, closed: true, version: 1, stale: false, total: 4 })
 }
 
 fn import() -> (ImportKey, ImportRow) {
@@ -141,14 +141,14 @@ fn import() -> (ImportKey, ImportRow) {
 
 const PLAYERS: [&str; 4] = ["ann", "bob\0", "zoë", "日本"];
 
-fn money() -> LedgerChanges {
+fn money() -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
     let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end: None };
     let (kind, currency) = (Kind::Deposit, wallet.currency);
     let transfer = Transfer { kind, currency, amount: 50, debit: None, credit: Some((wallet.member, 1)) };
     let account = AccountKey { account: Account::BankAsset, currency };
     let member = ledger::a_member("ann", true);
-    LedgerChanges {
+    LedgerWriteSet {
         handles: member.handles().into_iter().map(|handle| (handle, Some(wallet.member))).collect(),
         members: vec![(wallet.member, member)],
         wallets: vec![(wallet, ledger::wallet(50, 1))],
@@ -156,10 +156,10 @@ fn money() -> LedgerChanges {
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
         totals: vec![(account, Total { debits: 50, credits: 0 })],
-        contests: ContestChanges {
+        contests: ContestWriteSet {
             contests: vec![(contests::name("cup"), contests::row(1, true))],
             series: vec![(contests::name("series"), Some(contests::series_row(Some(5), true)))],
-            ..ContestChanges::default()
+            ..ContestWriteSet::default()
         },
         events: vec![(events::contest(1), events::event(7, 1))],
     }
@@ -195,16 +195,16 @@ fn verify_money(store: &dyn Store, schema: u32) {
 fn fill(store: &dyn Store) {
     for name in ["kept", "deleted"] {
         let no = create(store, name, &definition()).unwrap();
-        for part in [0, 3] {
+        for window in [0, 3] {
             let rows = PLAYERS.iter().enumerate();
             let rows =
-                rows.map(|(row, name)| (key(no.0, part, name), Some(record(i64::MAX / (row as i64 + 1)))));
+                rows.map(|(row, name)| (key(no.0, window, name), Some(record(i64::MAX / (row as i64 + 1)))));
             write(store, &scores(rows.collect())).unwrap();
         }
     }
     store.set_meta("secret", &[0, 1, 255]).unwrap();
     // What comes after this stays in the journal.
-    store.settle().unwrap();
+    store.checkpoint().unwrap();
     let outcome = Outcome::Submitted {
         record: record(1),
         previous: Some(record(-1)),
@@ -212,7 +212,7 @@ fn fill(store: &dyn Store) {
         score: ScoreType::Int64,
         subscore: false,
     };
-    let changes = Changes {
+    let changes = WriteSet {
         requests: vec![
             (request("s", "k"), stored(7, 8, outcome)),
             (request("t", "k"), stored(9, 10, Outcome::Removed)),
@@ -222,17 +222,17 @@ fn fill(store: &dyn Store) {
         keys: vec![KeyChange::Create(key_row("live", 1)), KeyChange::Create(key_row("revoked", 2))],
         profiles: vec![(players::player("zoë"), Some(players::profile("Zoë")))],
         bans: vec![players::ban(1, "ann", true)],
-        parts: vec![(part().0, Some(part().1))],
+        windows: vec![(window().0, Some(window().1))],
         blocks: vec![(
-            BlockKey { part: part().0, version: 1, block: 0 },
+            BlockKey { window: window().0, version: 1, block: 0 },
             Block { distinct_better: 3, entries: vec![1, 2, 3] },
         )],
         ledger: money(),
-        ..Changes::default()
+        ..WriteSet::default()
     };
     write(store, &changes).unwrap();
     let keys = vec![KeyChange::Revoke("revoked".into(), Micros(3))];
-    write(store, &Changes { keys, ..Changes::default() }).unwrap();
+    write(store, &WriteSet { keys, ..WriteSet::default() }).unwrap();
 }
 
 fn verify(store: &dyn Store, schema: u32) {
@@ -242,17 +242,17 @@ fn verify(store: &dyn Store, schema: u32) {
         (boards[0].no, boards[0].id.as_str(), &boards[0].definition),
         (BoardNo(1), "kept", &definition())
     );
-    let (part_key, row) = part();
-    let parts = if schedule(schema) { vec![row] } else { Vec::new() };
-    assert_eq!(store.parts(BoardNo(1)).unwrap(), parts);
-    let block = store.block(&BlockKey { part: part_key, version: 1, block: 0 }).unwrap();
+    let (part_key, row) = window();
+    let windows = if schedule(schema) { vec![row] } else { Vec::new() };
+    assert_eq!(store.windows(BoardNo(1)).unwrap(), windows);
+    let block = store.block(&BlockKey { window: part_key, version: 1, block: 0 }).unwrap();
     assert_eq!(block, schedule(schema).then(|| Block { distinct_better: 3, entries: vec![1, 2, 3] }));
-    for part in [0, 3] {
+    for window in [0, 3] {
         let rows = PLAYERS.iter().enumerate();
         let wanted: Vec<_> =
             rows.map(|(row, name)| (key(0, 0, name).player, record(i64::MAX / (row as i64 + 1)))).collect();
-        assert_eq!(walk(store, BoardNo(1), Part(part), 3), wanted);
-        assert_eq!(walk(store, BoardNo(2), Part(part), 3), wanted, "not yet purged");
+        assert_eq!(walk(store, BoardNo(1), Window(window), 3), wanted);
+        assert_eq!(walk(store, BoardNo(2), Window(window), 3), wanted, "not yet purged");
     }
     let outcome = Outcome::Submitted {
         record: record(1),
@@ -261,11 +261,11 @@ fn verify(store: &dyn Store, schema: u32) {
         score: ScoreType::Int64,
         subscore: false,
     };
-    let plan = Plan {
+    let plan = ReadSet {
         board_names: vec![BoardId::new("deleted").unwrap()],
         requests: vec![request("s", "k"), request("t", "k")],
         imports: vec![import().0],
-        ..Plan::default()
+        ..ReadSet::default()
     };
     let loaded = load(store, &plan);
     assert_eq!((loaded.board_names, loaded.next_board), (vec![None], BoardNo(3)));

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tally_rules::Record;
 use tally_rules::outcome::Outcome;
 use tally_store::sqlite::{Options, SqliteStore};
-use tally_store::{BoardNo, Changes, Durability, Loaded, Part, Plan, ScoreKey, Store};
+use tally_store::{BoardNo, Durability, Loaded, ReadSet, ScoreKey, Transactions, Window, WriteSet};
 
 const PATH: &str = "TALLY_STORE_KILL_PATH";
 const ROUNDS: u64 = 8;
@@ -54,7 +54,7 @@ fn kill_child() {
         // A killed process loses nothing of relaxed transactions either: the system has them.
         let relaxed = std::process::id().is_multiple_of(2);
         let durability = if relaxed { Durability::Relaxed } else { Durability::Commit };
-        let plan = Plan { durability, ..plan() };
+        let plan = ReadSet { durability, ..plan() };
         store
             .run(&plan, &mut |loaded| {
                 batch = counter(loaded) + 1;
@@ -70,8 +70,8 @@ fn kill_child() {
 fn open(path: &Path) -> SqliteStore {
     let options = Options {
         wal_bytes_max: 256 << 10,
-        overlay_bytes_max: 64 << 10,
-        fold_age_max: Duration::from_millis(20),
+        memtable_bytes_max: 64 << 10,
+        flush_age_max: Duration::from_millis(20),
         ..Options::default()
     };
     SqliteStore::open(path, &options).unwrap()
@@ -108,20 +108,22 @@ fn verify(path: &Path) -> u64 {
         counters.scores.iter().all(|row| row.map_or(0, |row| row.score) == last),
         "half a batch: {counters:?}"
     );
-    let new = walk(&store, BoardNo(2), Part(0), 1000);
+    let new = walk(&store, BoardNo(2), Window(0), 1000);
     assert_eq!(new.len() as i64, last * NEW_ROWS as i64);
     assert!(new.iter().all(|(_, row)| (1..=last).contains(&row.score)));
     let requests = (1..=last).map(|batch| request("s", &format!("{batch:09}"))).collect();
-    let found = load(&store, &Plan { requests, ..Plan::default() }).requests;
+    let found = load(&store, &ReadSet { requests, ..ReadSet::default() }).requests;
     assert!(found.iter().all(Option::is_some));
-    let next =
-        load(&store, &Plan { requests: vec![request("s", &format!("{:09}", last + 1))], ..Plan::default() });
+    let next = load(
+        &store,
+        &ReadSet { requests: vec![request("s", &format!("{:09}", last + 1))], ..ReadSet::default() },
+    );
     assert_eq!(next.requests, [None]);
     u64::try_from(last).unwrap()
 }
 
-fn plan() -> Plan {
-    Plan { scores: counters(), ..Plan::default() }
+fn plan() -> ReadSet {
+    ReadSet { scores: counters(), ..ReadSet::default() }
 }
 
 fn counters() -> Vec<ScoreKey> {
@@ -132,11 +134,11 @@ fn counter(loaded: &Loaded) -> i64 {
     loaded.scores[0].map_or(0, |row| row.score)
 }
 
-fn changes(batch: i64) -> Changes {
+fn changes(batch: i64) -> WriteSet {
     let row = Some(Record { score: batch, ..record(0) });
     let new = (0..NEW_ROWS).map(|number| key(2, 0, &format!("{}-{batch:09}", number * 37 % 10)));
     let mut scores: Vec<_> = counters().into_iter().chain(new).map(|key| (key, row)).collect();
     scores.sort_by(|a, b| a.0.cmp(&b.0));
     let requests = vec![(request("s", &format!("{batch:09}")), stored(1, batch, Outcome::Removed))];
-    Changes { scores, requests, ..Changes::default() }
+    WriteSet { scores, requests, ..WriteSet::default() }
 }

@@ -34,9 +34,9 @@ impl Backend for File {
         // Little room and a small log, so that they are folded and started over within a test.
         let options = Options {
             wal_bytes_max: 64 << 10,
-            overlay_bytes_max: 32 << 10,
+            memtable_bytes_max: 32 << 10,
             journal_bytes_max: 128 << 10,
-            fold_idle: Duration::from_millis(5),
+            flush_idle: Duration::from_millis(5),
             readers: 2,
             ..Options::default()
         };

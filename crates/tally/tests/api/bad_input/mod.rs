@@ -67,29 +67,32 @@ fn is_import(route: &Route) -> bool {
 
 #[test]
 fn every_route_is_tried_and_its_valid_request_is_valid() {
-    for route in all() {
+    let (reads, changes): (Vec<Route>, Vec<Route>) =
+        all().into_iter().partition(|route| route.method == "GET");
+    let mut world = World::start();
+    world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
+    reads.iter().for_each(|route| send_valid(&mut world, route));
+    for route in changes {
         // A world each: the valid request may well delete what the next one needs.
         let mut world = World::start();
         if route.path == "/v1/players/{player}" {
             world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
         }
-        let answer = world.client.send(&valid(&route));
-        if route.path == "/v1/keys/{id}" {
-            // There is no key in this world: with one, it would need a credential.
-            answer.refused(404, "key_not_found");
-            continue;
-        }
-        if route.path == "/transfer/phone-num" {
-            // There is no money, which is told whether somebody has that number or not.
-            answer.refused(422, "insufficient_funds");
-            continue;
-        }
-        if route.path.ends_with("/close") {
-            // There is money, and nobody has said that this does not matter.
-            answer.refused(409, "wallet_not_empty");
-            continue;
-        }
-        assert!((200..300).contains(&answer.status), "{route:?}: {} {}", answer.status, answer.text());
+        send_valid(&mut world, &route);
+    }
+}
+
+fn send_valid(world: &mut World, route: &Route) {
+    // A connection each: a stream of events does not end.
+    let answer = world.server.client().send(&valid(route));
+    match route.path.as_str() {
+        // There is no key in this world: with one, it would need a credential.
+        "/v1/keys/{id}" => answer.refused(404, "key_not_found"),
+        // There is no money, which is told whether somebody has that number or not.
+        "/transfer/phone-num" => answer.refused(422, "insufficient_funds"),
+        // There is money, and nobody has said that this does not matter.
+        path if path.ends_with("/close") => answer.refused(409, "wallet_not_empty"),
+        _ => assert!((200..300).contains(&answer.status), "{route:?}: {} {}", answer.status, answer.text()),
     }
 }
 

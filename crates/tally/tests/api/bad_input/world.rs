@@ -28,11 +28,16 @@ pub(crate) fn replaced(mut fields: Vec<(&str, String)>, name: &str, value: Optio
     fields.map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
 }
 
+/// How many requests are sent between two readings of everything a caller can see: a reading is 28 requests itself.
+const BETWEEN_READINGS: usize = 25;
+
 /// A server with something on it, and how it looked at first.
 pub(crate) struct World {
     pub(crate) server: TestTally,
     pub(crate) client: Client,
     before: Vec<Value>,
+    /// What was sent since the last reading.
+    sent: Vec<String>,
     failures: Vec<String>,
 }
 
@@ -65,7 +70,7 @@ impl World {
         let token = signed_in["data"]["accessToken"].as_str().expect("a token").to_owned();
         TOKEN.with_borrow_mut(|known| *known = token);
         let before = state(&mut client);
-        Self { server, client, before, failures: Vec::new() }
+        Self { server, client, before, sent: Vec::new(), failures: Vec::new() }
     }
 
     /// Whatever is no list of rows is refused whole, in the body of a batch; `row` would be taken.
@@ -111,11 +116,22 @@ impl World {
         self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
     }
 
-    /// Everything is as it was.
+    /// Everything must be as it was, after this request as after all others.
     pub(crate) fn unchanged(&mut self, request: &Request) {
+        self.sent.push(shown(request));
+        if self.sent.len() == BETWEEN_READINGS {
+            self.read_all();
+        }
+    }
+
+    fn read_all(&mut self) {
+        if self.sent.is_empty() {
+            return;
+        }
+        let sent = std::mem::take(&mut self.sent);
         let now = state(&mut self.client);
         if now != self.before {
-            self.failures.push(format!("{}: it changed something", shown(request)));
+            self.failures.push(format!("one of these changed something:\n  {}", sent.join("\n  ")));
             self.before = now;
         }
     }
@@ -124,6 +140,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            self.read_all();
             let (number, failures) = (self.failures.len(), self.failures.join("\n"));
             assert!(number == 0, "{number} rows failed:\n{failures}");
         }

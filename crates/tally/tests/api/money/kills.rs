@@ -2,7 +2,7 @@
 //! was asked for is done once.
 //!
 //! Movers ask for the same thing under the same key until it is done, as a client should. Not here: what a commit leaves behind
-//! whose answer was lost (`service/tests/wallets/lost.rs`).
+//! whose answer was lost (`service/tests/use_cases/wallets/lost.rs`).
 
 use super::world::{CHEAP, TALLY, World, payment};
 use serde_json::{Value, json};

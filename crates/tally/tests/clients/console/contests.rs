@@ -40,12 +40,12 @@ fn create(console: &mut Console) {
     assert_eq!((&made["capacity"], &made["staff"]), (&json!(8), &json!(["ada", "ben"])));
     assert_eq!(made["entry_fee"], json!({"currency": "KRW", "amount": "100"}));
     assert_eq!(made["prizes"][1], json!({"from": 2, "to": 3, "currency": "KRW", "amount": "50"}));
-    console.sees("Nobody can apply yet");
+    console.sees("Applications are not open yet");
     console.click("Call off");
     console.picture("contest-call-off");
     console.confirm("friday-cup", "Call off");
     console.sees("The contest is called off");
-    console.sees("Nobody took part");
+    console.sees("No players took part");
 }
 
 fn apply(console: &mut Console) {
@@ -64,7 +64,7 @@ fn apply(console: &mut Console) {
     console.fill("Choose Colombia", true);
     console.click("Reject");
     console.sees("1 application rejected");
-    console.sees("Nobody is waiting");
+    console.sees("No pending applications");
     console.fill("Apply for a player", "Morocco");
     console.click("Apply");
     console.sees_row(&["Morocco"]);

@@ -109,13 +109,13 @@ fn staff(console: &mut Console, admin: &str) {
     console.fill("Act as", "Ann & Ben");
     console.click("Open for applications");
     console.sees("Players may apply");
-    console.sees("Nobody is waiting");
+    console.sees("No pending applications");
     // Who comes later is asked to say it again: what staff alone may read is shown from then on.
     console.show("#/contests");
     console.show("#/contests/cup");
     console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('may not') ?? false");
     console.fill("Act as", "cleo");
-    console.sees("Nobody is waiting");
+    console.sees("No pending applications");
     console.page.wait("document.querySelector('main [role=alert]') === null");
     console.check("contest-staff");
     console.picture("contest-staff");

@@ -50,7 +50,7 @@ fn money_is_found_moved_and_in_balance() {
     console.fill("Find by", "login_id");
     console.fill("Login, number or id", "nobody");
     console.click("Find");
-    console.sees("Nobody has it");
+    console.sees("No member found");
 
     console.show(&wallet);
     console.click("Sign out");

@@ -9,9 +9,9 @@ use crate::TALLY;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tally_testkit::http::Client;
 use tally_testkit::server::TestTally;
+use tally_testkit::wait_until;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/tls").join(name)
@@ -116,15 +116,6 @@ fn sighup_reads_the_certificate_again() {
     wait_until("it is said", || said(&server));
     assert!(is_of(Path::new(&ca)));
     put(Path::new(&renewed), Path::new(&renewed_key));
-}
-
-#[track_caller]
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{what}: not yet");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

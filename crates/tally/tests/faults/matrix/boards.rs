@@ -163,7 +163,7 @@ impl Load for Periods {
         }
         let Some((member, period)) = &self.winner else { return };
         let target = format!("/v1/leaderboards/periods/prizes?period={}", segment(period));
-        super::run::wait_until("the period is closed and paid", || {
+        tally_testkit::wait_until("the period is closed and paid", || {
             let answer = client.get(&target);
             answer.status == 200 && answer.json()["settled"] == true
         });
@@ -173,7 +173,7 @@ impl Load for Periods {
             lines.iter().filter(|line| line["type"] == "prize").cloned().collect::<Vec<_>>()
         };
         let mut lines = Vec::new();
-        super::run::wait_until("the prize is paid", || {
+        tally_testkit::wait_until("the prize is paid", || {
             lines = paid();
             !lines.is_empty()
         });

@@ -92,7 +92,7 @@ impl Load for Contests {
                 continue;
             }
             let mut shown = Value::Null;
-            super::run::wait_until("the contest runs", || {
+            tally_testkit::wait_until("the contest runs", || {
                 shown = done(client, &Request::new("GET", &target));
                 shown["state"] == "running"
             });

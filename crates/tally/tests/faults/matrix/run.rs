@@ -9,13 +9,14 @@ use super::contests::Contests;
 use super::faults;
 use super::load::{COLUMNS, Load, UNRELATED};
 use super::money::{Deposits, Holds, member};
-use super::world::{GIVE_UP, LOOK_AGAIN, World};
+use super::world::World;
 use jiff::Timestamp;
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
+use tally_testkit::wait_until;
 
 /// Callers of each kind; each prefers another server.
 const CALLERS: usize = 2;
@@ -39,15 +40,6 @@ const REFUSED_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Row {
     pub(crate) refused: [Duration; COLUMNS.len()],
     pub(crate) ready: Duration,
-}
-
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < GIVE_UP, "never: {what}");
-        std::thread::sleep(LOOK_AGAIN);
-    }
 }
 
 /// The next end of a minute for which there is time.

@@ -4,6 +4,7 @@ pub(crate) use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::redis::{RedisKind, ScratchRedis};
+pub(crate) use tally_testkit::wait_until;
 use tally_testkit::{Client, DatabaseKind, Request, ScratchDatabase, TestTally};
 
 pub(crate) const SECRET: &str = "0909090909090909090909090909090909090909090909090909090909090909";
@@ -107,13 +108,4 @@ pub(crate) fn page(client: &mut Client, board: &str) -> Value {
 pub(crate) fn names(page: &Value) -> Vec<String> {
     let entries = page["entries"].as_array().expect("entries");
     entries.iter().map(|entry| entry["player"].as_str().expect("a name").to_owned()).collect()
-}
-
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(LOOK_AGAIN);
-    }
 }

@@ -102,6 +102,24 @@ fn a_stranger_must_present_a_key_in_time() {
 }
 
 #[test]
+fn a_head_must_arrive_in_time() {
+    let settings = [("TALLY_HTTP_CONNECTIONS_MAX", "9"), ("TALLY_HTTP_HEAD_TIMEOUT", "400ms")];
+    let server = TestTally::start_set(TALLY, &settings);
+    let key = key(&mut server.local(), "reader");
+    let reads = || answers(server.address(), "/v1/leaderboards", Some(&key), 200);
+    let _silent = crowd(30, server.address());
+    insist("places of silent clients are free again", reads);
+    drip(crowd(5, server.address()), b"x");
+    // One that was answered and says nothing more is one of them.
+    let mut idle = crowd(9, server.address());
+    for stream in &mut idle {
+        let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert!(asked.is_ok() && stream.read(&mut [0; 64]).is_ok_and(|some| some > 0));
+    }
+    insist("places of idle clients are free again", reads);
+}
+
+#[test]
 fn a_command_must_grow() {
     let server = TestTally::start_set(TALLY, &[("TALLY_RESP_COMMAND_TIMEOUT", "400ms")]);
     let mut silent = from(2, server.resp());

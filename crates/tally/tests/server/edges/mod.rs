@@ -13,6 +13,7 @@ mod metrics;
 mod origins;
 mod redis_door;
 mod settings;
+mod sockets;
 mod watching;
 
 use crate::TALLY;

@@ -166,3 +166,23 @@ fn transactions_of_reads_see_one_state_and_need_no_lane() {
         }
     });
 }
+
+/// What a client writes in a pattern is not looked at again for each of many names: the ranking is locked meanwhile.
+#[test]
+fn a_long_pattern_is_no_work_for_each_name() {
+    let server = TestTally::start(TALLY);
+    let mut redis = RespClient::connect(server.resp());
+    for chunk in 0..20 {
+        let pairs = (0..1_000).flat_map(|at| ["1".to_owned(), format!("{:0120}", chunk * 1_000 + at)]);
+        let add: Vec<String> = ["ZADD".into(), "big".into()].into_iter().chain(pairs).collect();
+        assert_eq!(redis.call(&add), Reply::Integer(1_000));
+    }
+    let class = format!("*[{}]y", "0".repeat(500_000));
+    let Reply::Array(scanned) = redis.call(&["ZSCAN", "big", "0", "MATCH", &class, "COUNT", "100000"]) else {
+        panic!("it is answered");
+    };
+    assert_eq!(scanned[1], Reply::Array(Vec::new()));
+    for command in [&["KEYS", &class][..], &["CONFIG", "GET", &class]] {
+        assert_eq!(redis.call(command), Reply::Array(Vec::new()));
+    }
+}

@@ -119,7 +119,7 @@ fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines
         return Err("it does not go on".into());
     }
     run.answers.check(&store)?;
-    store.settle().map_err(|error| format!("it does not settle: {error}"))?;
+    store.checkpoint().map_err(|error| format!("it does not settle: {error}"))?;
     failing.take(lines)?;
     if !failing.is_empty() {
         return Err(format!("the log does not say that it is over: {failing:?}"));

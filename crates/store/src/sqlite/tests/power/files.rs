@@ -2,6 +2,7 @@
 
 use super::cuts::only_tables;
 use super::*;
+use crate::Reads;
 use std::path::Path;
 use tally_testkit::disk::{Mode, scratch_folder};
 

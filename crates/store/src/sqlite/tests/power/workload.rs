@@ -4,6 +4,7 @@
 //! and whether one of them is there by half.
 
 use super::*;
+use crate::{Reads, Transactions};
 use std::collections::BTreeSet;
 
 /// One thing that the workload does.
@@ -13,7 +14,7 @@ pub(super) enum Step {
     Relaxed,
     /// A transaction that fills several pages.
     Large,
-    /// What threads do: syncs and folds.
+    /// What threads do: syncs and flushes.
     Work,
     /// The first half of it.
     Sync,
@@ -84,7 +85,7 @@ impl Run {
         if self.store.is_none() {
             match open_on(&self.disk) {
                 Ok(store) => self.store = Some(store),
-                Err(StoreError::Away(_) | StoreError::Conflict(_) | StoreError::LostAtCommit { .. }) => {
+                Err(StoreError::Unavailable(_) | StoreError::Conflict(_) | StoreError::InDoubt { .. }) => {
                     self.failures += 1;
                 }
                 Err(other) => panic!("a disk that fails is no damage: {other}"),
@@ -102,7 +103,7 @@ impl Run {
                     store.shared.unsynced.sync_now();
                     Ok(())
                 }
-                Settle => store.settle(),
+                Settle => store.checkpoint(),
                 Purge => purge(store),
                 _ => Ok(()),
             }),
@@ -123,7 +124,7 @@ impl Run {
         let fate = match &done {
             Ok(()) if durability == Durability::Commit => Fate::Safe,
             Ok(()) => Fate::Soon,
-            Err(StoreError::LostAtCommit { batch, .. }) => match store.became(batch) {
+            Err(StoreError::InDoubt { batch, .. }) => match store.resolve(batch) {
                 Ok(None) => Fate::Refused,
                 Ok(Some(_)) => unreachable!("a file does not say so"),
                 Err(_) => Fate::Unknown,
@@ -143,11 +144,11 @@ impl Run {
         let last = fates.iter().rposition(|fate| matches!(fate, Fate::Safe | Fate::Soon));
         let (Some(store), Some(no)) = (&self.store, last) else { return Ok(()) };
         let player = PlayerId::new(&own(no)).unwrap();
-        match store.records(&[ScoreKey { board: BoardNo(1), part: Part(0), player }]) {
+        match store.records(&[ScoreKey { board: BoardNo(1), window: Window(0), player }]) {
             Ok(rows) if rows[0].is_none_or(|row| row.score != no as i64) => {
                 Err(format!("transaction {no} is answered as {rows:?}"))
             }
-            Ok(_) | Err(StoreError::Away(_) | StoreError::Conflict(_)) => Ok(()),
+            Ok(_) | Err(StoreError::Unavailable(_) | StoreError::Conflict(_)) => Ok(()),
             Err(other) => Err(format!("a disk that fails is no damage: {other}")),
         }
     }
@@ -164,7 +165,7 @@ impl Run {
         let done = store.set_meta(META, no.to_string().as_bytes());
         self.answers.metas.push(match &done {
             Ok(()) => Fate::Safe,
-            Err(StoreError::LostAtCommit { .. }) => Fate::Unknown,
+            Err(StoreError::InDoubt { .. }) => Fate::Unknown,
             Err(_) => Fate::Refused,
         });
         done
@@ -182,13 +183,13 @@ impl Run {
 
 /// A period of another board that is gone, with its rows.
 fn purge(store: &SqliteStore) -> Result<(), StoreError> {
-    let part = crate::PartKey { board: BoardNo(9), part: Part(6) };
+    let window = crate::WindowKey { board: BoardNo(9), window: Window(6) };
     let player = PlayerId::new("ann").unwrap();
-    let row = ScoreKey { board: part.board, part: part.part, player };
+    let row = ScoreKey { board: window.board, window: window.window, player };
     let record = Record { score: 1, subscore: 0, at: Micros(0) };
-    let write = |changes: Changes| store.run(&Plan::default(), &mut |_| changes.clone()).map(drop);
-    write(Changes { scores: vec![(row, Some(record))], ..Changes::default() })?;
-    write(Changes { gone: vec![crate::Gone::Part(part)], ..Changes::default() })?;
+    let write = |changes: WriteSet| store.run(&ReadSet::default(), &mut |_| changes.clone()).map(drop);
+    write(WriteSet { scores: vec![(row, Some(record))], ..WriteSet::default() })?;
+    write(WriteSet { garbage: vec![crate::Garbage::Window(window)], ..WriteSet::default() })?;
     store.purge_deleted(100).map(drop)
 }
 
@@ -247,7 +248,7 @@ impl Answers {
         let mut rows = Vec::new();
         let mut each =
             |player: PlayerId, record: Record| rows.push((player.as_str().to_owned(), record.score));
-        store.walk_scores(BoardNo(1), Part(0), None, usize::MAX, &mut each).unwrap();
+        store.scan_scores(BoardNo(1), Window(0), None, usize::MAX, &mut each).unwrap();
         let names: BTreeSet<&str> = rows.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names.len(), rows.len(), "a row is there once");
         rows

@@ -1,0 +1,238 @@
+//! What lanes, boards, members, contests and the store know of themselves, read at a scrape.
+//!
+//! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text.
+//! Not here: what is counted as it happens.
+
+use crate::readiness::Readiness;
+use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tally_service::contests::counts::{COUNTED_MAX, Counts, DUE_MAX};
+use tally_service::{Cut, Stats, Tally, Times};
+use tally_traces::Counts as Spans;
+
+/// The labels of one sample.
+type Labels = Vec<(&'static str, String)>;
+
+/// Histograms that were read elsewhere.
+#[derive(Debug)]
+struct Histograms(Vec<(Labels, Times)>);
+
+impl EncodeMetric for Histograms {
+    fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
+        for (labels, times) in &self.0 {
+            let mut below = 0;
+            let bounds = times.cumulative().map(|(bound, count)| (bound.as_secs_f64(), count));
+            let buckets: Vec<(f64, u64)> = bounds
+                .chain([(f64::INFINITY, times.count())])
+                .map(|(bound, count)| (bound, count - std::mem::replace(&mut below, count)))
+                .collect();
+            let (sum, count) = (times.sum.as_secs_f64(), times.count());
+            if labels.is_empty() {
+                encoder.encode_histogram::<Labels>(sum, count, &buckets, None)?;
+            } else {
+                encoder.encode_family(labels)?.encode_histogram::<Labels>(sum, count, &buckets, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
+/// What the library asks of a value that it keeps.
+trait Figure: fmt::Debug + Send + Sync + 'static {}
+impl<T: fmt::Debug + Send + Sync + 'static> Figure for T {}
+
+/// The registry of one scrape.
+struct Scrape(Registry);
+
+impl Scrape {
+    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue + Figure) {
+        self.0.register(name, help, ConstGauge::new(value));
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue + Figure) {
+        self.0.register(name, help, ConstCounter::new(value));
+    }
+
+    fn gauges(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, u64)>) {
+        let family = Family::<Labels, Gauge<u64, AtomicU64>>::default();
+        for (labels, value) in samples {
+            family.get_or_create(&labels).set(value);
+        }
+        self.0.register(name, help, family);
+    }
+
+    fn counters(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, u64)>) {
+        let family = Family::<Labels, Counter>::default();
+        for (labels, value) in samples {
+            family.get_or_create(&labels).inc_by(value);
+        }
+        self.0.register(name, help, family);
+    }
+
+    fn histograms(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, Times)>) {
+        self.0.register(name, help, Histograms(samples.into_iter().collect()));
+    }
+}
+
+fn labels<const N: usize>(labels: [(&'static str, &dyn fmt::Display); N]) -> Labels {
+    labels.map(|(name, value)| (name, value.to_string())).into()
+}
+
+/// Everything that is asked for at a scrape; until the server has loaded, what is known without it.
+pub(super) fn registry(gate: &Readiness) -> Registry {
+    let mut scrape = Scrape(Registry::with_prefix("tally"));
+    listeners(&mut scrape, gate);
+    start(&mut scrape, gate);
+    if let Some(tally) = gate.loaded() {
+        lanes(&mut scrape, &tally);
+        boards(&mut scrape, &tally);
+        clock(&mut scrape, &tally);
+        members(&mut scrape, &tally);
+        contests(&mut scrape, tally.contest_counts());
+        ledger_and_store(&mut scrape, &tally);
+    }
+    scrape.0
+}
+
+fn listeners(scrape: &mut Scrape, gate: &Readiness) {
+    let off = Spans::default();
+    let spans = gate.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
+    let spans = spans.map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
+    scrape.counters("trace_spans", "Spans of sampled requests by outcome", spans);
+    let counts = &gate.metrics.resp_counts;
+    let answered = counts
+        .answered()
+        .into_iter()
+        .map(|(class, outcome, count)| (labels([("class", &class), ("outcome", &outcome)]), count));
+    scrape.counters(
+        "resp_commands",
+        "Commands of the Redis protocol answered, by class and outcome",
+        answered,
+    );
+    let help = "Time of what arrived together from its arrival until its replies were there";
+    scrape.histograms("resp_seconds", help, [(Vec::new(), counts.seconds())]);
+}
+
+fn start(scrape: &mut Scrape, gate: &Readiness) {
+    scrape.gauge("ready", "1 while ranks are exact", u64::from(gate.ready().is_ok()));
+    let progress = gate.progress.snapshot();
+    scrape.gauge("loading_rows_done", "Rows loaded in the present phase", progress.done);
+    scrape.gauge("loading_rows_total", "Rows to load in the present phase", progress.total);
+    let help = "How often the store was read anew because its database had lost commits";
+    scrape.counter("lost_commits_reloads", help, gate.reloads());
+    let seconds = gate.lost().and_then(|lost| lost.seconds()).unwrap_or(0.0);
+    let help = "Seconds of commits that were lost at most, the last time";
+    scrape.gauge("lost_commits_seconds", help, seconds);
+}
+
+fn lanes(scrape: &mut Scrape, tally: &Tally) {
+    let (scores, ledger) = (tally.lane_stats(), tally.ledger_stats());
+    lane(scrape, "lane", &scores);
+    lane(scrape, "ledger_lane", &ledger);
+    let cuts = [("scores", &scores), ("ledger", &ledger)].into_iter().flat_map(|(lane, stats)| {
+        Cut::ALL.map(|cut| (labels([("lane", &lane), ("cut", &cut.name())]), stats.cut(cut)))
+    });
+    scrape.counters("batch_cut", "Why batches ended", cuts);
+    let stage =
+        |lane: &'static str| move |(stage, times)| (labels([("lane", &lane), ("stage", &stage)]), times);
+    let times = tally.lane_times().map(stage("scores")).into_iter();
+    scrape.histograms(
+        "lane_seconds",
+        "Time of requests in the queue, of batches in the store (read, commit) and in publishing",
+        times.chain(tally.ledger_times().map(stage("ledger"))),
+    );
+}
+
+/// What a lane holds and has done; `name` is what its families begin with.
+fn lane(scrape: &mut Scrape, name: &str, lane: &Stats) {
+    let mut gauge = |what: &str, help: &str, value: u64| scrape.gauge(&format!("{name}_{what}"), help, value);
+    gauge("queued_requests", "Requests that wait for a batch", lane.queued_requests);
+    gauge("queued_bytes", "Bytes that wait for a batch", lane.queued_bytes);
+    gauge("in_flight", "Requests of the batch in flight", lane.in_flight);
+    let mut counter =
+        |what: &str, help: &str, value: u64| scrape.counter(&format!("{name}_{what}"), help, value);
+    counter("refused_full", "Requests refused by a full queue", lane.refused_full);
+    counter("requests", "Requests answered", lane.requests);
+    counter("rows", "Rows of answered requests", lane.rows);
+    counter("batches", "Batches", lane.batches);
+    counter("splits", "Batches split to find a poison request", lane.splits);
+    counter("retries", "Commits tried again", lane.retries);
+    counter("faults", "Requests that failed with the store", lane.faults);
+    scrape.counter(&format!("{name}_commit_seconds"), "Time spent in commits", lane.committing.as_secs_f64());
+}
+
+fn boards(scrape: &mut Scrape, tally: &Tally) {
+    let (boards, now) = (tally.boards.list(None, usize::MAX), tally.now());
+    let players: u64 = boards.iter().map(|board| board.members(now)).sum();
+    let bytes: u64 = boards.iter().map(|board| board.bytes()).sum();
+    scrape.gauge("boards", "Leaderboards", boards.len());
+    scrape.gauge("board_members", "Players on all leaderboards", players);
+    scrape.gauge("board_bytes", "Memory of all rankings", bytes);
+}
+
+fn clock(scrape: &mut Scrape, tally: &Tally) {
+    let jump = tally.clock_jump();
+    scrape.gauge("clock_believed", "1 while the clock is trusted", u64::from(jump.is_none()));
+    let help = "By how much the clock has jumped, while that keeps it in doubt";
+    scrape.gauge("clock_jump_seconds", help, jump.unwrap_or(0) as f64 / 1e6);
+    let help = "By how much the newest instant that was stored at the start lay ahead of the clock";
+    scrape.gauge("clock_newest_ahead_seconds", help, tally.newest_ahead() as f64 / 1e6);
+}
+
+fn members(scrape: &mut Scrape, tally: &Tally) {
+    let rates = tally.members.cache.rates();
+    let found = rates.iter().flat_map(|(cache, rate)| {
+        [("hit", rate.hits), ("miss", rate.misses)]
+            .map(|(found, count)| (labels([("cache", cache), ("found", &found)]), count))
+    });
+    scrape.counters("cache_requests", "Lookups by what was found", found);
+    let entries = rates.iter().map(|(cache, rate)| (labels([("cache", cache)]), rate.entries));
+    scrape.gauges("cache_entries", "Cached entries", entries);
+    let waiting = tally.members.waiting();
+    scrape.gauge("passwords_waiting", "Passwords that wait to be digested", waiting);
+}
+
+/// How many contests are in which state, and what this server has done of them.
+fn contests(scrape: &mut Scrape, counts: &Counts) {
+    if let Some(now) = counts.state_counts() {
+        let states = now.states.iter().map(|(state, count)| (labels([("state", state)]), *count as u64));
+        let help = format!("Contests by state, at most {COUNTED_MAX} of each counted");
+        scrape.gauges("contests", &help, states);
+        let help = format!("Contests with work that runs or is due, at most {DUE_MAX} counted");
+        scrape.gauge("contests_due", &help, now.due);
+    }
+    let entered = counts.entered();
+    let entered = entered.iter().map(|(state, count)| (labels([("to", state)]), *count));
+    scrape.counters("contests_turned", "How often this server brought a contest into a state", entered);
+    let payments = [("prize", counts.prizes()), ("refund", counts.refunds())];
+    let payments = payments.iter().flat_map(|(kind, payments)| {
+        let paid = (labels([("kind", kind), ("outcome", &"paid")]), payments.paid);
+        let unpaid = payments.unpaid.iter();
+        [paid]
+            .into_iter()
+            .chain(unpaid.map(move |(why, count)| (labels([("kind", kind), ("outcome", why)]), *count)))
+    });
+    scrape.counters("contest_payments", "Prizes and refunds by outcome on this server", payments);
+}
+
+fn ledger_and_store(scrape: &mut Scrape, tally: &Tally) {
+    if let Some(balanced) = tally.balance.known() {
+        let help = "1 while debits and credits of the ledger differ";
+        scrape.gauge("ledger_out_of_balance", help, u64::from(!balanced));
+    }
+    let faults = tally.applications_faults.load(Ordering::Relaxed);
+    scrape.counter("applications_faults", "Requests to the Redis of applications that failed", faults);
+    for (name, value) in tally.store.gauges() {
+        scrape.gauge(&format!("store_{name}"), "A figure of the store", value);
+    }
+}

@@ -1,0 +1,85 @@
+//! The socket under a connection, TCP or Unix, with what both can do.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+/// The socket of a connection.
+pub(crate) enum Transport {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+macro_rules! on_socket {
+    ($self:expr, $socket:ident => $body:expr) => {
+        match $self {
+            Self::Tcp($socket) => $body,
+            Self::Unix($socket) => $body,
+        }
+    };
+}
+
+impl Transport {
+    /// Whether it may be encrypted: a Unix socket leaves no machine.
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self, Self::Tcp(_))
+    }
+
+    /// Answers are small and written whole: waiting to fill a packet only delays them.
+    pub(crate) fn do_not_wait(&self) {
+        if let Self::Tcp(tcp) = self {
+            let _ = tcp.set_nodelay(true);
+        }
+    }
+
+    /// Writes what the system takes at once.
+    pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        on_socket!(self, socket => socket.try_write(bytes))
+    }
+
+    /// The same under the runtime of the caller, which is the one that is woken for it from now on.
+    pub(crate) fn here(self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(tcp) => Self::Tcp(TcpStream::from_std(tcp.into_std()?)?),
+            Self::Unix(unix) => Self::Unix(UnixStream::from_std(unix.into_std()?)?),
+        })
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_socket!(self.get_mut(), socket => Pin::new(socket).poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        on_socket!(self.get_mut(), socket => Pin::new(socket).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        on_socket!(self.get_mut(), socket => Pin::new(socket).poll_write_vectored(cx, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        on_socket!(self, socket => socket.is_write_vectored())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self.get_mut(), socket => Pin::new(socket).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_socket!(self.get_mut(), socket => Pin::new(socket).poll_shutdown(cx))
+    }
+}

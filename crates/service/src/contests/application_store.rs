@@ -1,0 +1,250 @@
+//! The application store of a contest: one interface in front of the store ([`StoredApplications`]) and of Redis
+//! (`redis_applications`). The contest says from its opening on which of both it has ([`ApplicationLocation`]). Blocks.
+//!
+//! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
+//! moves money never has its applications there. A start concerns both: it freezes the applications first and clears them last,
+//! and a crash may come anywhere in between.
+
+use super::act::{Actor, again, ask, find, once};
+use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
+use super::redis_applications::{self, ApplicationsInRedis};
+use super::start::boards_free;
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use tally_ranking::redis::applications::ApplicationsKey;
+use tally_rules::contest::record::ApplicationLocation;
+use tally_rules::contest::{ActorKind, Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::Uuid;
+use tally_rules::ledger::member::Handle;
+use tally_rules::{PlayerId, Rejection};
+use tally_store::{EntrantKey, Listing};
+
+/// A request on applications, with the contest as it was read.
+pub(super) struct Ask<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) id: &'a ContestId,
+    pub(super) actor: &'a Actor,
+    pub(super) identity: Option<&'a IdempotencyKey>,
+    pub(super) record: Record,
+}
+
+/// The answer of one try; nothing where the contest has changed since it was read.
+pub(super) type Tried = Result<Option<ContestDone>, Failure>;
+
+/// The applications of one contest.
+pub(super) trait ApplicationStore {
+    /// A player applies.
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// Accepts or rejects players; each row for itself.
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried;
+
+    /// A player takes the application back.
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+
+    /// The applications of some players.
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure>;
+
+    /// At most `limit` applications in one status by their places, from the first one above `above`.
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Listing<(PlayerId, Application)>, Failure>;
+
+    /// The accepted players, in order of acceptance.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
+
+    /// Freezes decisions on applications: from here on none is made without the start seeing it.
+    fn hold_still(&self, record: &Record) -> Result<(), Failure>;
+
+    /// Thaws them: the start did not take place.
+    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
+}
+
+/// The application store of a contest.
+pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn ApplicationStore + 'a>, Failure> {
+    match record.kept {
+        ApplicationLocation::Redis(number) => {
+            let key = ApplicationsKey { contest: record.no, number };
+            Ok(Box::new(ApplicationsInRedis {
+                desks: redis_applications::desks(tally)?,
+                faults: &tally.applications_faults,
+                key,
+            }))
+        }
+        ApplicationLocation::Lost if record.state == State::Open => Err(Rejection::ApplicationsLost.into()),
+        ApplicationLocation::Store | ApplicationLocation::Lost => Ok(Box::new(StoredApplications(tally))),
+    }
+}
+
+/// Tries a request until it has an answer.
+pub(super) fn at<'a>(
+    tally: &'a Tally,
+    id: &'a ContestId,
+    actor: &'a Actor,
+    identity: Option<&'a IdempotencyKey>,
+    what: impl Fn(&dyn ApplicationStore, &Ask<'_>) -> Tried,
+) -> Result<ContestDone, Failure> {
+    let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+    again(|| {
+        let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
+        match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
+            // The contest as it is now is the answer, and not that it has no applications any more.
+            Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+                Ok(None)
+            }
+            // It may be a retry of what was done while they were in Redis.
+            Err(Failure::Refused(Rejection::ContestState(state)))
+                if ask.record.kept == ApplicationLocation::Store =>
+            {
+                let before = redis_applications::recall(&ask)?;
+                before.map_or(Err(Rejection::ContestState(state).into()), |done| Ok(Some(done)))
+            }
+            done => done,
+        }
+    })
+}
+
+/// Whether a contest has been started, cancelled or opened again since it was read: then its applications may have been
+/// cleared, and are not lost.
+pub(super) fn has_moved_on(tally: &Tally, id: &ContestId, seen: &Record) -> Result<bool, Failure> {
+    let now = find(tally, id)?;
+    Ok((now.state, now.kept) != (seen.state, seen.kept))
+}
+
+/// Whether a draft that opens now makes its applications ready in Redis.
+pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
+    tally.settings.applications.is_some() && !record.contest.needs_members()
+}
+
+/// Where a contest that opens has its applications; a place in Redis is made ready. A contest that is open already gets a new
+/// place only where it has lost its applications.
+pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
+    let desks = tally.settings.applications.as_ref();
+    let begins = match (record.state, record.kept) {
+        (State::Draft, _) => {
+            state::judge(record.state, Event::Open, by)?;
+            !record.contest.needs_members()
+        }
+        (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
+            // A caller that may decide on applications may begin to take them anew.
+            state::judge(record.state, Event::Decide, by)?;
+            desks.is_none() || redis_applications::is_lost(tally, record)?
+        }
+        _ => false,
+    };
+    match desks {
+        _ if !begins => Ok(record.kept),
+        None => Ok(ApplicationLocation::Store),
+        Some(desks) => {
+            let mut number = [0; 16];
+            getrandom::fill(&mut number)
+                .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
+            let number = Uuid(number);
+            desks
+                .begin(ApplicationsKey { contest: record.no, number })
+                .map_err(redis_applications::failure)?;
+            Ok(ApplicationLocation::Redis(number))
+        }
+    }
+}
+
+/// Clears a place that was made ready and is not needed. A failure does no harm.
+pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
+    let gone = redis_applications::desks(tally).map(|desks| desks.clear(ApplicationsKey { contest, number }));
+    if !matches!(gone, Ok(Ok(()))) {
+        tracing::debug!(?gone, "take away what was prepared for applications");
+    }
+}
+
+/// Stores a change of applications that are not in the store.
+pub(super) fn say(
+    tally: &Tally,
+    id: &ContestId,
+    seen: Record,
+    what: Outside,
+) -> Result<ContestDone, Failure> {
+    ask(tally, ContestOrder::by_clock(id, seen, Act::Outside(what)))
+}
+
+/// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
+pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(), Failure> {
+    let ApplicationLocation::Redis(number) = record.kept else { return Ok(()) };
+    if record.is_to_be_cleared() {
+        let key = ApplicationsKey { contest: record.no, number };
+        redis_applications::desks(tally)?.clear(key).map_err(redis_applications::failure)?;
+        say(tally, id, record, Outside::Cleared)?;
+    }
+    Ok(())
+}
+
+/// Applications in the store, beside the contest.
+pub(super) struct StoredApplications<'a>(&'a Tally);
+
+impl StoredApplications<'_> {
+    fn once(ask: &Ask<'_>, by: ActorKind, act: Act) -> Tried {
+        once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
+    }
+}
+
+impl ApplicationStore for StoredApplications<'_> {
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
+        let handle = Handle::Player(player.clone());
+        let needs = ask.record.contest.needs_members();
+        let member = if needs { self.0.store.ledger().member_of(&handle)? } else { None };
+        Self::once(ask, by, Act::Apply { player: player.clone(), member })
+    }
+
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
+        let rows = self.seen(&ask.record, players)?;
+        let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
+        let members = ask.record.desk.accepted.saturating_add(count);
+        let accept = accept.then(|| boards_free(ask.tally, &ask.record.contest, members)).transpose()?;
+        Self::once(ask, by, Act::Decide { rows, accept })
+    }
+
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
+        let mut seen = self.seen(&ask.record, std::slice::from_ref(player))?;
+        Self::once(ask, by, Act::Withdraw(seen.remove(0)))
+    }
+
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+        let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
+        let keys = tally_lanes::keys_to_load(players.iter().map(key));
+        let found = self.0.store.ledger().applications_of(&keys)?;
+        let of = |player: &PlayerId| keys.binary_search(&key(player)).ok().and_then(|at| found[at]);
+        Ok(players.iter().map(|player| (player.clone(), of(player))).collect())
+    }
+
+    fn page(
+        &self,
+        record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Listing<(PlayerId, Application)>, Failure> {
+        Ok(self.0.store.ledger().list_applications(record.no, status, above, limit)?)
+    }
+
+    /// In one read, bounded by the capacity of the contest: a start needs all of them in memory, and each page by place costs a
+    /// merge with the whole memtable.
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
+    }
+
+    /// The transaction of the start sees by the contest's revision whether a decision came between.
+    fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn let_go(&self, _tally: &Tally, _id: &ContestId) -> Result<(), Failure> {
+        Ok(())
+    }
+}

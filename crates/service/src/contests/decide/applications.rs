@@ -1,0 +1,159 @@
+//! Applying, deciding on applications, and taking one back; and what is held for them.
+
+use super::{Decided, outdated};
+use crate::contests::acts::{ContestOrder, Outside, Seen, What};
+use crate::ledger::state::BatchState;
+use tally_rules::contest::record::{ApplicationLocation, ContestTask};
+use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
+use tally_rules::{PlayerId, Rejection};
+use tally_store::EntrantKey;
+
+impl BatchState<'_> {
+    /// Opens a contest in this application store; or again, if its applications are lost.
+    pub(crate) fn open(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        kept: ApplicationLocation,
+    ) -> Decided {
+        let anew = record.state == Stands::Open && record.kept != kept;
+        record.kept = kept;
+        if !anew {
+            return self.turn(order, record, Event::Open, ContestTask::None);
+        }
+        state::judge(record.state, Event::Decide, order.by)?;
+        record.revision += 1;
+        // A start that has passed is over.
+        record.enter(Stands::Open, self.now, self.now);
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Notes a change of applications that are not in the store.
+    pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
+        match what {
+            Outside::Thaw => {
+                state::judge(record.state, Event::Start, order.by)?;
+                record.revision += 1;
+            }
+            Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
+            Outside::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
+            Outside::Lost | Outside::Cleared => {}
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    pub(crate) fn apply(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (player, member): (&PlayerId, Option<MemberId>),
+        id: HoldId,
+    ) -> Decided {
+        state::judge(record.state, Event::Apply, order.by)?;
+        record.judge_apply(self.now)?;
+        let key = Self::entrant(&record, player);
+        let is_staff = record.contest.is_staff(player);
+        record.desk.may_apply(
+            self.applications.get(&key),
+            is_staff,
+            self.settings.contests.applications_max,
+        )?;
+        let mut hold = None;
+        let needs = record.contest.needs_members();
+        if needs {
+            if self.handles.get(&Handle::Player(player.clone())).copied() != member {
+                return outdated(record);
+            }
+            let member = member.ok_or(Rejection::PlayerWithoutWallet)?;
+            self.must_be_open(member)?;
+            if let Some(fee) = record.contest.entry_fee {
+                let wallet = WalletKey { member, currency: fee.currency };
+                let placed = self.book.place(id, wallet, fee.amount, None, self.now);
+                placed.map_err(|rejection| match rejection {
+                    Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
+                    rejection => rejection,
+                })?;
+                hold = Some(id);
+            }
+        }
+        let application = record.desk.apply(self.now, member.filter(|_| needs), hold);
+        self.applications.set(&key, Some(application));
+        self.keep(order, record, What::Applied(application))
+    }
+
+    pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
+        match self.book.wallet(&WalletKey { member, currency: self.settings.currencies.home() }) {
+            None => Err(Rejection::PlayerWithoutWallet),
+            Some(wallet) if wallet.closed => Err(Rejection::MemberClosed),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Voids a hold, if there is one.
+    pub(crate) fn release(&mut self, hold: Option<HoldId>) {
+        if let Some(hold) = hold {
+            // A hold that has ended in another way needs no void.
+            let _ended = self.book.end(hold, Ending::Void, TransferId(hold.0), self.now);
+        }
+    }
+
+    /// Whether an application is still as it was read, as far as the read set depends on it.
+    pub(crate) fn is_as_seen(&self, key: &EntrantKey, seen: Option<&Application>) -> bool {
+        self.applications.get(key).and_then(|now| now.hold) == seen.and_then(|seen| seen.hold)
+    }
+
+    pub(crate) fn decide_rows(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[Seen],
+        accept: Option<u32>,
+    ) -> Decided {
+        state::judge(record.state, Event::Decide, order.by)?;
+        let key = |player: &PlayerId| Self::entrant(&record, player);
+        if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
+            return outdated(record);
+        }
+        let mut results = Vec::with_capacity(rows.len());
+        for (player, _) in rows {
+            let key = Self::entrant(&record, player);
+            let present = self.applications.get(&key).copied();
+            let changed = match accept {
+                Some(boards) => {
+                    let (is_staff, room) = (record.contest.is_staff(player), record.contest.room(boards));
+                    record.desk.accept(present.as_ref(), is_staff, room)
+                }
+                None => record.desk.reject(present.as_ref()),
+            };
+            results.push(changed.map(|changed| {
+                self.release(changed.release);
+                self.applications.set(&key, changed.now);
+                changed.now.map_or(Status::Rejected, |now| now.status)
+            }));
+        }
+        record.revision += 1;
+        self.keep(order, record, What::Decided(results))
+    }
+
+    pub(crate) fn withdraw(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (player, seen): &Seen,
+    ) -> Decided {
+        state::judge(record.state, Event::Withdraw, order.by)?;
+        let key = Self::entrant(&record, player);
+        if !self.is_as_seen(&key, seen.as_ref()) {
+            return outdated(record);
+        }
+        let present = self.applications.get(&key).copied();
+        let changed = record.desk.withdraw(present.as_ref())?;
+        self.release(changed.release);
+        self.applications.set(&key, changed.now);
+        record.revision += 1;
+        self.keep(order, record, What::Nothing)
+    }
+}

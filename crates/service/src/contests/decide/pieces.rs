@@ -1,0 +1,227 @@
+//! Pieces of work of a contest that takes several transactions: each is done if it is still the next.
+//!
+//! The contest's row says which is the next, and the transaction holds it. So a piece that comes twice, after a crash or from
+//! two servers, is done once.
+
+use super::{Decided, done, outdated};
+use crate::contests::acts::{ContestOrder, What};
+use crate::contests::pieces::PIECE;
+use crate::ledger::state::BatchState;
+use std::sync::Arc;
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{Application, ContestMember, Event, Payout, Record, State as Stands, state};
+use tally_rules::ledger::{Amount, Currency, TransferId, TransferKind, TransferRequest, Uuid};
+use tally_rules::{PlayerId, Rejection};
+use tally_store::{EntrantKey, PayoutKey};
+
+impl BatchState<'_> {
+    /// Clears all applications with the start, where the accepted ones are all there are and one piece: it saves two
+    /// transactions. The revision says that they have not changed, so they are not read again. Gives what is left to do.
+    pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
+        if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
+            return ContestTask::Clear;
+        }
+        for (player, application) in rows {
+            let key = Self::entrant(record, player);
+            self.applications.load_known(key.clone(), || Some(*application));
+            self.take_away(&key, application);
+        }
+        ContestTask::None
+    }
+
+    /// Removes an application; the hold of a player that did not become a member is voided.
+    fn take_away(&mut self, key: &EntrantKey, application: &Application) {
+        self.release(application.hold);
+        self.applications.set(key, None);
+    }
+
+    /// Clears the next applications; with the last ones that is done.
+    pub(crate) fn clear(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(PlayerId, Application)],
+        last: bool,
+    ) -> Decided {
+        if record.work != ContestTask::Clear {
+            return done(record, What::Nothing);
+        }
+        for (player, application) in rows {
+            let key = Self::entrant(&record, player);
+            // Another server may have cleared it meanwhile.
+            if self.applications.get(&key).is_some() {
+                self.take_away(&key, application);
+            }
+        }
+        if last {
+            let refunds = record.state == Stands::Cancelled && record.members > 0;
+            let refunds = refunds && record.contest.entry_fee.is_some();
+            record.work = if refunds { ContestTask::Refund { after: None } } else { ContestTask::None };
+        }
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Stores the prizes, once.
+    pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
+        let row = state::judge(record.state, Event::Settle, order.by)?;
+        if row.to == record.state || record.prizes.is_some() {
+            return self.keep(order, record, What::Nothing);
+        }
+        // What a start has left comes first.
+        if record.work != ContestTask::None {
+            return outdated(record);
+        }
+        let count = u32::try_from(payouts.len()).expect("fewer prizes than 2^32");
+        record.prizes = Some(count);
+        record.work = ContestTask::Pay { done: 0 };
+        let key = |no| PayoutKey { contest: record.no, no };
+        self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
+        self.keep(order, record, What::Nothing)
+    }
+
+    /// Pays the next prizes, if they are still the next.
+    pub(crate) fn pay_prizes(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        first: u32,
+        (rows, ids): (&[Payout], &[Uuid]),
+    ) -> Decided {
+        if record.work != (ContestTask::Pay { done: first }) {
+            return done(record, What::Nothing);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
+        record.work = ContestTask::Pay { done };
+        if record.prizes.is_none_or(|count| done >= count) {
+            record.work = ContestTask::None;
+            record.enter(Stands::Settled, self.now.max(record.since), self.now);
+        }
+        self.keep(order, record, What::Paid(became))
+    }
+
+    /// Pays consecutive prizes under one number, up to the first that cannot be paid now: gives the number of the next one and
+    /// the outcome of each. Rejects where that is the first of all.
+    pub(crate) fn pay_rows(
+        &mut self,
+        (contest, first): (Uuid, u32),
+        rows: &[Payout],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Result<(u32, Vec<Result<(), UnpaidReason>>), Rejection> {
+        let (mut next, mut became) = (first, Vec::with_capacity(rows.len()));
+        for (payout, id) in rows.iter().zip(ids) {
+            let what = TransferKind::Prize { to: payout.member };
+            let paid = match self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                Err(rejection) if became.is_empty() => return Err(rejection),
+                Err(_) => break,
+                Ok(paid) => paid,
+            };
+            became.push(paid.map(drop));
+            let key = PayoutKey { contest, no: next };
+            self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            next += 1;
+        }
+        Ok((next, became))
+    }
+
+    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the piece
+    /// is tried again.
+    pub(crate) fn pay_out(
+        &mut self,
+        what: TransferKind,
+        (currency, amount): (Currency, Amount),
+        reference: &Arc<str>,
+        id: Uuid,
+    ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
+        let order = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
+        match self.book.post(TransferId(id), &order, self.now) {
+            Ok(_) => Ok(Ok(TransferId(id))),
+            Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
+            Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),
+            Err(rejection) => Err(rejection),
+        }
+    }
+
+    /// Pays rows that an earlier release left unpaid by mistake.
+    pub(crate) fn repay(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        rows: &[(u32, Payout)],
+        ids: &[Uuid],
+    ) -> Decided {
+        // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
+        if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
+            return outdated(record);
+        }
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let became = self.repay_rows(record.no, rows, &reference, ids);
+        record.revision += 1;
+        self.keep(order, record, What::Paid(became))
+    }
+
+    /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
+    pub(crate) fn repay_rows(
+        &mut self,
+        contest: Uuid,
+        rows: &[(u32, Payout)],
+        reference: &Arc<str>,
+        ids: &[Uuid],
+    ) -> Vec<Result<(), UnpaidReason>> {
+        let mut became = Vec::with_capacity(rows.len());
+        for ((no, payout), id) in rows.iter().zip(ids) {
+            let to = payout.member;
+            let what =
+                if payout.rank == 0 { TransferKind::Refund { to } } else { TransferKind::Prize { to } };
+            if let Ok(paid) = self.pay_out(what, (payout.currency, payout.amount), reference, *id) {
+                became.push(paid.map(drop));
+                let key = PayoutKey { contest, no: *no };
+                self.added.payouts.insert(key, Payout { paid: Some(paid), ..payout.clone() });
+            }
+        }
+        became
+    }
+
+    /// Pays the next fees back, if they are still the next. Each is stored under its member's place.
+    pub(crate) fn refund(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        (rows, last): (&[(PlayerId, ContestMember)], bool),
+        ids: &[Uuid],
+    ) -> Decided {
+        if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
+            return done(record, What::Nothing);
+        }
+        let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
+        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let (mut became, mut done) = (Vec::with_capacity(rows.len()), 0);
+        for ((player, enrolled), id) in rows.iter().zip(ids) {
+            done += 1;
+            let Some(member) = enrolled.member else { continue };
+            let (what, currency, amount) = (TransferKind::Refund { to: member }, fee.currency, fee.amount);
+            let paid = match self.pay_out(what, (currency, amount), &reference, *id) {
+                Err(rejection) if became.is_empty() => return Err(rejection),
+                Err(_) => {
+                    done -= 1;
+                    break;
+                }
+                Ok(paid) => paid,
+            };
+            became.push(paid.map(drop));
+            let (player, division) = (player.clone(), enrolled.division);
+            let refund = Payout { player, member, division, rank: 0, currency, amount, paid: Some(paid) };
+            let key = PayoutKey { contest: record.no, no: enrolled.place };
+            self.added.payouts.insert(key, refund);
+        }
+        record.work = match rows[..done].last() {
+            Some((player, _)) if !last || done < rows.len() => {
+                ContestTask::Refund { after: Some(player.clone()) }
+            }
+            Some(_) | None => ContestTask::None,
+        };
+        self.keep(order, record, What::Paid(became))
+    }
+}

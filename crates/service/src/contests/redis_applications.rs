@@ -1,0 +1,342 @@
+//! Applications in Redis: this server decides by the rules, from what it read in one round trip, and writes in another one that
+//! changes nothing where that is outdated. Blocks.
+//!
+//! Redis does not wait for the contest's row, so a start freezes the applications before it reads them: from then on no
+//! decision is made. If the start takes place, the contest is open no more, which is the answer then. If not, it thaws them:
+//! the contest's revision is raised, so that no such start can take place any more, and then decisions go on. A request that
+//! meets a start whose server has ended waits a while and thaws them itself. Applying does not wait: it may count as having
+//! come just before the start.
+//!
+//! The outcome of a request with an idempotency key is kept beside the applications, in the same change, for as long as such
+//! outcomes are kept. Each change has a mark of its own, by which one whose answer was lost is recognised.
+
+use super::act::find;
+use super::acts::{ContestDone, Outside, Seen, What};
+use super::application_store::{ApplicationStore, Ask, Tried, say};
+use super::start::boards_free;
+use crate::failure::{Failure, Fault};
+use crate::tally::Tally;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+use tally_ranking::RankingError;
+use tally_ranking::redis::RedisApplications;
+use tally_ranking::redis::applications::{
+    ApplicationRow, ApplicationsChange, ApplicationsKey, ApplicationsRead, ChangeResult, StoredApplication,
+    read,
+};
+use tally_rules::contest::record::ApplicationLocation as Place;
+use tally_rules::contest::{Application, ContestId, Event, Record, State, Status, state};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey};
+use tally_rules::{Micros, PlayerId, Rejection};
+use tally_store::Listing;
+
+/// Between two checks whether a start has ended.
+const PAUSE: Duration = Duration::from_millis(25);
+/// Checks before a start counts as ended. One that runs begins anew.
+const LOOKS: u32 = 80;
+
+/// Accepted applications of one read.
+const PAGE: usize = 1_000;
+
+/// Applications in Redis.
+pub(super) struct ApplicationsInRedis<'a> {
+    pub(super) desks: &'a RedisApplications,
+    pub(super) faults: &'a AtomicU64,
+    pub(super) key: ApplicationsKey,
+}
+
+/// The key of a contest's applications in Redis.
+pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
+    let none = || Fault::ApplicationsAway("this server knows no Redis (setting `applications.url`)".into());
+    Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
+}
+
+/// A failure of Redis, as a use case has it.
+pub(super) fn failure(error: RankingError) -> Failure {
+    match error {
+        RankingError::Lost => Rejection::ApplicationsLost.into(),
+        RankingError::Unknown(why) => Fault::OutcomeUnknown(why).into(),
+        error => Fault::ApplicationsAway(error.to_string()).into(),
+    }
+}
+
+/// Whether a contest has lost its applications.
+pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
+    let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
+    match desks(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
+        Ok(_) => Ok(false),
+        Err(RankingError::Lost) => Ok(true),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+/// The stored outcome of a request that Redis may have.
+pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
+    let (Some(identity), Some(desks)) = (ask.identity, &ask.tally.settings.applications) else {
+        return Ok(None);
+    };
+    if ask.record.contest.needs_members() {
+        return Ok(None);
+    }
+    let kept = desks.recall(ask.record.no, &identity.key).map_err(failure)?;
+    kept.map(|kept| replayed(ask, identity, &kept)).transpose()
+}
+
+/// A request that was done before.
+fn replayed(ask: &Ask<'_>, identity: &IdempotencyKey, kept: &[u8]) -> Result<ContestDone, Failure> {
+    let broken = || Fault::Broken("what Redis kept of a request is none".into());
+    let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
+    if fingerprint != shown(&identity.fingerprint) {
+        return Err(Rejection::IdempotencyKeyReused.into());
+    }
+    let what = application.map_or(What::Nothing, What::Applied);
+    Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
+}
+
+/// The outcome of a request as bytes: its fingerprint, the mark of its change, and the application it made.
+fn split(kept: &[u8]) -> Option<(&str, &str, Option<Application>)> {
+    let (head, body) = std::str::from_utf8(kept).ok()?.split_once('|')?;
+    let (fingerprint, mark) = head.split_once(':')?;
+    let application = if body.is_empty() { None } else { Some(read(body.as_bytes())?.application) };
+    Some((fingerprint, mark, application))
+}
+
+fn shown(fingerprint: &Fingerprint) -> String {
+    fingerprint.0.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A name that no other change has.
+fn new_mark() -> Result<String, Failure> {
+    let number =
+        getrandom::u64().map_err(|error| Fault::Broken(format!("no random numbers for a mark: {error}")))?;
+    Ok(format!("{number:016x}"))
+}
+
+fn done(ask: &Ask<'_>, what: What) -> Tried {
+    Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
+}
+
+/// The outcome of a change.
+enum Outcome {
+    /// It was made, now or by a try whose answer was lost.
+    Made(Option<Application>),
+    /// Its request was done before.
+    Before(ContestDone),
+    Frozen,
+    Conflict,
+}
+
+impl ApplicationsInRedis<'_> {
+    fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
+        use RankingError::{Away, Refused, Unknown, Untrusted};
+        if matches!(answer, Err(Away(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
+            self.faults.fetch_add(1, Ordering::Relaxed);
+        }
+        answer.map_err(failure)
+    }
+
+    fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
+        self.ask(self.desks.look(self.key, players))
+    }
+
+    fn change(
+        &self,
+        ask: &Ask<'_>,
+        revision: Option<u64>,
+        most: Option<u32>,
+        rows: Vec<ApplicationRow>,
+    ) -> Result<Outcome, Failure> {
+        let mark = new_mark()?;
+        let keep = Duration::from_micros(ask.tally.settings.idempotency_keep_micros.max(1000).unsigned_abs());
+        let request = ask
+            .identity
+            .map(|one| (one.key.clone(), format!("{}:{mark}|", shown(&one.fingerprint)).into_bytes(), keep));
+        let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
+        let change = ApplicationsChange { mark, revision, most, request, rows };
+        let mark = &change.mark;
+        match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
+            (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
+            (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
+                Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
+                _ => replayed(ask, identity, &kept).map(Outcome::Before),
+            },
+            (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
+            (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
+                // It may be in conflict with itself: sent twice, because the first answer was lost.
+                let now = self.look(&of)?;
+                let present = now.rows.into_iter().next().flatten();
+                match (revision.is_some() && now.last == *mark, present) {
+                    (true, present) => Ok(Outcome::Made(present.map(|kept| kept.application))),
+                    (false, Some(kept)) if kept.mark == *mark => Ok(Outcome::Made(Some(kept.application))),
+                    _ => Ok(Outcome::Conflict),
+                }
+            }
+        }
+    }
+
+    /// A decision, of which this is said where it was made.
+    fn decision(
+        &self,
+        ask: &Ask<'_>,
+        look: &ApplicationsRead,
+        rows: Vec<ApplicationRow>,
+        what: What,
+    ) -> Tried {
+        if look.frozen {
+            return self.wait(ask);
+        }
+        match self.change(ask, Some(look.revision), None, rows)? {
+            Outcome::Made(_) => done(ask, what),
+            Outcome::Before(before) => Ok(Some(before)),
+            Outcome::Frozen => self.wait(ask),
+            Outcome::Conflict => Ok(None),
+        }
+    }
+
+    /// Waits for a start that has frozen the applications, and thaws them where it does not end.
+    fn wait(&self, ask: &Ask<'_>) -> Tried {
+        for _ in 0..LOOKS {
+            sleep(PAUSE);
+            let now = find(ask.tally, ask.id)?;
+            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.look(&[])?.frozen {
+                return Ok(None);
+            }
+        }
+        match self.let_go(ask.tally, ask.id) {
+            // The next try gets the answer.
+            Ok(()) | Err(Failure::Refused(_)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// What an application becomes.
+fn row(
+    player: &PlayerId,
+    seen: Option<StoredApplication>,
+    to: Option<Status>,
+    now: Micros,
+) -> ApplicationRow {
+    let applied_at = seen.as_ref().map_or(now, |seen| seen.application.applied_at);
+    ApplicationRow { player: player.clone(), seen, to, applied_at }
+}
+
+impl ApplicationStore for ApplicationsInRedis<'_> {
+    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        if let Some(before) = recall(ask)? {
+            return Ok(Some(before));
+        }
+        let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
+        state::judge(ask.record.state, Event::Apply, by)?;
+        ask.record.judge_apply(ask.tally.now())?;
+        let is_staff = ask.record.contest.is_staff(player);
+        let most = ask.tally.settings.ledger.contests.applications_max;
+        if !is_staff {
+            // Most players have not applied, so that is not read before.
+            let rows = vec![row(player, None, Some(Status::Pending), ask.tally.now())];
+            match self.change(ask, None, Some(most.saturating_sub(1)), rows)? {
+                Outcome::Made(Some(application)) => return done(ask, What::Applied(application)),
+                Outcome::Before(before) => return Ok(Some(before)),
+                Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
+            }
+        }
+        let look = self.look(std::slice::from_ref(player))?;
+        let present = look.rows.into_iter().next().flatten();
+        look.desk.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
+        Ok(None)
+    }
+
+    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+        if let Some(before) = recall(ask)? {
+            return Ok(Some(before));
+        }
+        let by = ask.actor.by(&ask.record, Event::Decide, None)?;
+        state::judge(ask.record.state, Event::Decide, by)?;
+        let look = self.look(players)?;
+        let (mut desk, contest) = (look.desk, &ask.record.contest);
+        let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
+        let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
+        let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
+        for (player, kept) in players.iter().zip(&look.rows) {
+            let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
+            let present = kept.as_ref().map(|kept| Application {
+                status: twice.unwrap_or(kept.application.status),
+                ..kept.application
+            });
+            let changed = match accept {
+                true => desk.accept(present.as_ref(), contest.is_staff(player), room),
+                false => desk.reject(present.as_ref()),
+            };
+            results.push(changed.map(|changed| {
+                let status = changed.now.map_or(Status::Rejected, |now| now.status);
+                if present.map(|present| present.status) != Some(status) {
+                    rows.push(row(player, kept.clone(), Some(status), ask.tally.now()));
+                }
+                status
+            }));
+        }
+        if rows.is_empty() && ask.identity.is_none() {
+            return done(ask, What::Decided(results));
+        }
+        self.decision(ask, &look, rows, What::Decided(results))
+    }
+
+    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+        if let Some(before) = recall(ask)? {
+            return Ok(Some(before));
+        }
+        let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
+        state::judge(ask.record.state, Event::Withdraw, by)?;
+        let mut look = self.look(std::slice::from_ref(player))?;
+        let kept = look.rows.pop().flatten();
+        look.desk.withdraw(kept.as_ref().map(|kept| &kept.application))?;
+        let rows = vec![row(player, kept, None, ask.tally.now())];
+        self.decision(ask, &look, rows, What::Nothing)
+    }
+
+    fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
+        // No player that a start left out takes part.
+        if record.state != State::Open {
+            return Ok(players.iter().map(|player| (player.clone(), None)).collect());
+        }
+        let rows = self.look(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
+        Ok(players.iter().cloned().zip(rows).collect())
+    }
+
+    fn page(
+        &self,
+        _record: &Record,
+        status: Status,
+        above: u64,
+        limit: usize,
+    ) -> Result<Listing<(PlayerId, Application)>, Failure> {
+        self.ask(self.desks.page(self.key, status, above, limit)).map(Listing::from)
+    }
+
+    fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
+        let (mut all, mut above) = (Vec::new(), 0);
+        loop {
+            let page = self.page(record, Status::Accepted, above, PAGE)?.whole()?;
+            let found = page.len();
+            above = page.last().map_or(above, |(_, application)| application.place);
+            all.extend(page);
+            if found < PAGE {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn hold_still(&self, record: &Record) -> Result<(), Failure> {
+        self.ask(self.desks.freeze(self.key, record.revision))
+    }
+
+    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
+        match say(tally, id, find(tally, id)?, Outside::Thaw) {
+            Ok(done) => self.ask(self.desks.thaw(self.key, done.record.revision)),
+            // It has started after all.
+            Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The scheduler of contests: it makes those of series, opens, starts and ends contests by the clock, and goes on with what a
+//! crash left.
+//!
+//! It looks twice a second, and once before the service is there: what was missed happens then, in order, each as of its own
+//! instant. Several servers may find the same; the state machine does it once. Blocks.
+
+use super::acts::Outside;
+use super::{application_store, change, expire, finish, pieces, series, settle, start};
+use crate::background::{Job, Next};
+use crate::failure::{Failure, Fault};
+use crate::owed::Mistakes;
+use crate::periods::prizes;
+use crate::servers::in_doubt;
+use crate::tally::Tally;
+use std::sync::Arc;
+use std::time::Duration;
+use tally_rules::contest::record::{ApplicationLocation, Due};
+use tally_rules::contest::{ActorKind, ContestId, Event};
+use tally_rules::{Micros, Rejection};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Why a contest is passed over.
+const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
+
+/// Looks between two counts of contests.
+const COUNTED_EVERY: u32 = 10;
+
+/// Looks between two at leaderboards of contests that are over, and between two at payments that were left unpaid by mistake.
+const EXPIRED_EVERY: u32 = 120;
+
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let mut looks = 0_u32;
+    let mut mistakes = Mistakes::default();
+    let mut job = Job::new("what is due of contests", Duration::ZERO);
+    tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
+        if looks.is_multiple_of(COUNTED_EVERY) {
+            tally.contests.counts.look(tally);
+            tally.balance.look(tally);
+        }
+        let expires = looks.is_multiple_of(EXPIRED_EVERY);
+        looks = looks.wrapping_add(1);
+        job.run(|| {
+            let done = do_due(tally).and(prizes::pay_due(tally)).and(in_doubt::resolve_all(tally));
+            match expires {
+                true => done.and(expire::delete_due(tally)).and(mistakes.pay(tally)),
+                false => done,
+            }
+        });
+        Next::After(PAUSE)
+    })
+}
+
+/// Something that is due: when, of which kind, of which contest or series. A series comes before the contests of its instant.
+type DueItem = (Micros, Kind, ContestId);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Series,
+    Contest,
+}
+
+/// Does everything that is due now, in order. What fails is passed over until the next look and keeps no other from its turn.
+pub fn do_due(tally: &Tally) -> Result<(), Failure> {
+    let (mut failed, mut passed, mut redis) = (Ok(()), None, Redis::default());
+    // What one does may be followed by something that comes before another, so where none has failed each is the first of all.
+    while let Some(next) = first(tally, passed.as_ref())? {
+        let done = match next.1 {
+            Kind::Series => series::make_next(tally, &next.2).map(drop),
+            Kind::Contest => one(tally, &next.2, &mut redis),
+        };
+        match done {
+            Err(failure) => (failed, passed) = (Err(failure), Some(next)),
+            // Its contest may come before what has failed.
+            Ok(()) if next.1 == Kind::Series => passed = None,
+            Ok(()) => {}
+        }
+    }
+    failed
+}
+
+/// The first that is due after what was passed over; nothing while the clock is in doubt.
+fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Failure> {
+    let Some(now) = tally.believed_now() else { return Ok(None) };
+    let ledger = tally.store.ledger();
+    // No name is empty, so the empty one comes before all of an instant.
+    let (series, contests) = match passed {
+        None => (None, None),
+        Some((at, Kind::Series, id)) => (Some((*at, id.as_str())), Some((*at, ""))),
+        Some((at, Kind::Contest, id)) => (Some((at.plus(1), "")), Some((*at, id.as_str()))),
+    };
+    let of = |kind| move |(at, id)| (at, kind, id);
+    let series = ledger.due_series(now, series, 1)?.into_iter().map(of(Kind::Series));
+    let contests = ledger.due_contests(now, contests, 1)?.into_iter().map(of(Kind::Contest));
+    Ok(series.chain(contests).min())
+}
+
+/// The Redis of applications in one look. Once it has not answered, it is not asked for other contests: each would wait for it
+/// again, and so would everything behind.
+#[derive(Default)]
+struct Redis {
+    is_away: bool,
+}
+
+impl Redis {
+    fn ask<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_away {
+            return Err(Fault::ApplicationsAway(NOT_ASKED.into()).into());
+        }
+        let answer = what();
+        self.is_away = matches!(answer, Err(Failure::Fault(_)));
+        answer
+    }
+}
+
+/// Does what is next of one contest, unless another server has done it.
+fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> {
+    let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
+    let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
+    let done = match due {
+        Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
+        Due::Clear => {
+            let cleared = redis.ask(|| application_store::clear(tally, id, record.clone()));
+            // No other work waits for Redis.
+            match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
+                Some((at, event)) => happen(tally, id, at, event).and(cleared),
+                None => cleared,
+            }
+        }
+        Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
+            redis.ask(|| happen(tally, id, at, event))
+        }
+        Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
+            redis.ask(|| happen(tally, id, at, event))
+        }
+        Due::Event(event) => happen(tally, id, at, event),
+    };
+    match done {
+        Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+        // The clock does not start it any more.
+        Err(Failure::Refused(Rejection::ApplicationsLost)) => {
+            tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
+            application_store::say(tally, id, record, Outside::Lost).map(drop)
+        }
+        done => done,
+    }
+}
+
+/// An event of the clock.
+fn happen(tally: &Tally, id: &ContestId, at: Micros, event: Event) -> Result<(), Failure> {
+    let clock = |_: &_| Ok(ActorKind::Clock);
+    match event {
+        Event::Open => change::open_at(tally, id, None, Some(at), clock).map(drop),
+        Event::Start => start::start_at(tally, id, None, Some(at), clock).map(drop),
+        Event::Finish => finish::finish_at(tally, id, at).map(drop),
+        Event::Settle => settle::settle_at(tally, id, None, Some(at), clock).map(drop),
+        _ => Ok(()),
+    }
+}

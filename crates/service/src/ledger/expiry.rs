@@ -1,0 +1,66 @@
+//! Ending holds whose time has run out: the background task looks every second and puts what it finds into the lane.
+//!
+//! Several servers may find the same hold; the book ends it once. A server that was down ends what became due meanwhile
+//! when it starts. Not here: refusing to capture a hold that is due and not yet ended; the rule does that by its time.
+
+use super::LedgerSettings;
+use super::request::{LedgerRequest, Needs};
+use super::state::BatchState;
+use crate::background::{Job, Next};
+use crate::failure::Failure;
+use crate::tally::Tally;
+use std::sync::Arc;
+use std::time::Duration;
+use tally_rules::Rejection;
+use tally_rules::ledger::{HoldId, Uuid, WalletKey};
+use tally_store::ReadSet;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Holds of one request to the lane.
+const HOLDS: usize = 200;
+
+/// Holds that were due when they were read.
+struct DueHolds(Vec<(HoldId, WalletKey)>);
+
+impl LedgerRequest for DueHolds {
+    type Answer = ();
+
+    fn needs(&self) -> Needs {
+        Needs { rows: self.0.len(), ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
+        plan.ledger.holds.extend(self.0.iter().map(|(hold, _)| *hold));
+        plan.ledger.wallets.extend(self.0.iter().map(|(_, wallet)| *wallet));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<(), Rejection> {
+        for (hold, _) in &self.0 {
+            state.book.expire(*hold, state.now);
+        }
+        Ok(())
+    }
+}
+
+/// Starts the background task.
+pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
+    let mut job = Job::new("end holds that are due", Duration::ZERO);
+    tally.tasks.holds.start("holds", tally, Next::After(Duration::ZERO), move |tally| {
+        let is_full = job.run(|| end_due(tally)) == Some(true);
+        Next::After(if is_full { Duration::ZERO } else { PAUSE })
+    })
+}
+
+/// Ends holds that are due; whether there may be more. What cannot be ended now is found again. Blocks.
+pub(crate) fn end_due(tally: &Tally) -> Result<bool, Failure> {
+    // A hold that has ended does not come back, so a clock in doubt ends none.
+    let Some(now) = tally.believed_now() else { return Ok(false) };
+    let due = tally.store.ledger().due_holds(now, HOLDS)?;
+    let is_full = due.len() == HOLDS;
+    if !due.is_empty() {
+        tally.ledger.ask_blocking(DueHolds(due))?;
+    }
+    Ok(is_full)
+}

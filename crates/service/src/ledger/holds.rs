@@ -1,0 +1,154 @@
+//! Holding money, and ending a hold.
+
+use super::LedgerSettings;
+use super::request::{LedgerRequest, Needs};
+use super::state::BatchState;
+use crate::failure::{Failure, blocking};
+use crate::outcomes;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::hold::Ending;
+use tally_rules::ledger::transfer_request::wallets_of;
+use tally_rules::ledger::{Amount, Hold, HoldId, TransferId, Uuid, WalletKey};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, Rejection};
+use tally_store::ReadSet;
+
+/// A hold to be made.
+#[derive(Clone, Debug)]
+pub struct NewHold {
+    /// The wallet whose money is held.
+    pub wallet: WalletKey,
+    /// How much money is held.
+    pub amount: Amount,
+    /// When it ends by itself.
+    pub expires_at: Option<Micros>,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+/// A hold to be ended. Its wallet never changes, so it is looked up before.
+struct EndHold {
+    hold: HoldId,
+    wallet: WalletKey,
+    ending: Ending,
+    identity: Option<IdempotencyKey>,
+}
+
+/// The answer to a hold, or to its end.
+pub(crate) enum Held {
+    /// It was done now, and this is the hold after it.
+    Now(HoldId, Hold),
+    /// It was done before.
+    Replayed(HoldId),
+}
+
+impl LedgerRequest for NewHold {
+    type Answer = Held;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        let WalletKey { member, currency } = self.wallet;
+        plan.ledger.wallets.extend(wallets_of([Some(member), None], currency, settings.currencies.home()));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
+        let id = HoldId(ids[0]);
+        if let Some(Outcome::HoldPlaced(first)) = state.outcomes.replay(self.identity.as_ref())? {
+            return Ok(Held::Replayed(first));
+        }
+        let hold = state.book.place(id, self.wallet, self.amount, self.expires_at, state.now)?;
+        state.outcomes.remember(self.identity.as_ref(), Outcome::HoldPlaced(id));
+        Ok(Held::Now(id, hold))
+    }
+}
+
+impl LedgerRequest for EndHold {
+    type Answer = Held;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        let to = match self.ending {
+            Ending::Capture { to, .. } => to,
+            Ending::Void => None,
+        };
+        let home = settings.currencies.home();
+        plan.ledger.holds.push(self.hold);
+        plan.ledger.wallets.push(self.wallet);
+        plan.ledger.wallets.extend(wallets_of([to, None], self.wallet.currency, home));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Held, Rejection> {
+        if let Some(Outcome::HoldEnded(first)) = state.outcomes.replay(self.identity.as_ref())? {
+            return Ok(Held::Replayed(first));
+        }
+        let hold = state.book.end(self.hold, self.ending, TransferId(ids[0]), state.now)?;
+        state.outcomes.remember(self.identity.as_ref(), Outcome::HoldEnded(self.hold));
+        Ok(Held::Now(self.hold, hold))
+    }
+}
+
+/// A hold as a request has left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldDone {
+    /// The id of the hold.
+    pub id: HoldId,
+    /// The hold itself.
+    pub hold: Hold,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// Makes a hold.
+pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
+    let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
+    let mut done = told(tally, held).await?;
+    // As it was made, even if it has ended since.
+    done.hold.end = None;
+    Ok(done)
+}
+
+/// Ends a hold.
+pub async fn end(
+    tally: &Tally,
+    id: HoldId,
+    ending: Ending,
+    identity: Option<IdempotencyKey>,
+) -> Result<HoldDone, Failure> {
+    let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let hold = match (find(tally, id).await, &identity) {
+        // Its key may belong to another request, which comes first.
+        (Err(Failure::Refused(Rejection::HoldNotFound)), Some(identity)) => {
+            tally.stored(identity).await?;
+            return Err(Rejection::HoldNotFound.into());
+        }
+        (found, _) => found?,
+    };
+    let request = EndHold { hold: id, wallet: hold.wallet, ending, identity };
+    let held = tally.ledger.ask(request, running.into_iter().collect()).await?;
+    told(tally, held).await
+}
+
+/// The hold of that id.
+pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
+    let store = Arc::clone(&tally.store);
+    let hold = blocking(move || Ok(store.ledger().hold(id)?)).await?;
+    hold.ok_or(Failure::Refused(Rejection::HoldNotFound))
+}
+
+async fn told(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {
+    Ok(match held {
+        Held::Now(id, hold) => HoldDone { id, hold, replayed: false },
+        Held::Replayed(id) => HoldDone { id, hold: find(tally, id).await?, replayed: true },
+    })
+}

@@ -1,0 +1,45 @@
+//! The ledger: transfers and holds, and the lane that every change of money goes through.
+//!
+//! One lane per server, because hot wallets serialise anyway. [`request`] says what a kind of request is; each has a file of its
+//! own with what it reads, decides and answers: [`transfers`], [`holds`], [`expiry`] and [`import`] here, the others beside their
+//! use cases in `members`, `contests` and `periods`. [`batch`] is a batch between lane and store, [`state`] its rows in memory,
+//! [`lane`] the queue in front. [`read`], [`trial_balance`] and [`currencies`] read.
+//!
+//! Not here: signing in, and digests of passwords and PINs (`members`).
+
+mod batch;
+pub(crate) mod currencies;
+pub(crate) mod expiry;
+pub mod holds;
+pub mod import;
+pub(crate) mod lane;
+pub mod read;
+pub(crate) mod request;
+pub(crate) mod state;
+#[cfg(test)]
+mod tests;
+pub mod transfers;
+pub mod trial_balance;
+
+pub(crate) use batch::HOME_META;
+
+use std::collections::BTreeMap;
+use tally_lanes::Bounds;
+use tally_rules::ledger::limits::Limits;
+use tally_rules::ledger::pin::PinRule;
+use tally_rules::ledger::{Currencies, Currency};
+
+/// What can be set about money.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerSettings {
+    /// The currencies there are.
+    pub currencies: Currencies,
+    /// What members may transfer in each currency; without an entry there is no limit.
+    pub limits: BTreeMap<Currency, Limits>,
+    /// How many wrong PINs lock it, and for how long.
+    pub pin: PinRule,
+    /// How large contests may be.
+    pub contests: tally_rules::contest::definition::Bounds,
+    /// Bounds of the lane.
+    pub lane: Bounds,
+}

@@ -1,0 +1,107 @@
+//! Reading money: wallets, their history, transfers, and the totals of accounts.
+//!
+//! A history is a range of numbers: entries are numbered without a gap and never change, so a page that begins below a number
+//! is the same whenever it is read. Not here: permissions.
+
+use crate::failure::{Failure, blocking};
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::Rejection;
+use tally_rules::ledger::account::{Account, Total, Totals};
+use tally_rules::ledger::{
+    Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+use tally_store::Listing;
+
+/// A page of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// The entries, newest first.
+    pub entries: Listing<Entry>,
+    /// The number where the page ends, if there are older ones.
+    pub more_below: Option<u64>,
+}
+
+/// A transfer with its entries: where the money leaves, and where it arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferWithEntries {
+    /// The id of the transfer.
+    pub id: TransferId,
+    /// The transfer itself.
+    pub transfer: Transfer,
+    /// Its entry on each side.
+    pub entries: [Option<Entry>; 2],
+}
+
+/// Every wallet of a member, in order of currency.
+pub async fn wallets(tally: &Tally, member: MemberId) -> Result<Listing<(Currency, Wallet)>, Failure> {
+    let store = Arc::clone(&tally.store);
+    let all = blocking(move || Ok(store.ledger().list_wallets(member)?)).await?;
+    // Every member has one from the start.
+    if all.rows.is_empty() && all.damaged.is_empty() {
+        Err(Rejection::MemberNotFound.into())
+    } else {
+        Ok(all)
+    }
+}
+
+/// A member's wallet.
+pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
+    let currencies = &tally.settings.ledger.currencies;
+    let missing = || match currencies.digits(key.currency) {
+        Some(_) => Rejection::WalletNotFound,
+        None => Rejection::CurrencyMismatch,
+    };
+    let mut all = wallets(tally, key.member).await?;
+    let Some(at) = all.rows.iter().position(|(currency, _)| *currency == key.currency) else {
+        // It may be one that cannot be read.
+        all.whole()?;
+        return Err(missing().into());
+    };
+    Ok(all.rows.swap_remove(at).1)
+}
+
+/// At most `limit` entries of a wallet below a number, or the newest.
+pub async fn history(
+    tally: &Tally,
+    key: WalletKey,
+    below: Option<u64>,
+    limit: usize,
+) -> Result<HistoryPage, Failure> {
+    let newest = wallet(tally, key).await?.sequence;
+    let until = below.unwrap_or(u64::MAX).min(newest.saturating_add(1));
+    let from = until.saturating_sub(limit as u64).max(1);
+    let store = Arc::clone(&tally.store);
+    let found = blocking(move || Ok(store.ledger().list_entries(key, from..until)?)).await?;
+    let more_below = Some(from).filter(|number| *number > 1 && from < until);
+    Ok(HistoryPage { entries: found.map(|(_, entry)| entry), more_below })
+}
+
+/// A transfer, by its id or that of one of its entries.
+pub async fn transfer(tally: &Tally, id: Uuid) -> Result<TransferWithEntries, Failure> {
+    let (store, of) = (Arc::clone(&tally.store), TransferId::of(id));
+    let found = blocking(move || {
+        let ledger = store.ledger();
+        let Some(transfer) = ledger.transfer(of)? else { return Ok(None) };
+        let keys: Vec<EntryKey> = transfer.entries().into_iter().flatten().collect();
+        let mut entries = ledger.entries(&keys)?.into_iter();
+        let entries = transfer.entries().map(|key| key.and_then(|_| entries.next().flatten()));
+        Ok(Some(TransferWithEntries { id: of, transfer, entries }))
+    });
+    let is_of = |found: &TransferWithEntries| {
+        found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id)
+    };
+    Ok(found.await?.filter(is_of).ok_or(Rejection::TransactionNotFound)?)
+}
+
+/// The total of every account, in each currency that is configured or was used.
+pub async fn accounts(tally: &Tally) -> Result<Totals, Failure> {
+    let store = Arc::clone(&tally.store);
+    let stored = blocking(move || Ok(store.ledger().totals()?)).await?;
+    let mut totals = Totals::default();
+    for currency in tally.settings.ledger.currencies.all() {
+        Account::ALL.iter().for_each(|account| totals.account(*account, currency, Total::default()));
+    }
+    totals.extend(stored);
+    Ok(totals)
+}

@@ -1,0 +1,161 @@
+//! Batches in memory: hot wallets, chains that leave nothing, and one effect for each key.
+
+use super::LedgerSettings;
+use super::batch::{decide, read};
+use super::request::{AnyRequest, Decision};
+use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
+use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use std::collections::BTreeSet;
+use tally_rules::contest::definition::Fee;
+use tally_rules::contest::record::ContestTask;
+use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
+use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
+use tally_rules::ledger::{
+    Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+};
+use tally_rules::{Micros, PlayerId, Rejection};
+use tally_store::{Loaded, WriteSet};
+
+const NOW: Micros = Micros(1_000_000_000);
+
+fn member(number: u8) -> MemberId {
+    MemberId(Uuid([number; 16]))
+}
+
+fn transfer(from: u8, to: u8, units: i64, key: &str) -> NewTransfer {
+    let (what, currency) =
+        (TransferKind::Transfer { from: member(from), to: member(to) }, Currency::parse("KRW").unwrap());
+    let order = TransferRequest { what, currency, amount: Amount::new(units).unwrap(), reference: None };
+    let key = RequestKey { scope: "s".into(), key: key.into() };
+    NewTransfer { order, identity: Some(IdempotencyKey { key, fingerprint: Fingerprint([1; 16]) }) }
+}
+
+fn chain(transfers: Vec<NewTransfer>) -> Box<dyn AnyRequest> {
+    Box::new(LinkedTransfers(transfers))
+}
+
+/// The rows of linked transfers.
+fn rows(decision: &Decision) -> &[Result<Transferred, Rejection>] {
+    let answer = decision.as_ref().unwrap();
+    answer.downcast_ref::<Vec<_>>().unwrap()
+}
+
+/// What came of an act on a contest.
+fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
+    decision.map(|answer| *answer.downcast().unwrap())
+}
+
+/// Decides a batch on wallets 1, 2 and 3 with 100 each.
+fn decided(batch: &[Box<dyn AnyRequest>]) -> (WriteSet, Vec<Decision>) {
+    let settings = LedgerSettings::default();
+    let ids: Vec<Uuid> = (0..batch.iter().map(|one| one.needs().ids).sum())
+        .map(|at: usize| Uuid::new(Micros(at as i64), 4))
+        .collect();
+    let plan = read(batch, &ids, &settings);
+    let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
+    let of = |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
+    loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
+    decide(batch, &ids, (&plan, &loaded), &settings, (NOW, KEEP_DEFAULT_MICROS))
+}
+
+#[test]
+fn a_hot_wallet_is_written_once_and_each_entry_shows_its_own_balance() {
+    let batch: Vec<_> = (0..50).map(|row| chain(vec![transfer(1, 2, 2, &format!("{row}"))])).collect();
+    let (changes, decisions) = decided(&batch);
+    let ledger = &changes.ledger;
+    assert_eq!((ledger.wallets.len(), ledger.transfers.len(), ledger.entries.len()), (2, 50, 100));
+    assert_eq!((ledger.wallets[0].1.balance, ledger.wallets[1].1.balance), (0, 200));
+    assert_eq!((ledger.totals.len(), ledger.totals[0].1.debits), (1, 100));
+    for (decision, wanted) in decisions.iter().zip((0..50).map(|row| 98 - 2 * row)) {
+        let done = rows(decision);
+        let [Ok(Transferred::Now(posted))] = done else { panic!("{done:?}") };
+        assert_eq!((posted.entry.before(), posted.entry.after), (wanted + 2, wanted));
+    }
+}
+
+#[test]
+fn who_has_too_little_fails_alone() {
+    let batch = [transfer(1, 2, 80, "a"), transfer(1, 2, 80, "b"), transfer(2, 1, 5, "c")];
+    let (changes, decisions) = decided(&batch.map(|one| chain(vec![one])));
+    let refused = |at: usize| rows(&decisions[at]) == [Err(Rejection::InsufficientFunds)];
+    assert!(!refused(0) && refused(1) && !refused(2));
+    assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (2, 2));
+}
+
+#[test]
+fn a_chain_leaves_nothing_of_itself_when_one_of_it_is_refused() {
+    let linked = chain(vec![transfer(1, 2, 100, "a"), transfer(2, 9, 10, "b"), transfer(2, 3, 200, "c")]);
+    let (changes, decisions) = decided(&[linked, chain(vec![transfer(1, 3, 60, "a")])]);
+    let linked = Err(Rejection::LinkedFailed);
+    assert_eq!(rows(&decisions[0]), [linked.clone(), Err(Rejection::RecipientNotFound), linked]);
+    // Its key is as if it had not been: the same key is new for the next.
+    let done = rows(&decisions[1]);
+    assert!(matches!(done, [Ok(Transferred::Now(posted))] if posted.entry.after == 40), "{done:?}");
+    assert_eq!((changes.requests.len(), changes.ledger.transfers.len()), (1, 1));
+}
+
+#[test]
+fn the_same_key_has_one_effect_within_a_batch_and_within_a_chain() {
+    let twice = || vec![transfer(1, 2, 10, "a"), transfer(1, 2, 10, "a")];
+    let (changes, decisions) = decided(&[chain(twice()), chain(twice())]);
+    assert_eq!(changes.ledger.transfers.len(), 1);
+    let key = changes.ledger.entries[0].0;
+    let again = Ok(Transferred::Replayed(key));
+    assert_eq!(rows(&decisions[1]), [again.clone(), again]);
+}
+
+/// Pays back the fees of members of a cancelled contest, as their last piece; only some of them have a wallet.
+fn refunded(
+    record: &Record,
+    members: &[u8],
+    wallets: &BTreeSet<u8>,
+) -> (WriteSet, Result<ContestDone, Rejection>) {
+    let row = |number: &u8| {
+        let enrolled =
+            ContestMember { place: u32::from(*number), division: None, member: Some(member(*number)) };
+        (PlayerId::new(&format!("p{number}")).unwrap(), enrolled)
+    };
+    let act = Act::Refund(members.iter().map(row).collect(), true);
+    let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
+    let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
+    let order = ContestOrder { id, seen, by, at, act, boards, identity };
+    let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
+    let settings = LedgerSettings::default();
+    let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
+    let plan = read(&batch, &ids, &settings);
+    let mut loaded = Loaded::default();
+    loaded.ledger.contests.contests = vec![Some(record.clone())];
+    let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
+    loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
+    let (changes, mut decisions) =
+        decide(&batch, &ids, (&plan, &loaded), &settings, (NOW, KEEP_DEFAULT_MICROS));
+    (changes, of_contest(decisions.remove(0)))
+}
+
+/// The places whose fees were paid back.
+fn places(changes: &WriteSet) -> Vec<u32> {
+    assert_eq!(changes.ledger.transfers.len(), changes.ledger.contests.payouts.len());
+    changes.ledger.contests.payouts.iter().map(|(key, _)| key.no).collect()
+}
+
+/// The wallet of one cannot be found, as a lost row would have it. Those before it are paid, it is neither marked nor passed over, and
+/// those behind it wait with it.
+#[test]
+fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
+    let fee = Fee { currency: Currency::parse("KRW").unwrap(), amount: Amount::new(7).unwrap() };
+    let contest = Contest { entry_fee: Some(fee), ..Contest::default() };
+    let mut record = Record::new(Uuid([9; 16]), contest, None, Micros(1));
+    (record.state, record.members) = (Stands::Cancelled, 3);
+    record.work = ContestTask::Refund { after: None };
+    let without = BTreeSet::from([1, 3]);
+    let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
+    let ContestDone { record, what, .. } = decision.unwrap();
+    assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
+    assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
+    let (changes, decision) = refunded(&record, &[2, 3], &without);
+    assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
+    let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
+    let ContestDone { record, what, .. } = decision.unwrap();
+    assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
+    assert_eq!(record.work, ContestTask::None);
+}

@@ -1,0 +1,215 @@
+//! Transfers: one, or a list in which each stands for itself or is linked to the next.
+
+use super::LedgerSettings;
+use super::request::{LedgerRequest, Needs};
+use super::state::BatchState;
+use crate::failure::{Failure, Fault, blocking};
+use crate::outcomes;
+use crate::reply::LaneReply;
+use crate::requests::{Begun, Running};
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::transfer_request::Posted;
+use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
+use tally_rules::outcome::Outcome;
+use tally_store::ReadSet;
+
+/// A transfer that a caller asks for.
+#[derive(Clone, Debug)]
+pub struct NewTransfer {
+    /// Which money moves where.
+    pub order: TransferRequest,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+/// The answer to a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Transferred {
+    /// It was done now.
+    Now(Posted),
+    /// It was done before; its entry has not changed since.
+    Replayed(EntryKey),
+}
+
+/// Linked transfers: done in order and whole, or not at all. Most are of one.
+pub(super) struct LinkedTransfers(pub(super) Vec<NewTransfer>);
+
+impl LedgerRequest for LinkedTransfers {
+    type Answer = Vec<Result<Transferred, Rejection>>;
+
+    fn needs(&self) -> Needs {
+        Needs { rows: self.0.len(), ids: self.0.len(), ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        let home = settings.currencies.home();
+        for one in &self.0 {
+            outcomes::read(plan, one.identity.as_ref());
+            plan.ledger.wallets.extend(one.order.wallets(home));
+        }
+    }
+
+    /// All of them, or none: then the first that was rejected says why, and the others that it was not they.
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        let savepoint = state.book.savepoint();
+        let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
+        for (place, (one, id)) in self.0.iter().zip(ids).enumerate() {
+            before.extend(
+                one.identity.as_ref().map(|one| (&one.key, state.outcomes.stored(&one.key).cloned())),
+            );
+            match one.decide(state, TransferId(*id)) {
+                Ok(transferred) => done.push(Ok(transferred)),
+                Err(rejection) => {
+                    state.book.roll_back(savepoint);
+                    before.into_iter().rev().for_each(|(key, stored)| state.outcomes.restore(key, stored));
+                    return Ok(rejected(self.0.len(), place, &rejection));
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl NewTransfer {
+    fn decide(&self, state: &mut BatchState<'_>, id: TransferId) -> Result<Transferred, Rejection> {
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+            return Ok(Transferred::Replayed(key));
+        }
+        let posted = state.book.post(id, &self.order, state.now)?;
+        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        Ok(Transferred::Now(posted))
+    }
+}
+
+/// Why none of some linked transfers was done: one of them was rejected.
+fn rejected(len: usize, place: usize, rejection: &Rejection) -> Vec<Result<Transferred, Rejection>> {
+    let of = |at| if at == place { rejection.clone() } else { Rejection::LinkedFailed };
+    (0..len).map(|at| Err(of(at))).collect()
+}
+
+/// A transfer that was done, as its entry shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The entry, on the side where the money leaves a wallet if there is one.
+    pub posted: Posted,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// The answer to one transfer of a list.
+pub type TransferResult = Result<Receipt, Failure>;
+
+/// Does one transfer.
+pub async fn post(tally: &Tally, new: NewTransfer) -> TransferResult {
+    post_all(tally, vec![(new, false)]).await?.pop().expect("one result")
+}
+
+/// Does many; the flag links one to the next, and linked ones are done whole or not at all. The whole fails only if the lane
+/// accepted nothing.
+pub async fn post_all(
+    tally: &Tally,
+    moves: Vec<(NewTransfer, bool)>,
+) -> Result<Vec<TransferResult>, Failure> {
+    let (chains, mut keys) = (chains(moves), Begun::default());
+    let mut requests = Vec::with_capacity(chains.len());
+    let mut begun: Vec<Result<usize, Vec<Result<Transferred, Rejection>>>> = Vec::with_capacity(chains.len());
+    for chain in chains {
+        match begin(tally, &chain, &mut keys) {
+            Ok(running) => {
+                begun.push(Ok(chain.len()));
+                requests.push((LinkedTransfers(chain), running));
+            }
+            Err(results) => begun.push(Err(results)),
+        }
+    }
+    let mut answers = tally.ledger.ask_all(requests).await?.into_iter();
+    let mut results = Vec::new();
+    for begun in begun {
+        match begun {
+            Err(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Refused))),
+            Ok(rows) => results.extend(rows_of(answers.next().expect("one answer a chain"), rows)),
+        }
+    }
+    receipts(tally, results).await
+}
+
+/// Cuts a list where one is not linked to the next.
+fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
+    let mut chains = Vec::new();
+    let mut chain = Vec::new();
+    for (one, linked) in moves {
+        chain.push(one);
+        if !linked {
+            chains.push(std::mem::take(&mut chain));
+        }
+    }
+    // The last has no next to be linked to.
+    chains.extend((!chain.is_empty()).then_some(chain));
+    chains
+}
+
+/// Takes the keys of linked transfers, or none of them: then each transfer gets the rejection.
+fn begin(
+    tally: &Tally,
+    chain: &[NewTransfer],
+    keys: &mut Begun,
+) -> Result<Vec<Running>, Vec<Result<Transferred, Rejection>>> {
+    let mut running = Vec::new();
+    for (place, one) in chain.iter().enumerate() {
+        match keys.begin(&tally.running, one.identity.as_ref()) {
+            Ok(taken) => running.extend(taken),
+            Err(rejection) => {
+                return Err(rejected(chain.len(), place, &rejection));
+            }
+        }
+    }
+    Ok(running)
+}
+
+/// The rows of linked transfers; an answer to the whole is one to each.
+fn rows_of(
+    told: LaneReply<Vec<Result<Transferred, Rejection>>>,
+    rows: usize,
+) -> Vec<Result<Transferred, Failure>> {
+    match told {
+        Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
+        Ok(Err(rejection)) => vec![Err(Failure::Refused(rejection)); rows],
+        Err(fault) => vec![Err(Failure::Fault(fault)); rows],
+    }
+}
+
+/// The receipt of one transfer.
+pub(crate) async fn receipt(tally: &Tally, moved: Transferred) -> TransferResult {
+    receipts(tally, vec![Ok(moved)]).await?.pop().expect("one result")
+}
+
+/// Reads the entries of those that were done before.
+async fn receipts(
+    tally: &Tally,
+    results: Vec<Result<Transferred, Failure>>,
+) -> Result<Vec<TransferResult>, Failure> {
+    let key = |result: &Result<Transferred, Failure>| match result {
+        Ok(Transferred::Replayed(key)) => Some(*key),
+        Ok(Transferred::Now(_)) | Err(_) => None,
+    };
+    let keys: Vec<EntryKey> = results.iter().filter_map(key).collect();
+    let mut first = if keys.is_empty() { Vec::new() } else { entries(tally, keys).await? }.into_iter();
+    let receipt = |moved| match moved {
+        Transferred::Now(posted) => Ok(Receipt { posted, replayed: false }),
+        Transferred::Replayed(key) => {
+            let entry = first.next().flatten();
+            let entry = entry.ok_or_else(|| Fault::Broken(format!("an entry is missing: {key:?}")))?;
+            Ok(Receipt { posted: Posted { key, entry }, replayed: true })
+        }
+    };
+    let mut receipt = receipt;
+    Ok(results.into_iter().map(|result| result.and_then(&mut receipt)).collect())
+}
+
+async fn entries(tally: &Tally, keys: Vec<EntryKey>) -> Result<Vec<Option<Entry>>, Failure> {
+    let store = Arc::clone(&tally.store);
+    blocking(move || Ok(store.ledger().entries(&keys)?)).await
+}

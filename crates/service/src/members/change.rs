@@ -1,0 +1,219 @@
+//! Changing a member.
+//!
+//! What finds a member is looked up before, because a transaction reads by key, and compared in the transaction.
+
+use super::{TRIES, create, find};
+use crate::contests::entries;
+use crate::failure::{Failure, Fault, blocking};
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::LedgerRequest;
+use crate::ledger::state::BatchState;
+use crate::outcomes;
+use crate::requests::Running;
+use crate::tally::Tally;
+use std::sync::{Arc, PoisonError};
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::member::{Handle, Phone, Pin};
+use tally_rules::ledger::pin::Attempts;
+use tally_rules::ledger::{Member, MemberId, Uuid};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, PlayerId, Rejection};
+use tally_store::ReadSet;
+
+/// A change of something that may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Set<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It becomes this, or nothing.
+    To(Option<T>),
+}
+
+/// What changes of a member.
+#[derive(Clone, Debug, Default)]
+pub struct MemberChange {
+    /// Its new name.
+    pub name: Option<Arc<str>>,
+    /// Its new player.
+    pub player: Option<PlayerId>,
+    /// Its phone number.
+    pub phone: Set<Phone>,
+    /// The digest of its password; changing it ends every token.
+    pub password: Set<Arc<str>>,
+    /// Its PIN; changing it forgets attempts at the last one.
+    pub pin: Set<Pin>,
+    /// Whether attempts at the PIN are forgotten.
+    pub unlock_pin: bool,
+    /// Whether tokens that were given until now end.
+    pub sign_out: bool,
+    /// Another digest of the same password; it ends no token.
+    pub rehashed: Option<Rehashed>,
+}
+
+/// A digest in place of the one that it was made beside; where that is gone, the password was changed meanwhile.
+#[derive(Clone, Debug)]
+pub struct Rehashed {
+    /// The digest before.
+    pub from: Arc<str>,
+    /// The digest from now on.
+    pub to: Arc<str>,
+}
+
+/// A member to be changed.
+struct ChangeMember {
+    member: MemberId,
+    change: MemberChange,
+    /// What the member was found by, and what it will be: sorted, each once.
+    handles: Vec<Handle>,
+    identity: Option<IdempotencyKey>,
+}
+
+impl LedgerRequest for ChangeMember {
+    /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
+    type Answer = Option<bool>;
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        plan.ledger.members.push(self.member);
+        plan.ledger.handles.extend(self.handles.iter().cloned());
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+            return Ok(Some(true));
+        }
+        let before = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
+        if before.closed_at.is_some() {
+            return Err(Rejection::MemberClosed);
+        }
+        let after = changed(&before, &self.change, state.now);
+        let (had, has) = (before.handles(), after.handles());
+        if had.iter().chain(&has).any(|handle| self.handles.binary_search(handle).is_err()) {
+            return Ok(None);
+        }
+        for handle in has.iter().filter(|handle| !had.contains(handle)) {
+            if state.handles.get(handle).is_some_and(|holder| *holder != self.member) {
+                return Err(create::taken(handle));
+            }
+        }
+        release_handles(state, self.member, had.iter().filter(|handle| !has.contains(handle)));
+        has.iter().for_each(|handle| state.handles.set(handle, Some(self.member)));
+        state.members.set(&self.member, Some(after));
+        state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
+        Ok(Some(false))
+    }
+}
+
+/// Takes from a member what finds it, and from no other.
+pub(super) fn release_handles<'h>(
+    state: &mut BatchState<'_>,
+    member: MemberId,
+    handles: impl Iterator<Item = &'h Handle>,
+) {
+    for handle in handles {
+        if state.handles.get(handle) == Some(&member) {
+            state.handles.set(handle, None);
+        }
+    }
+}
+
+/// A member as a change leaves it.
+fn changed(before: &Member, change: &MemberChange, now: Micros) -> Member {
+    fn set<T: Clone>(before: &Option<T>, change: &Set<T>) -> Option<T> {
+        match change {
+            Set::Keep => before.clone(),
+            Set::To(value) => value.clone(),
+        }
+    }
+    // Tokens that were given until now end with the password; not even a clock set back makes the instant an old one.
+    let ends_tokens = change.sign_out || change.password != Set::Keep;
+    let tokens_from = if ends_tokens { now.max(before.tokens_from.plus(1)) } else { before.tokens_from };
+    let mut password = set(&before.password, &change.password);
+    if let Some(Rehashed { from, to }) = &change.rehashed
+        && password.as_ref() == Some(from)
+    {
+        password = Some(Arc::clone(to));
+    }
+    let fresh = change.unlock_pin || matches!(change.pin, Set::To(_));
+    Member {
+        login: before.login.clone(),
+        phone: set(&before.phone, &change.phone),
+        player: change.player.clone().unwrap_or_else(|| before.player.clone()),
+        name: change.name.clone().unwrap_or_else(|| before.name.clone()),
+        password,
+        pin: set(&before.pin, &change.pin),
+        attempts: if fresh { Attempts::default() } else { before.attempts },
+        tokens_from,
+        closed_at: before.closed_at,
+    }
+}
+
+/// Changes a member; says whether that repeats an earlier answer. Another change that comes between is seen.
+pub async fn change(
+    tally: &Arc<Tally>,
+    member: MemberId,
+    change: MemberChange,
+    identity: Option<IdempotencyKey>,
+) -> Result<bool, Failure> {
+    let request = |before: &Member| {
+        let player = change.player.clone().filter(|player| *player != before.player);
+        let (handles, change) = (handles(before, &change), change.clone());
+        (ChangeMember { member, change, handles, identity: identity.clone() }, player)
+    };
+    of_member(tally, member, identity.as_ref(), request).await
+}
+
+/// Asks the lane for a request that is made of the member as it is, until that is still so in the transaction. A request comes
+/// with the new name of the player, if it changes.
+pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
+    tally: &Arc<Tally>,
+    member: MemberId,
+    identity: Option<&IdempotencyKey>,
+    request: impl Fn(&Member) -> (R, Option<PlayerId>),
+) -> Result<bool, Failure> {
+    for _ in 0..TRIES {
+        let running = identity.map(|one| tally.begin(&one.key)).transpose()?;
+        let asked = Arc::clone(tally);
+        let before = blocking(move || find::by_id(&asked, member)).await?;
+        let _changing = tally.members.cache.changing(member);
+        let (request, renamed) = request(&before);
+        let done = match renamed {
+            Some(player) => rename(tally, [before.player.clone(), player], request, running).await?,
+            None => tally.ledger.ask(request, running.into_iter().collect()).await?,
+        };
+        if let Some(replayed) = done {
+            return Ok(replayed);
+        }
+    }
+    Err(Fault::Overloaded.into())
+}
+
+/// A change of the player: neither the old one nor the new one may have an entry in a contest.
+async fn rename<R: LedgerRequest>(
+    tally: &Arc<Tally>,
+    players: [PlayerId; 2],
+    request: R,
+    running: Option<Running>,
+) -> Result<R::Answer, Failure> {
+    let tally = Arc::clone(tally);
+    let rename = move || {
+        let _running = running;
+        let _alone = tally.contests.renaming.write().unwrap_or_else(PoisonError::into_inner);
+        entries::refuse(&tally, &players)?;
+        tally.ledger.ask_blocking(request)
+    };
+    blocking(rename).await
+}
+
+/// The handles of a member before and after a change.
+fn handles(before: &Member, change: &MemberChange) -> Vec<Handle> {
+    let mut handles = before.names();
+    if let Set::To(Some(phone)) = &change.phone {
+        handles.push(Handle::Phone(phone.clone()));
+    }
+    handles.extend(change.player.clone().map(Handle::Player));
+    handles.sort_unstable();
+    handles.dedup();
+    handles
+}

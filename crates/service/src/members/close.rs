@@ -1,0 +1,79 @@
+//! Closing a member.
+
+use super::{change, find};
+use crate::contests::staff;
+use crate::failure::{Failure, blocking};
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::LedgerRequest;
+use crate::ledger::state::BatchState;
+use crate::outcomes;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{Member, MemberId, Uuid, WalletKey};
+use tally_rules::outcome::Outcome;
+use tally_store::ReadSet;
+
+/// A member to be closed.
+struct CloseMember {
+    member: MemberId,
+    /// Whether there may be money in its wallets.
+    force: bool,
+    /// What the member was found by: sorted, each once.
+    handles: Vec<Handle>,
+    identity: Option<IdempotencyKey>,
+}
+
+impl LedgerRequest for CloseMember {
+    /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
+    type Answer = Option<bool>;
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        let wallet = |currency| WalletKey { member: self.member, currency };
+        outcomes::read(plan, self.identity.as_ref());
+        plan.ledger.members.push(self.member);
+        plan.ledger.handles.extend(self.handles.iter().cloned());
+        plan.ledger.wallets.extend(settings.currencies.all().map(wallet));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        if state.outcomes.replay(self.identity.as_ref())?.is_some() {
+            return Ok(Some(true));
+        }
+        let member = state.members.get(&self.member).cloned().ok_or(Rejection::MemberNotFound)?;
+        let names = member.names();
+        if names.iter().any(|handle| self.handles.binary_search(handle).is_err()) {
+            return Ok(None);
+        }
+        state.book.close(self.member, self.force)?;
+        change::release_handles(state, self.member, names.iter());
+        let closed_at = member.closed_at.or(Some(state.now));
+        state.members.set(&self.member, Some(Member { closed_at, ..member }));
+        state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
+        Ok(Some(false))
+    }
+}
+
+/// Closes a member, which ends its tokens, releases what finds it and takes it from the staff of contests; once more changes
+/// nothing. `force` says whether there may be money in its wallets. Says whether that repeats an earlier answer.
+pub async fn close(
+    tally: &Arc<Tally>,
+    member: MemberId,
+    force: bool,
+    identity: Option<IdempotencyKey>,
+) -> Result<bool, Failure> {
+    let request = |before: &Member| {
+        let request = CloseMember { member, force, handles: before.names(), identity: identity.clone() };
+        (request, None)
+    };
+    let replayed = change::of_member(tally, member, identity.as_ref(), request).await?;
+    let of = Arc::clone(tally);
+    let left = blocking(move || staff::leave(&of, &find::by_id(&of, member)?.player)).await;
+    // It is closed, whatever becomes of this.
+    if let Err(failure) = left {
+        tracing::warn!(%failure, member = %member.0, "take a closed member from the staff of contests: close it again");
+    }
+    Ok(replayed)
+}

@@ -1,0 +1,212 @@
+//! Names that earlier versions stored, corrected by the first start on such a store.
+//!
+//! A closed member kept its login, phone number and player for ever: they are released. Its wallets and history stay.
+//!
+//! A number sent as `0000123456` was stored as `00123456` and read as `123456`. No request named it, and a change of its member
+//! took `123456` from another. So a stored number that begins with 00 goes. Its member gets the number that it was read as,
+//! unless another member has that. Where several rows claim one number, nothing says whose it is, and all of them lose it.
+//! Each corrected member is logged.
+//!
+//! The rows may lie in a journal, which no migration of the schema sees. The store remembers that it was done. Every
+//! transaction is right done twice, so servers may start side by side.
+
+use crate::failure::{Failure, Fault};
+use crate::ledger::HOME_META;
+use std::collections::{BTreeMap, BTreeSet};
+use tally_rules::ledger::member::{Handle, Phone};
+use tally_rules::ledger::{Member, MemberId};
+use tally_store::{
+    LedgerLoaded, LedgerReadSet, LedgerWriteSet, ReadSet, ShardSet, Store, StoreError, WriteSet,
+};
+
+/// The name under which the store remembers it.
+const MENDED_META: &str = "names_mended";
+
+/// Rows that are read at once, and numbers that are mended in one round.
+const PAGE: usize = 1_000;
+
+/// How often a transaction is tried again that another came between.
+const TRIES: usize = 8;
+
+/// Corrects all of them, once.
+pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
+    // Without a home currency there was never a member.
+    if store.meta(HOME_META)?.is_none() || store.meta(MENDED_META)?.is_some() {
+        return Ok(());
+    }
+    release_closed(store)?;
+    mend_phones(store, country)?;
+    Ok(store.set_meta(MENDED_META, b"1")?)
+}
+
+/// Releases what finds closed members.
+fn release_closed(store: &dyn Store) -> Result<(), Failure> {
+    let mut released = 0;
+    each_page(store, |page| {
+        let closed = page.iter().filter(|(_, member)| member.closed_at.is_some());
+        let handles: BTreeSet<Handle> = closed.clone().flat_map(|(_, member)| member.names()).collect();
+        let ids: BTreeSet<MemberId> = closed.map(|(id, _)| *id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let ledger = LedgerReadSet { handles: handles.into_iter().collect(), ..LedgerReadSet::default() };
+        let changed = run(store, ledger, &mut |plan, loaded| {
+            let found = plan.handles.iter().zip(&loaded.handles);
+            let theirs = found.filter(|(_, owner)| owner.is_some_and(|owner| ids.contains(&owner)));
+            let handles = theirs.map(|(handle, _)| (handle.clone(), None)).collect();
+            LedgerWriteSet { handles, ..LedgerWriteSet::default() }
+        })?;
+        released += changed.handles.len();
+        Ok(())
+    })?;
+    if released > 0 {
+        tracing::info!(released, "logins, phone numbers and players of closed members were released");
+    }
+    Ok(())
+}
+
+/// Corrects phone numbers that no request can name.
+fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
+    loop {
+        let misread = misread(store)?;
+        if misread.is_empty() {
+            return Ok(());
+        }
+        let mut claims = claims(store, &misread, country)?;
+        for (phone, owner) in misread {
+            let mended = phone.mended(country);
+            let members = claims.entry(mended.clone()).or_default();
+            members.insert(owner);
+            mend(store, &phone, mended.as_ref(), members, country)?;
+        }
+    }
+}
+
+/// The first numbers that no request can name, and the member that each finds.
+fn misread(store: &dyn Store) -> Result<Vec<(Phone, MemberId)>, Failure> {
+    let after = Handle::Phone(Phone::before_misread());
+    let page = store.ledger().snapshot()?.handles(Some(&after), PAGE)?;
+    let phones = page.into_iter().map_while(|(handle, member)| match handle {
+        Handle::Phone(phone) if phone.is_misread() => Some((phone, member)),
+        _ => None,
+    });
+    Ok(phones.collect())
+}
+
+/// The members whose rows have a number that becomes one of those.
+fn claims(
+    store: &dyn Store,
+    misread: &[(Phone, MemberId)],
+    country: Option<&str>,
+) -> Result<BTreeMap<Option<Phone>, BTreeSet<MemberId>>, Failure> {
+    let mut claims: BTreeMap<_, BTreeSet<_>> =
+        misread.iter().map(|(phone, _)| (phone.mended(country), BTreeSet::new())).collect();
+    each_page(store, |page| {
+        for (id, member) in page {
+            if let Some(mended) = member.phone.as_ref().and_then(|phone| phone.mended(country))
+                && let Some(members) = claims.get_mut(&Some(mended))
+            {
+                members.insert(*id);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(claims)
+}
+
+/// Reads all members, some at a time.
+fn each_page(
+    store: &dyn Store,
+    mut each: impl FnMut(&[(MemberId, Member)]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (mut snapshot, mut after) = (store.ledger().snapshot()?, None);
+    loop {
+        let page = snapshot.members(after, PAGE)?;
+        each(&page)?;
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE => after = Some(*last),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Reads and changes in one transaction, and tries again when another comes between. Gives what was changed.
+fn run(
+    store: &dyn Store,
+    ledger: LedgerReadSet,
+    decide: &mut dyn FnMut(&LedgerReadSet, &LedgerLoaded) -> LedgerWriteSet,
+) -> Result<LedgerWriteSet, Failure> {
+    let plan = ReadSet { ledger, shards: ShardSet::of(0), ..ReadSet::default() };
+    for _ in 0..TRIES {
+        let mut changed = LedgerWriteSet::default();
+        let done = store.run(&plan, &mut |loaded| {
+            changed = decide(&plan.ledger, &loaded.ledger);
+            WriteSet { ledger: changed.clone(), ..WriteSet::default() }
+        });
+        match done {
+            Ok(_) => return Ok(changed),
+            Err(StoreError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Fault::Overloaded.into())
+}
+
+/// Removes one number, and settles whose the mended one is.
+fn mend(
+    store: &dyn Store,
+    phone: &Phone,
+    mended: Option<&Phone>,
+    members: &BTreeSet<MemberId>,
+    country: Option<&str>,
+) -> Result<(), Failure> {
+    let mut handles: Vec<Handle> =
+        [Some(phone), mended].into_iter().flatten().cloned().map(Handle::Phone).collect();
+    handles.sort_unstable();
+    let ledger =
+        LedgerReadSet { handles, members: members.iter().copied().collect(), ..LedgerReadSet::default() };
+    let changed = run(store, ledger, &mut |plan, loaded| settled(plan, loaded, mended, country))?;
+    for (id, member) in &changed.members {
+        let (stored, now) = (phone.as_str(), member.phone.as_ref().map_or("none", Phone::as_str));
+        tracing::warn!(
+            member = %id.0, stored, now,
+            "a phone number that an earlier version stored and misread was mended; where it is `none`, set it anew"
+        );
+    }
+    if changed.members.is_empty() {
+        let stored = phone.as_str();
+        tracing::warn!(
+            stored,
+            "a phone number that an earlier version stored and misread was removed; no member had it"
+        );
+    }
+    Ok(())
+}
+
+/// The write of one transaction: the number finds no member any more, and the corrected one the only member that claims it.
+fn settled(
+    plan: &LedgerReadSet,
+    loaded: &LedgerLoaded,
+    mended: Option<&Phone>,
+    country: Option<&str>,
+) -> LedgerWriteSet {
+    let claims = |member: &&Member| {
+        let phone = member.phone.as_ref().filter(|_| member.closed_at.is_none());
+        phone.is_some_and(|phone| phone.mended(country).as_ref() == mended)
+    };
+    let rows = plan.members.iter().zip(&loaded.members);
+    let claimants: Vec<(MemberId, &Member)> =
+        rows.filter_map(|(id, member)| Some((*id, member.as_ref().filter(claims)?))).collect();
+    // A row that has the number itself comes before one that has the misread number.
+    let (exact, misread): (Vec<_>, Vec<_>) =
+        claimants.iter().partition(|(_, member)| member.phone.as_ref() == mended);
+    let first = if exact.is_empty() { misread } else { exact };
+    let owner = if let ([(id, _)], Some(_)) = (&first[..], mended) { Some(*id) } else { None };
+    let is_mended = |handle: &Handle| matches!(handle, Handle::Phone(phone) if Some(phone) == mended);
+    let handles = plan.handles.iter().map(|handle| (handle.clone(), owner.filter(|_| is_mended(handle))));
+    let members = claimants.iter().filter_map(|(id, before)| {
+        let phone = mended.filter(|_| owner == Some(*id)).cloned();
+        (phone != before.phone).then(|| (*id, Member { phone, ..(*before).clone() }))
+    });
+    LedgerWriteSet { handles: handles.collect(), members: members.collect(), ..LedgerWriteSet::default() }
+}

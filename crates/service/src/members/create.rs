@@ -1,0 +1,163 @@
+//! Making a member, with its first wallet.
+//!
+//! What finds a member is looked up before, because a transaction reads by key, and compared in the transaction.
+
+use super::TRIES;
+use crate::contests::entries::{self, NameLookup};
+use crate::failure::{Failure, Fault, blocking};
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::{LedgerRequest, Needs};
+use crate::ledger::state::BatchState;
+use crate::outcomes;
+use crate::tally::Tally;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{Currency, Member, MemberId, Uuid, WalletKey};
+use tally_rules::outcome::Outcome;
+use tally_rules::{PlayerId, Rejection};
+use tally_store::ReadSet;
+
+/// A member to be made.
+#[derive(Clone, Debug)]
+pub struct NewMember {
+    /// The member; without a player it is its own id.
+    pub member: Member,
+    /// Whether the player is to be the member's id.
+    pub player_is_id: bool,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+/// A member that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Created {
+    /// Its id.
+    pub id: MemberId,
+    /// Whether this repeats an earlier answer.
+    pub replayed: bool,
+}
+
+/// A member to be made, as the lane does it.
+struct CreateMember {
+    new: NewMember,
+    /// The player, if a member had it when it was looked up: if it is free by now, that has to be done again.
+    taken: Option<Handle>,
+}
+
+impl LedgerRequest for CreateMember {
+    /// Nothing where the player is free by now.
+    type Answer = Option<Created>;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: 1, makes_members: true, ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, ids: &[Uuid], settings: &LedgerSettings) {
+        outcomes::read(plan, self.new.identity.as_ref());
+        read(&self.new, plan, MemberId(ids[0]), settings.currencies.home());
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        decide(&self.new, self.taken.as_slice(), state, MemberId(ids[0]))
+    }
+}
+
+/// Reads what a new member with that id touches.
+pub(crate) fn read(new: &NewMember, plan: &mut ReadSet, id: MemberId, home: Currency) {
+    plan.ledger.handles.extend(new.with_id(id).handles());
+    plan.ledger.wallets.push(WalletKey { member: id, currency: home });
+}
+
+/// Makes a member with that id; nothing where a player that `had` a member is free by now.
+pub(crate) fn decide(
+    new: &NewMember,
+    had: &[Handle],
+    state: &mut BatchState<'_>,
+    id: MemberId,
+) -> Result<Option<Created>, Rejection> {
+    if let Some(Outcome::MemberMade(id)) = state.outcomes.replay(new.identity.as_ref())? {
+        return Ok(Some(Created { id, replayed: true }));
+    }
+    if is_free_since(state, had) {
+        return Ok(None);
+    }
+    let member = new.with_id(id);
+    // In the order of handles, which is that of the rejections.
+    for handle in member.handles() {
+        if state.handles.get(&handle).is_some() {
+            return Err(taken(&handle));
+        }
+    }
+    for handle in member.handles() {
+        state.handles.set(&handle, Some(id));
+    }
+    state.members.load(id, None);
+    state.members.set(&id, Some(member));
+    state.book.open(id);
+    state.outcomes.remember(new.identity.as_ref(), Outcome::MemberMade(id));
+    Ok(Some(Created { id, replayed: false }))
+}
+
+impl NewMember {
+    /// The member with its player.
+    fn with_id(&self, id: MemberId) -> Member {
+        let player = match self.player_is_id {
+            true => PlayerId::new(&id.0.to_string()).expect("the text of an id is short"),
+            false => self.member.player.clone(),
+        };
+        Member { player, ..self.member.clone() }
+    }
+}
+
+/// Whether one of these players, which had a member when they were looked up, has none by now: it may have left entries.
+pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
+    had.iter().any(|handle| state.handles.get(handle).is_none())
+}
+
+/// The rejection of a handle that another member has.
+pub(super) fn taken(handle: &Handle) -> Rejection {
+    match handle {
+        Handle::Login(_) => Rejection::LoginTaken,
+        Handle::Phone(_) => Rejection::PhoneTaken,
+        Handle::Player(_) => Rejection::PlayerTaken,
+    }
+}
+
+/// Makes a member. A player's name that a closed member released is refused while that member's entries are open or run. A
+/// member that closes meanwhile is seen; one that gets the name, applies and closes meanwhile is not.
+pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failure> {
+    for _ in 0..TRIES {
+        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        let mut taken = None;
+        if !new.player_is_id {
+            let mut look = look(tally, [new.member.player.clone()].into()).await?;
+            if let Some((_, contest)) = look.left_behind.pop()
+                && !is_repeated(tally, new.identity.as_ref()).await?
+            {
+                return Err(Rejection::PlayerInContest(contest.as_str().into()).into());
+            }
+            taken = look.taken.pop();
+        }
+        let request = CreateMember { new: new.clone(), taken };
+        if let Some(created) = tally.ledger.ask(request, running.into_iter().collect()).await? {
+            return Ok(created);
+        }
+    }
+    Err(Fault::Overloaded.into())
+}
+
+/// See [`entries::look_up`].
+pub(crate) async fn look(tally: &Arc<Tally>, players: BTreeSet<PlayerId>) -> Result<NameLookup, Failure> {
+    let tally = Arc::clone(tally);
+    blocking(move || entries::look_up(&tally, &players)).await
+}
+
+/// Whether a request was done before.
+async fn is_repeated(tally: &Tally, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
+    match identity {
+        Some(identity) => Ok(tally.stored(identity).await?.is_some()),
+        None => Ok(false),
+    }
+}

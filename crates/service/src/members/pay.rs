@@ -1,0 +1,133 @@
+//! A transfer that a member asks for with its PIN, to a phone number.
+//!
+//! The member that has the number is looked up beforehand, because a transaction reads by key, and compared in the transaction:
+//! an old answer of the cache costs another try, never money. The lane judges the PIN where the member is locked, before
+//! anything else, and writes the attempt whatever the answer is: guesses at the same time count. What a caller learns depends
+//! on the PIN first, and so does the time it takes. What is left of a difference is one more wallet in the read of the batch. A
+//! member that can pay learns which member has a number only by paying, or by an unknown one, and of those it has a budget.
+
+use super::TRIES;
+use super::pin::Guess;
+use crate::failure::{Failure, Fault};
+use crate::ledger::LedgerSettings;
+use crate::ledger::request::{LedgerRequest, Needs};
+use crate::ledger::state::BatchState;
+use crate::ledger::transfers::{Receipt, Transferred, receipt};
+use crate::outcomes;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::member::{Handle, Phone};
+use tally_rules::ledger::transfer_request::wallets_of;
+use tally_rules::ledger::{
+    Amount, Currency, Member, MemberId, TransferId, TransferKind, TransferRequest, Uuid, pin,
+};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, Rejection};
+use tally_store::ReadSet;
+
+/// A transfer that a member asks for, with its PIN.
+#[derive(Clone, Debug)]
+pub struct NewPayment {
+    /// The member that pays.
+    pub from: MemberId,
+    /// From when on its tokens were good when it was let in.
+    pub tokens_from: Micros,
+    /// The PIN that the caller gave.
+    pub guess: Guess,
+    /// The number of the member that is paid.
+    pub phone: Phone,
+    /// The member that had that number when it was looked up.
+    pub to: Option<MemberId>,
+    /// In which currency.
+    pub currency: Currency,
+    /// How much.
+    pub amount: Amount,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+impl LedgerRequest for NewPayment {
+    /// Nothing where tokens or the number are not as they were looked up; but for the attempt at the PIN, nothing was done.
+    type Answer = Option<Transferred>;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        let home = settings.currencies.home();
+        outcomes::read(plan, self.identity.as_ref());
+        plan.ledger.members.push(self.from);
+        plan.ledger.handles.push(Handle::Phone(self.phone.clone()));
+        plan.ledger.wallets.extend(wallets_of([Some(self.from), self.to], self.currency, home));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
+        let member = state.members.get(&self.from).cloned().ok_or(Rejection::MemberNotFound)?;
+        if member.tokens_from != self.tokens_from || member.closed_at.is_some() {
+            return Ok(None);
+        }
+        let right = member.pin.is_some_and(|pin| self.guess.is(&pin));
+        let (attempts, judged) = pin::attempt(member.attempts, right, state.now, state.settings.pin);
+        if attempts != member.attempts {
+            state.members.set(&self.from, Some(Member { attempts, ..member }));
+        }
+        judged?;
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+            return Ok(Some(Transferred::Replayed(key)));
+        }
+        let holder = state.handles.get(&Handle::Phone(self.phone.clone())).copied();
+        if holder != self.to {
+            return Ok(None);
+        }
+        // Money first: a member that cannot pay does not learn which numbers others have.
+        if holder != Some(self.from) {
+            state.book.can_transfer(self.from, (self.currency, self.amount), state.now)?;
+        }
+        let to = holder.ok_or(Rejection::RecipientNotFound)?;
+        let what = TransferKind::Transfer { from: self.from, to };
+        let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
+        let posted = state.book.post(TransferId(ids[0]), &order, state.now)?;
+        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        Ok(Some(Transferred::Now(posted)))
+    }
+}
+
+/// The answer to a payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// It was done, now or before.
+    Paid(Receipt),
+    /// The token it was asked with has ended.
+    SignedOut,
+    /// Too many phone numbers of this member were unknown: not looked at for so many seconds.
+    Wait(u32),
+}
+
+/// Pays.
+pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Failure> {
+    // Taken before, so that guesses at the same time gain nothing.
+    let guess = match tally.members.recipients.take(new.from, tally.now()) {
+        Ok(guess) => guess,
+        Err(seconds) => return Ok(Payment::Wait(seconds)),
+    };
+    for _ in 0..TRIES {
+        let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+        new.to = tally.members.of_phone(tally, &new.phone).await?;
+        let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;
+        if let Err(Failure::Refused(Rejection::RecipientNotFound)) = done {
+            guess.spend();
+            return Err(Rejection::RecipientNotFound.into());
+        }
+        if let Some(transferred) = done? {
+            return receipt(tally, transferred).await.map(Payment::Paid);
+        }
+        tally.members.cache.forget(new.from, &new.phone);
+        let payer = tally.members.known(tally, new.from).await?;
+        if payer.tokens_from != new.tokens_from || payer.closed_at.is_some() {
+            return Ok(Payment::SignedOut);
+        }
+    }
+    Err(Fault::Overloaded.into())
+}

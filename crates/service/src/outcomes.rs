@@ -1,0 +1,76 @@
+//! Outcomes of requests with an idempotency key: what is stored of earlier ones, and what a batch stores beside its effects.
+//!
+//! Pure. Not here: requests that run at present (`requests`).
+
+use tally_lanes::WorkingSet;
+use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, RequestKey, Stored};
+use tally_rules::outcome::Outcome;
+use tally_rules::{Micros, Rejection};
+use tally_store::ReadSet;
+
+/// Adds the stored outcome of a request to a read set.
+pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
+    plan.requests.extend(identity.map(|one| one.key.clone()));
+}
+
+/// The outcome of a request that was done before; nothing of a new one. Refuses the key of another request.
+pub(crate) fn replay(
+    identity: Option<&IdempotencyKey>,
+    stored: Option<&Stored>,
+    (now, keep_micros): (Micros, i64),
+) -> Result<Option<Outcome>, Rejection> {
+    let Some(identity) = identity else { return Ok(None) };
+    Ok(match idempotency::check_key(stored, identity.fingerprint, now, keep_micros)? {
+        KeyCheck::Replay(outcome) => Some(*outcome),
+        KeyCheck::New => None,
+    })
+}
+
+/// Those of a batch.
+pub(crate) struct Outcomes {
+    rows: WorkingSet<RequestKey, Stored>,
+    now: Micros,
+    keep_micros: i64,
+}
+
+impl Outcomes {
+    /// What was stored under the keys of a batch.
+    pub(crate) fn new(
+        keys: &[RequestKey],
+        stored: &[Option<Stored>],
+        (now, keep_micros): (Micros, i64),
+    ) -> Self {
+        let mut rows = WorkingSet::new();
+        keys.iter().zip(stored).for_each(|(key, stored)| rows.load(key.clone(), stored.clone()));
+        Self { rows, now, keep_micros }
+    }
+
+    /// See [`replay`].
+    pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
+        let stored = identity.and_then(|one| self.rows.get(&one.key));
+        replay(identity, stored, (self.now, self.keep_micros))
+    }
+
+    /// Stores an outcome.
+    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
+        if let Some(one) = identity {
+            let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
+            self.rows.set(&one.key, Some(stored));
+        }
+    }
+
+    /// What is stored under a key by now.
+    pub(crate) fn stored(&self, key: &RequestKey) -> Option<&Stored> {
+        self.rows.get(key)
+    }
+
+    /// Brings a key back to what it had at a savepoint.
+    pub(crate) fn restore(&mut self, key: &RequestKey, before: Option<Stored>) {
+        self.rows.set(key, before);
+    }
+
+    pub(crate) fn into_writes(self) -> Vec<(RequestKey, Stored)> {
+        let row = |(key, stored): (_, Option<_>)| Some((key, stored?));
+        self.rows.into_writes().into_iter().filter_map(row).collect()
+    }
+}

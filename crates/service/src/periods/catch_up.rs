@@ -1,0 +1,296 @@
+//! Rankings in Redis that lag behind the store: they are published again, or one server loads them anew for all.
+//!
+//! Until that is done, no rank is answered from them. Not here: rankings in memory, which cannot lag.
+
+use super::archive::{self, Step};
+use super::scan::Readers;
+use crate::backoff::Backoff;
+use crate::boards::Board;
+use crate::damaged;
+use crate::failure::{Failure, Fault};
+use crate::progress::Progress;
+use crate::scores::unpublished;
+use crate::servers::{self, outbox};
+use crate::tally::Tally;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, VersionedRow, WindowRanking};
+use tally_rules::instant::SECOND;
+use tally_rules::{Micros, PlayerId, Record};
+use tally_store::plan::ALL_TIME;
+use tally_store::{BoardNo, Store, Task, Window};
+
+/// How long tombstones are kept, as in the store.
+const KEPT_MICROS: i64 = 3_600 * SECOND;
+/// How long the server that loads keeps the task lease without a sign of it.
+const LEASE: Duration = Duration::from_secs(5);
+/// Between two looks at a load of another server.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// The name under which the store remembers which generation of servers has loaded everything.
+const LOADED: &str = "ranking_loaded";
+/// Rows read in one go with their versions: they are held until their bans are known.
+const VERSIONS_ROWS: usize = 10_000;
+/// How often a load renews its lease.
+const SAY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Whether rankings are kept in Redis.
+pub(super) fn are_elsewhere(tally: &Tally) -> bool {
+    matches!(tally.settings.ranking, RankingBackend::Redis(_))
+}
+
+/// Brings every ranking to what is stored. With `everywhere` it also looks at those that seem right, and at what other servers
+/// have left. The first that Redis does not answer for ends it, because the others are there too. After the first that a database does
+/// not answer for, none is loaded, and what is known here is published all the same.
+pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
+    let store = &*tally.store;
+    let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
+    for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
+        for (window, order) in orders(&board) {
+            match mend(&mut lease, &board, (window, &order), everywhere, mended.is_ok()) {
+                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => mended = Err(failure),
+                done => done?,
+            }
+        }
+    }
+    let waits = |board: &Arc<Board>| unpublished::has_some(board);
+    let is_published = || !tally.boards.from_no(BoardNo(0), usize::MAX).iter().any(waits);
+    tally.lane.shared().unpublished.settle(store, is_published);
+    if everywhere && store.lease_task(Task::Outbox, LEASE)? {
+        let found = outbox::republish(store, &tally.boards, outbox::AGE)?;
+        if found > 0 {
+            tracing::info!(batches = found, "published what a server had committed and not published");
+        }
+    }
+    mended
+}
+
+/// The loading of a server that starts.
+pub(crate) struct Start<'a> {
+    lease: LoadLease<'a>,
+    /// The generation of servers that has to load everything: where no server ran, Redis may have rankings of another state, or
+    /// of another store.
+    generation: Option<Vec<u8>>,
+}
+
+impl<'a> Start<'a> {
+    /// Begins; waits while another server loads everything.
+    pub(crate) fn new(store: &'a dyn Store) -> Result<Self, Failure> {
+        let mut lease = LoadLease::new(store);
+        let generation = store.generation().to_string().into_bytes();
+        loop {
+            if store.meta(LOADED)?.as_ref() == Some(&generation) {
+                return Ok(Self { lease, generation: None });
+            }
+            if lease.take()? {
+                return Ok(Self { lease, generation: Some(generation) });
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Loads a board's orders where they have to be, or waits until another server has.
+    pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
+        let store = self.lease.store;
+        for (window, order) in orders(board) {
+            let Some(remote) = order.get().remote() else { continue };
+            let mut must = self.generation.is_some();
+            while must || remote.catch_up()? != LoadState::Ready {
+                if !self.lease.take()? {
+                    std::thread::sleep(LOOK_AGAIN);
+                    continue;
+                }
+                let read = |step| {
+                    self.lease.go_on();
+                    if let Step::Read { rows, .. } = step {
+                        each(rows);
+                    }
+                };
+                if must {
+                    archive::fill(store, board, window, order.get(), Readers::Few, read)?;
+                } else {
+                    fill_lost(store, (board.no, window), remote, read)?;
+                }
+                must = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is loaded.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        let store = self.lease.store;
+        Ok(self.generation.map_or(Ok(()), |generation| store.set_meta(LOADED, &generation))?)
+    }
+}
+
+/// What `/readyz` says meanwhile.
+const AWAY: &str = "the ranking does not answer, or is loading itself";
+
+/// Does something to rankings in Redis while the server is loading. Where Redis is unavailable it tries again, for as long as
+/// that takes.
+pub(crate) fn patiently<T>(
+    progress: &Progress,
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut backoff = Backoff::new("load ranks");
+    loop {
+        let done = attempt();
+        if let Err(failure @ Failure::Fault(Fault::RanksAway(_))) = &done {
+            progress.wait(Some(AWAY));
+            std::thread::sleep(backoff.note(Some(failure)));
+            continue;
+        }
+        progress.wait(None);
+        if done.is_ok() {
+            backoff.note(None);
+        }
+        return done;
+    }
+}
+
+/// Removes tombstones from rankings in Redis, when no older version can still arrive there.
+pub(super) fn purge(tally: &Tally) {
+    let before = u64::try_from(tally.now().plus(-KEPT_MICROS).0).unwrap_or(0);
+    for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
+        board.each_order(|_, order| {
+            // It costs memory until the next time, and nothing else.
+            let remote = order.remote().filter(|remote| !remote.is_behind());
+            drop(remote.map(|remote| remote.purge(before)));
+        });
+    }
+}
+
+/// The ranking of a window, held while it is mended.
+enum Order {
+    AllTime(Arc<Board>),
+    Live(Arc<super::LiveWindow>),
+}
+
+impl Order {
+    fn get(&self) -> &WindowRanking {
+        match self {
+            Self::AllTime(board) => &board.order,
+            Self::Live(live) => &live.order,
+        }
+    }
+}
+
+fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
+    let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
+    all_time
+        .into_iter()
+        .chain(board.live().into_iter().map(|live| (live.window, Order::Live(live))))
+        .collect()
+}
+
+fn mend(
+    lease: &mut LoadLease<'_>,
+    board: &Arc<Board>,
+    (window, order): (Window, &Order),
+    everywhere: bool,
+    may_load: bool,
+) -> Result<(), Failure> {
+    let Some(remote) = order.get().remote() else { return Ok(()) };
+    if !everywhere && !remote.is_behind() {
+        return Ok(());
+    }
+    if remote.catch_up()? == LoadState::Ready || !may_load || !lease.take()? {
+        return Ok(());
+    }
+    // It may be lost because it was deleted or closed, which may not be known here yet.
+    let store = lease.store;
+    let is_there = servers::renew(store, board)?;
+    if !is_there || window != ALL_TIME && board.periods().live(window).is_none() {
+        return Ok(());
+    }
+    tracing::info!(board = board.id.as_str(), window = window.0, "load an order that was lost");
+    fill_lost(store, (board.no, window), remote, |_| lease.go_on())
+}
+
+/// Makes a ranking exact where partitions of it are lost: the others stay.
+fn fill_lost(
+    store: &dyn Store,
+    window: (BoardNo, Window),
+    remote: &RemoteRanking,
+    each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    fill(store, window, remote.load()?, each)
+}
+
+/// Loads rows into partitions that are to be loaded.
+pub(super) fn fill(
+    store: &dyn Store,
+    (board, window): (BoardNo, Window),
+    mut loading: RemoteLoad<'_>,
+    mut each: impl FnMut(Step),
+) -> Result<(), Failure> {
+    if !loading.is_idle() {
+        let read = |newest, rows| each(Step::Read { newest, rows });
+        walk_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
+    }
+    loading.finish()?;
+    damaged::log_all(store);
+    Ok(())
+}
+
+/// Every row of a window for Redis. Bans are read after the rows: see `servers/outbox`.
+fn walk_with_versions(
+    store: &dyn Store,
+    board: BoardNo,
+    window: Window,
+    mut each: impl FnMut(Micros, u64),
+    mut push: impl FnMut(VersionedRow<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let mut rows = Vec::new();
+        let mut one = |player, record, version| rows.push((player, record, version));
+        let walked = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
+        let hidden = store.banned(board, &players)?;
+        let mut newest = Micros(i64::MIN);
+        for (player, record, version) in &rows {
+            let hidden = hidden.contains(player);
+            newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
+            push(VersionedRow { player, record: record.as_ref(), version: *version, hidden })?;
+        }
+        each(newest, walked as u64);
+        if walked < VERSIONS_ROWS {
+            return Ok(());
+        }
+        after = rows.pop().map(|(player, ..)| player);
+    }
+}
+
+/// The task lease to load, given back when this is dropped.
+struct LoadLease<'a> {
+    store: &'a dyn Store,
+    said: Option<Instant>,
+}
+
+impl<'a> LoadLease<'a> {
+    fn new(store: &'a dyn Store) -> Self {
+        Self { store, said: None }
+    }
+
+    fn take(&mut self) -> Result<bool, Failure> {
+        let ours = self.store.lease_task(Task::Load, LEASE)?;
+        self.said = ours.then(Instant::now);
+        Ok(ours)
+    }
+
+    /// Renews it. Where that fails another server may load too, which costs time and nothing else.
+    fn go_on(&mut self) {
+        if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
+            drop(self.take());
+        }
+    }
+}
+
+impl Drop for LoadLease<'_> {
+    fn drop(&mut self) {
+        if self.said.is_some() {
+            drop(self.store.lease_task(Task::Load, Duration::ZERO));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Replies of a lane to its callers: each waits on a channel, and dropping the wait drops nothing else.
+
+use crate::failure::{Failure, Fault};
+use crate::requests::Running;
+use crate::settings::Background;
+use crate::traces::Asked;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
+use tally_rules::Rejection;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
+
+/// What a caller hears.
+pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
+
+/// Where an answer goes. Dropping the receiving end drops only the wait.
+pub(crate) struct Waiter<T> {
+    /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
+    _running: Vec<Running>,
+    /// Its place in the lane, where there are several: until what it did can be read.
+    seat: Option<AffinityGuard>,
+    to: To<T>,
+}
+
+enum To<T> {
+    One(oneshot::Sender<LaneReply<T>>, Option<Box<Asked>>),
+    Place(Arc<Collector<T>>, usize),
+}
+
+/// The reply dispatcher of a lane. A lane that woke callers one by one on another thread's runtime would be interrupted by the
+/// runtime's threads for each few of them, and these would sleep in between; a task of the runtime sends them all at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReplyDispatcher {
+    runtime: Arc<OnceLock<Handle>>,
+}
+
+/// So many callers are worth a task of the runtime.
+const TOLD_TOGETHER: usize = 8;
+
+impl ReplyDispatcher {
+    /// Learns of the caller's runtime. One with a single thread might not run while its thread blocks.
+    pub(crate) fn meet(&self) {
+        if self.runtime.get().is_none()
+            && let Ok(here) = Handle::try_current()
+            && here.runtime_flavor() == RuntimeFlavor::MultiThread
+        {
+            let _already = self.runtime.set(here);
+        }
+    }
+
+    /// See [`tally_lanes::BatchHandler::tell`]. A runtime that has ended drops its tasks, and so tells, too.
+    pub(crate) fn tell(&self, callers: usize, telling: Box<dyn Send>) {
+        match self.runtime.get().filter(|_| callers >= TOLD_TOGETHER) {
+            Some(runtime) => drop(runtime.spawn(async move { drop(telling) })),
+            None => drop(telling),
+        }
+    }
+}
+
+/// A request among neighbours, with what is held until it is done.
+pub(crate) struct Entry<Q> {
+    pub(crate) request: Q,
+    pub(crate) running: Vec<Running>,
+    pub(crate) seat: Option<AffinityGuard>,
+}
+
+impl<Q> Entry<Q> {
+    /// One that holds nothing.
+    pub(crate) fn of(request: Q) -> Self {
+        Self { request, running: Vec::new(), seat: None }
+    }
+}
+
+/// Answers so far, how many are missing, and the caller that waits for all.
+type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Vec<LaneReply<T>>>>);
+
+struct Collector<T> {
+    state: Mutex<Collected<T>>,
+    asked: Option<Box<Asked>>,
+}
+
+/// One request; the caller waits, the lane does not.
+pub(crate) async fn ask<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    request: W::Request,
+    running: Vec<Running>,
+    seat: Option<AffinityGuard>,
+) -> Result<T, Failure>
+where
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
+{
+    let (tell, told) = oneshot::channel();
+    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
+    lane.submit(request, waiter).map_err(refused)?;
+    Ok(told.await.map_err(|_| lost())???)
+}
+
+/// The same on a thread that may block. Where lanes have no threads, it does the lane's turns until there is an answer.
+pub(crate) fn ask_blocking<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    Entry { request, running, seat }: Entry<W::Request>,
+    background: Background,
+) -> Result<T, Failure>
+where
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
+{
+    let (tell, told) = oneshot::channel();
+    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
+    lane.submit(request, waiter).map_err(refused)?;
+    if let Background::ByHand(meanwhile) = background {
+        meanwhile();
+        while told.is_empty() && lane.step() {}
+    }
+    Ok(told.blocking_recv().map_err(|_| lost())???)
+}
+
+/// Neighbours in one lane, or none of them; answers in order.
+pub(crate) async fn ask_all<W, T: Send + 'static>(
+    lane: &Lane<W, Waiter<T>>,
+    requests: Vec<Entry<W::Request>>,
+) -> Result<Vec<LaneReply<T>>, Failure>
+where
+    W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
+{
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (tell, told) = oneshot::channel();
+    let answers = Arc::new(Collector {
+        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
+        asked: Asked::now(),
+    });
+    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, seat })| {
+        (request, Waiter { _running: running, seat, to: To::Place(Arc::clone(&answers), at) })
+    });
+    lane.submit_all(many.collect()).map_err(refused)?;
+    told.await.map_err(|_| lost())
+}
+
+impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
+    fn passed(&mut self, passage: &LaneTimings) {
+        let asked = match &self.to {
+            To::One(_, asked) => asked,
+            To::Place(collector, _) => &collector.asked,
+        };
+        if let Some(asked) = asked {
+            asked.passed(passage);
+        }
+    }
+
+    fn send(self, answer: LaneReply<T>) {
+        let Self { _running, seat, to } = self;
+        drop(_running);
+        match seat {
+            // It may have been done, and be published late: what follows must not be decided in another lane before.
+            Some(seat) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => seat.keep(),
+            seat => drop(seat),
+        }
+        match to {
+            // The receiver is gone when the client has hung up; its request is done all the same.
+            To::One(tell, _) => drop(tell.send(answer)),
+            To::Place(collector, at) => collector.put(at, answer),
+        }
+    }
+}
+
+impl<T> Collector<T> {
+    fn put(&self, at: usize, answer: LaneReply<T>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (answers, missing, tell) = &mut *state;
+        answers[at] = Some(answer);
+        *missing -= 1;
+        if *missing == 0 {
+            let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
+            if let Some(tell) = tell.take() {
+                drop(tell.send(all));
+            }
+        }
+    }
+}
+
+fn refused<T>(refused: Refused<T>) -> Failure {
+    Failure::Fault(match refused {
+        Refused::Full(_) => Fault::Overloaded,
+        Refused::Draining(_) => Fault::Draining,
+    })
+}
+
+fn lost() -> Failure {
+    Failure::Fault(Fault::OutcomeUnknown("the lane stopped before it answered".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread::{self, ThreadId};
+    use tokio::runtime::Builder;
+
+    /// Says on which thread it was dropped.
+    struct Dropped(Sender<ThreadId>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.send(thread::current().id()).expect("the test listens");
+        }
+    }
+
+    fn dropped() -> (Box<dyn Send>, Receiver<ThreadId>) {
+        let (tell, hear) = channel();
+        (Box::new(Dropped(tell)), hear)
+    }
+
+    #[test]
+    fn many_are_told_on_the_runtime_and_few_at_once() {
+        let here = thread::current().id();
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let dispatcher = ReplyDispatcher::default();
+        runtime.block_on(async { dispatcher.meet() });
+        let (telling, hear) = dropped();
+        dispatcher.tell(TOLD_TOGETHER, telling);
+        assert_ne!(hear.recv().unwrap(), here);
+        let (telling, hear) = dropped();
+        dispatcher.tell(TOLD_TOGETHER - 1, telling);
+        assert_eq!(hear.try_recv().unwrap(), here);
+        // Replies that wait on a runtime that ends are sent, and so are later ones.
+        drop(runtime);
+        let (telling, hear) = dropped();
+        dispatcher.tell(TOLD_TOGETHER, telling);
+        assert_eq!(hear.try_recv().unwrap(), here);
+    }
+
+    #[test]
+    fn a_runtime_of_one_thread_is_left_alone() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let dispatcher = ReplyDispatcher::default();
+        runtime.block_on(async { dispatcher.meet() });
+        let (telling, hear) = dropped();
+        dispatcher.tell(TOLD_TOGETHER, telling);
+        assert_eq!(hear.try_recv().unwrap(), thread::current().id());
+    }
+}

@@ -1,0 +1,103 @@
+//! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
+
+use super::batch::{
+    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+    score_key,
+};
+use super::remove::Removed;
+use crate::boards::Board;
+use crate::failure::Failure;
+use std::sync::Arc;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::outcome::Outcome;
+use tally_rules::{PlayerId, Record, Rejection};
+use tally_store::{BanKey, ReadSet, Window};
+
+/// A ban, or its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Ban {
+    pub(crate) board: Arc<Board>,
+    pub(crate) player: PlayerId,
+    /// Whether the player is hidden from now on.
+    pub(crate) hidden: bool,
+    pub(crate) identity: Option<IdempotencyKey>,
+}
+
+/// What was decided about a ban.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// The records that are hidden or shown.
+    records: Vec<(Window, Record)>,
+    replayed: bool,
+}
+
+impl Kind for Ban {
+    type Decision = Decided;
+    type Reply = Removed;
+
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+        let players = Players::one(&self.player);
+        each(Row { board: Some(&self.board), players, access: Access::Ban });
+    }
+
+    fn identity(&self) -> Option<&IdempotencyKey> {
+        self.identity.as_ref()
+    }
+
+    fn player(&self) -> Option<&PlayerId> {
+        Some(&self.player)
+    }
+
+    fn changes_boards(&self) -> bool {
+        true
+    }
+
+    fn read(&self, _targets: &Targets, plan: &mut ReadSet) {
+        let packed = self.board.periods().packed_anywhere(self.board.is_shared());
+        plan.scores.extend(packed.iter().map(|row| score_key(self.board.no, row.window, &self.player)));
+    }
+
+    fn decide(
+        &self,
+        state: &mut State,
+        rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<Decided, Rejection> {
+        let replayed = state.replay(self.identity.as_ref())?.is_some();
+        if !replayed {
+            state.check_live(self.board.no)?;
+            rows[0].at.clone()?;
+            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.hidden);
+            state.mark_stale(&self.board, &self.player);
+            state.remember(self.identity.as_ref(), Outcome::Removed);
+        }
+        let mut records = Vec::new();
+        for window in &rows[0].windows {
+            let key = score_key(self.board.no, *window, &self.player);
+            let Some(record) = state.scores.get(&key).copied() else { continue };
+            if self.board.is_shared() && !replayed {
+                // The row is written anew: its version says that what was published of it before is old.
+                state.scores.touch(&key);
+            }
+            records.push((*window, record));
+        }
+        Ok(Decided { records, replayed })
+    }
+
+    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+        if decision.replayed {
+            return;
+        }
+        let hide = || Effect::Hide(&self.player);
+        let show = || Effect::Show(&self.player, &decision.records);
+        effects.add(&self.board, if self.hidden { hide() } else { show() });
+    }
+
+    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Removed, Failure> {
+        Ok(Removed { replayed: decision.replayed })
+    }
+
+    fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
+        slicing.of_player(&self.player, self, rows)
+    }
+}

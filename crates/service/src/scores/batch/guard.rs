@@ -1,0 +1,152 @@
+//! The revision guard: a batch is written only where its leaderboards still have the revisions that it was planned on.
+//!
+//! A plan depends on schedules, periods and bans as this server knows them, and other servers change them. The transaction locks
+//! its leaderboards and reads their revisions. If one differs, nothing is written: the leaderboard is read again and the batch is
+//! planned again. So no score counts by an old schedule or in a closed period, and no banned player is published. Between the
+//! plan and the publication of a batch that changes a leaderboard, this server does not renew it.
+
+use super::kind::{Request, on_kind};
+use super::targets::Targets;
+use crate::boards::{Board, Changing};
+use crate::scores::unpublished;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+use tally_ranking::{PUBLISHED_WITHIN, RankingError, RemoteRanking};
+use tally_store::{BoardChange, BoardNo, Committed, Loaded, ReadSet, Revisions, ScoreKey, WriteSet};
+
+/// Why a batch has to be planned again, or cannot be decided now.
+#[derive(Debug)]
+pub(super) enum Replan {
+    /// These leaderboards have changed since.
+    Moved(Vec<Arc<Board>>),
+    /// It depends on records that were not read.
+    Missing(Vec<ScoreKey>),
+    /// A ranking elsewhere differs from the store: a change is on its way there.
+    Behind(Vec<ScoreKey>),
+    /// A ranking does not answer.
+    Ranking(RankingError),
+}
+
+impl From<RankingError> for Replan {
+    fn from(error: RankingError) -> Self {
+        Self::Ranking(error)
+    }
+}
+
+/// The leaderboards of a batch that others may change, with the revisions that were known before anything else was read.
+pub(super) struct Guard {
+    boards: BTreeMap<BoardNo, (Arc<Board>, Revisions)>,
+}
+
+/// What a batch has committed on one shard.
+#[derive(Debug)]
+pub(crate) struct OnShard {
+    pub(super) shard: usize,
+    pub(super) committed: Committed,
+    /// Leaderboards that it changed.
+    pub(super) changed: Vec<Arc<Board>>,
+}
+
+/// What a planned batch keeps until it is published.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// Whether what it writes is published outside.
+    pub(super) marks: bool,
+    /// Whether it may change what its leaderboards are.
+    pub(super) is_exclusive: bool,
+    began: Instant,
+    changing: Vec<Changing>,
+}
+
+impl Guard {
+    pub(super) fn of(batch: &[Request]) -> Self {
+        let mut boards = BTreeMap::new();
+        let mut add = |board: &Arc<Board>| {
+            if board.is_shared() {
+                boards.entry(board.no).or_insert_with(|| (Arc::clone(board), board.revisions()));
+            }
+        };
+        batch.iter().for_each(|request| on_kind!(request, one => one.each_board(&mut add)));
+        Self { boards }
+    }
+
+    /// Keeps leaderboards as they are where the batch may change them. None where one has changed already.
+    pub(super) fn plan(&self, batch: &[Request], targets: &Targets) -> Option<Planned> {
+        let is_exclusive = targets.stores_windows() || changes_boards(batch);
+        let (marks, began) = (!self.boards.is_empty(), Instant::now());
+        let mut planned = Planned { marks, is_exclusive, began, changing: Vec::new() };
+        if is_exclusive {
+            for (board, revisions) in self.boards.values() {
+                planned.changing.push(board.change(revisions)?);
+            }
+        }
+        Some(planned)
+    }
+
+    /// Compares the revisions that the transaction on one shard has read.
+    pub(super) fn check(&self, plan: &ReadSet, loaded: &Loaded, shard: usize) -> Result<(), Replan> {
+        let moved_on = |shard: usize, boards: &[Option<u64>]| {
+            let moved = |(no, now): (&BoardNo, &Option<u64>)| {
+                let (board, planned) = self.boards.get(no)?;
+                now.is_some_and(|now| !planned.stands(shard, now)).then(|| Arc::clone(board))
+            };
+            plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
+        };
+        let mut moved = moved_on(shard, &loaded.boards);
+        moved.extend(loaded.boards_elsewhere.iter().flat_map(|(shard, boards)| moved_on(*shard, boards)));
+        if moved.is_empty() { Ok(()) } else { Err(Replan::Moved(moved)) }
+    }
+
+    /// The leaderboards that get a new revision by these changes.
+    pub(super) fn changed(&self, changes: &WriteSet) -> Vec<Arc<Board>> {
+        let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
+        touched.extend(changes.windows.iter().map(|(key, _)| key.board));
+        touched.extend(changes.boards.iter().map(BoardChange::no));
+        touched.iter().filter_map(|no| self.boards.get(no)).map(|(board, _)| Arc::clone(board)).collect()
+    }
+
+    pub(super) fn board(&self, no: BoardNo) -> Option<&Arc<Board>> {
+        self.boards.get(&no).map(|(board, _)| board)
+    }
+
+    /// Whether all that the batch has committed is published.
+    pub(super) fn is_published(batch: &[Request]) -> bool {
+        !Self::of(batch).boards.values().any(|(board, _)| unpublished::has_some(board))
+    }
+}
+
+impl Planned {
+    /// The commit on this shard is in doubt.
+    pub(super) fn doubt(&mut self, shard: usize) {
+        self.changing.iter_mut().for_each(|changing| changing.doubt(shard));
+    }
+
+    /// Gives up to publish elsewhere where this process was stopped for long since the plan.
+    pub(super) fn check_age(&self, batch: &[Request]) {
+        if self.began.elapsed() > PUBLISHED_WITHIN {
+            for (board, _) in Guard::of(batch).boards.values() {
+                board.each_order(|_, order| order.remote().map_or((), RemoteRanking::miss));
+            }
+        }
+    }
+
+    /// The batch is published, so its leaderboards may be renewed again. What it changed is known here as of its revision; a
+    /// leaderboard whose revision was lost with the reply is read again.
+    pub(super) fn end(self, done: &[OnShard]) {
+        for OnShard { shard, committed, changed } in done {
+            changed.iter().for_each(|board| board.advance(*shard, committed.revision));
+        }
+        drop(self.changing);
+    }
+}
+
+/// Whether a batch changes what other lanes read. Then no other batch of its shards may run beside it.
+pub(super) fn changes_boards(batch: &[Request]) -> bool {
+    batch.iter().any(|request| on_kind!(request, one => one.changes_boards()))
+}
+
+/// Whether it changes that for all players, as a new definition does. Then no other batch may run beside it on any shard.
+pub(super) fn changes_all(batch: &[Request]) -> bool {
+    batch.iter().any(|request| on_kind!(request, one => one.changes_boards() && one.player().is_none()))
+}

@@ -1,0 +1,248 @@
+//! What a score lane does with a batch: one transaction, then one publication, then the replies.
+//!
+//! A player's requests are in one lane at a time, so lanes need not wait for each other. Requests of several players have a lane
+//! of their own, whose batches pass the barrier alone. So do bans, and batches that open a window, at their own shard: a commit in
+//! doubt keeps no batch of another shard waiting.
+
+use super::guard::{Guard, OnShard, Planned, Replan, changes_all, changes_boards};
+use super::kind::{Decision, Reply, Replying, Request, on_kind};
+use super::publish::{Versions, publish};
+use super::several::InDoubt;
+use super::shards::{FIRST, Shards};
+use super::targets::Targets;
+use super::transact::Transacted;
+use crate::clock::Judged;
+use crate::failure::Fault;
+use crate::periods::outdated::OutdatedArchives;
+use crate::scores::shared::Shared;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+use tally_lanes::{BarrierGuard, BatchHandler, Failure, Histogram, Kind, Resolution, Weight};
+use tally_rules::Rejection;
+use tally_store::{BatchId, BoardNo, ScoreKey, ShardSet, WindowRow};
+
+/// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
+const REQUEST_BYTES: u32 = 256;
+
+/// How often a batch is planned again before it is one of those that met others.
+pub(super) const TRIES: usize = 16;
+
+/// Why a batch is given up.
+pub(super) const CHANGED: &str = "its leaderboards are changed by other servers all the time";
+
+/// The batch handler of one lane of scores.
+pub(crate) struct ScoreWork {
+    pub(super) shared: Arc<Shared>,
+    /// Which lane this is.
+    number: usize,
+    pub(super) times: Arc<StoreTimes>,
+    /// When the last attempt had read what it needs.
+    pub(super) read_at: Option<Instant>,
+    /// The transaction in doubt, and what it decided.
+    pub(super) lost: Option<(BatchId, Transacted)>,
+    /// Its batch.
+    pub(super) open: Option<Unresolved>,
+}
+
+/// A batch with a transaction in doubt.
+pub(super) enum Unresolved {
+    /// All of it is one transaction.
+    Whole(Targets, Planned, usize, BarrierGuard),
+    /// It has a transaction on each of several shards.
+    Slice(Box<InDoubt>),
+}
+
+/// A batch as decided and committed.
+pub(crate) struct Decided {
+    pub(super) decisions: Vec<Decision>,
+    pub(super) targets: Targets,
+    /// Closed periods whose records it has changed.
+    pub(super) stale: Vec<(BoardNo, WindowRow)>,
+    pub(super) planned: Planned,
+    /// What each shard has committed.
+    pub(super) done: Vec<OnShard>,
+    /// Until it is published.
+    pub(super) pass: BarrierGuard,
+}
+
+/// How long the store took for each attempt of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct StoreTimes {
+    /// To read and lock what the batch needs.
+    pub(crate) read: Histogram,
+    /// To write and commit what was decided.
+    pub(crate) commit: Histogram,
+}
+
+impl ScoreWork {
+    pub(crate) fn new(shared: Arc<Shared>, number: usize, times: Arc<StoreTimes>) -> Self {
+        Self { shared, number, times, read_at: None, lost: None, open: None }
+    }
+
+    /// The targets of a batch, beside other lanes where that can be. The clock is read inside the barrier, so that no period
+    /// ends between that and the end of the batch.
+    pub(super) fn target(
+        &self,
+        batch: &[Request],
+        shards: ShardSet,
+    ) -> Result<(Targets, Judged, BarrierGuard), (ShardSet, Fault)> {
+        let all = ShardSet::first(self.shared.store.shards());
+        let places = if changes_all(batch) { all } else { shards };
+        // Instants are given once: those of targets that are not used come again.
+        let target = |is_exclusive| {
+            let time = self.shared.clock.judge();
+            let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut next = *instants;
+            let targets = Targets::new(batch, &mut next, time.now, shards);
+            let is_used = is_exclusive || targets.opened.is_empty();
+            if is_used {
+                *instants = next;
+            }
+            is_used.then_some((targets, time))
+        };
+        let is_exclusive = self.shared.is_of_several(self.number) || changes_boards(batch);
+        let pass = self.shared.pass(places, is_exclusive)?;
+        if let Some((targets, time)) = target(is_exclusive) {
+            return Ok((targets, time, pass));
+        }
+        // One lane of a shard opens a window. Lanes of another shard may open it at the same time: see `Targets::install`.
+        drop(pass);
+        let pass = self.shared.pass(places, true)?;
+        let (targets, time) = target(true).expect("an exclusive batch uses its targets");
+        Ok((targets, time, pass))
+    }
+}
+
+impl BatchHandler for ScoreWork {
+    type Request = Request;
+    type Answer = Result<Reply, Rejection>;
+    type Fault = Fault;
+    type Committed = Decided;
+
+    fn weight(request: &Request) -> Weight {
+        let rows = u32::try_from(on_kind!(request, one => one.weight())).unwrap_or(u32::MAX);
+        Weight { rows, bytes: rows.saturating_mul(REQUEST_BYTES) }
+    }
+
+    fn kind(request: &Request) -> Kind {
+        if on_kind!(request, one => one.is_alone()) { Kind::Alone } else { Kind::Group(0) }
+    }
+
+    fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
+        let shards = Shards::of(batch, &*self.shared.store);
+        if shards.len() > 1 {
+            return self.commit_each(batch, shards);
+        }
+        let shard = shards.lowest().unwrap_or(FIRST);
+        let mut more = Vec::new();
+        for _ in 0..TRIES {
+            match self.attempt(batch, &more, shard)? {
+                Ok(decided) => return Ok(decided),
+                Err(replan) => self.prepare(batch, replan, &mut more).map_err(Failure::Away)?,
+            }
+        }
+        Err(Failure::Retry(Fault::Contention(CHANGED.into())))
+    }
+
+    fn read_at(&self) -> Option<Instant> {
+        self.read_at
+    }
+
+    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
+        self.shared.dispatcher.tell(callers, telling);
+    }
+
+    /// The store finds the transaction by its name. What it decided was kept, because it must not be decided again.
+    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
+        let (lost, _) = self.lost.as_ref().expect("a commit is in doubt");
+        let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.open {
+            Some(Unresolved::Whole(_, planned, shard, pass)) => {
+                planned.doubt(*shard);
+                pass.mark_stuck();
+            }
+            Some(Unresolved::Slice(in_doubt)) => in_doubt.mark_stuck(),
+            None => {}
+        })?;
+        let (_, transacted) = self.lost.take().expect("a commit is in doubt");
+        let not_done = Fault::StoreAway("the connection was lost before the commit".into());
+        let decided = match (self.open.take().expect("a commit is in doubt"), done) {
+            (Unresolved::Whole(targets, planned, shard, pass), Some(committed)) => {
+                let transacted = Transacted { committed, changed: Vec::new(), ..transacted };
+                Some(decided(transacted, targets, planned, (shard, pass)))
+            }
+            (Unresolved::Whole(..), None) => None,
+            (Unresolved::Slice(slice), Some(committed)) => {
+                slice.end(Ok(Transacted { committed, ..transacted }))
+            }
+            (Unresolved::Slice(slice), None) => slice.end(Err(not_done.clone())),
+        };
+        Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
+    }
+
+    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Rejection>> {
+        let Decided { mut decisions, mut targets, stale, planned, done, pass: _inside } = decided;
+        targets.install();
+        if !stale.is_empty() {
+            let mark = &mut |board: &Arc<_>| OutdatedArchives::mark(board, &stale);
+            batch.iter().for_each(|request| on_kind!(request, one => one.each_board(mark)));
+        }
+        planned.check_age(&batch);
+        let store = &*self.shared.store;
+        let ranks = publish(&mut batch, &mut decisions, &targets, &Versions::of(&done, store));
+        planned.end(&done);
+        for marked in done.iter().filter_map(|one| one.committed.outbox) {
+            if Guard::is_published(&batch) {
+                store.published(marked);
+            } else {
+                self.shared.unpublished.add(store, marked);
+            }
+        }
+        let rows = batch.iter().zip(decisions).zip(ranks).enumerate();
+        rows.map(|(at, ((request, decision), ranks))| {
+            let (shared, targets, rows) = (&*self.shared, &targets, targets.of(at));
+            request.reply(decision, Replying { shared, targets, rows, ranks })
+        })
+        .collect()
+    }
+}
+
+impl ScoreWork {
+    /// One transaction, if everything is as it was planned.
+    fn attempt(
+        &mut self,
+        batch: &[Request],
+        more: &[ScoreKey],
+        shard: usize,
+    ) -> Result<Result<Decided, Replan>, Failure<Fault>> {
+        let guard = Guard::of(batch);
+        let (mut targets, time, pass) = match self.target(batch, ShardSet::of(shard)) {
+            Ok(targeted) => targeted,
+            Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
+            Err((_, fault)) => return Err(Failure::Piece(fault)),
+        };
+        if let Some((_, fault)) = self.judge(batch, &mut targets, time)? {
+            return Err(Failure::Piece(fault));
+        }
+        let Some(planned) = guard.plan(batch, &targets) else {
+            return Ok(Err(Replan::Moved(Vec::new())));
+        };
+        let transacted = self.transact((batch, &targets), (&guard, &planned), (time, more), shard);
+        if let Err(Failure::Unknown(fault)) = transacted {
+            self.open = Some(Unresolved::Whole(targets, planned, shard, pass));
+            return Err(Failure::Unknown(fault));
+        }
+        Ok(transacted?.map(|transacted| decided(transacted, targets, planned, (shard, pass))))
+    }
+}
+
+/// A batch that is one transaction.
+fn decided(
+    transacted: Transacted,
+    targets: Targets,
+    planned: Planned,
+    (shard, pass): (usize, BarrierGuard),
+) -> Decided {
+    let Transacted { decisions, stale, changed, committed } = transacted;
+    let done = vec![OnShard { shard, committed, changed }];
+    Decided { decisions, targets, stale, planned, done, pass }
+}

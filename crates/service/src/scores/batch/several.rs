@@ -1,0 +1,178 @@
+//! A batch of players of several shards: a transaction on each, one after the other, and one publication.
+//!
+//! It is targeted once, so its rows have their instants in order. Then each shard does its slice. A slice that fails replies with
+//! its fault, and the others go on. A commit in doubt ends the batch: what was done waits, unseen, until the commit is resolved.
+//! The first shard comes last, because it has the position of an import.
+
+use super::guard::{Guard, OnShard, Planned, Replan};
+use super::handler::{CHANGED, Decided, ScoreWork, TRIES, Unresolved};
+use super::kind::Request;
+use super::slices::{Slice, Whole};
+use super::targets::Targets;
+use super::transact::Transacted;
+use crate::clock::Judged;
+use crate::failure::Fault;
+use tally_lanes::{BarrierGuard, Failure, backoff};
+use tally_store::{BoardNo, ShardSet, WindowRow};
+
+/// Why the databases after one whose commit is in doubt do nothing.
+const IN_DOUBT: &str = "what became of the part of another database is not known yet";
+
+/// A batch as far as its shards have done it.
+struct Progress {
+    whole: Whole,
+    targets: Targets,
+    planned: Planned,
+    pass: BarrierGuard,
+    stale: Vec<(BoardNo, WindowRow)>,
+    done: Vec<OnShard>,
+}
+
+/// A batch whose last transaction is in doubt.
+pub(super) struct InDoubt {
+    progress: Progress,
+    slice: Slice,
+    shard: usize,
+}
+
+impl ScoreWork {
+    /// Gives what the shards have decided, or why none of them has done anything.
+    pub(super) fn commit_each(
+        &mut self,
+        batch: &[Request],
+        shards: ShardSet,
+    ) -> Result<Decided, Failure<Fault>> {
+        let guard = Guard::of(batch);
+        let (mut there, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
+        let (mut targets, time, pass) = loop {
+            match self.target(batch, there) {
+                Ok(targeted) => break targeted,
+                Err((away, fault)) if away.is_empty() => return Err(Failure::Away(fault)),
+                // What concerns the others goes on without them, once it stands for itself.
+                Err((_, fault)) if batch.len() > 1 => return Err(Failure::Row(fault)),
+                Err((away, fault)) => {
+                    there = there.iter().filter(|shard| !away.has(*shard)).collect();
+                    if there.is_empty() {
+                        return Err(Failure::Piece(fault));
+                    }
+                    stuck = Some((shards_of(&stuck).and(away), fault));
+                }
+            }
+        };
+        if let Some((away, fault)) = self.judge(batch, &mut targets, time)? {
+            stuck = Some((shards_of(&stuck).and(away), fault));
+        }
+        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
+        let Some(planned) = guard.plan(batch, &targets) else {
+            return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
+        };
+        let mut progress = Progress { whole, targets, planned, pass, stale: Vec::new(), done: Vec::new() };
+        let (mut last, mut lost) = (None, None);
+        for shard in shards.iter().collect::<Vec<_>>().into_iter().rev() {
+            let slice = progress.whole.cut((batch, &progress.targets), shard, &*self.shared.store);
+            if slice.batch.is_empty() {
+                continue;
+            }
+            let earlier =
+                stuck.as_ref().filter(|(stuck, _)| stuck.has(shard)).map(|(_, fault)| fault.clone());
+            let done = match (earlier, &lost) {
+                (Some(fault), _) => Err(Failure::Piece(fault)),
+                (None, Some(_)) => Err(Failure::Piece(Fault::StoreAway(IN_DOUBT.into()))),
+                (None, None) => self.slice_done(&slice, (&guard, &progress.planned), time, shard),
+            };
+            match done {
+                Ok(transacted) => progress.join(shard, &slice, transacted),
+                Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
+                // A poison request is found by bisection, as long as nothing is done.
+                Err(failure @ Failure::Row(_))
+                    if progress.done.is_empty() && lost.is_none() && batch.len() > 1 =>
+                {
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    progress.whole.join(&slice, Err(fault_of(&failure)));
+                    last = Some(failure);
+                }
+            }
+        }
+        match (lost, last) {
+            (Some((shard, slice, fault)), _) => {
+                self.open = Some(Unresolved::Slice(Box::new(InDoubt { progress, slice, shard })));
+                Err(Failure::Unknown(fault))
+            }
+            (None, Some(failure)) if progress.done.is_empty() => Err(failure),
+            (None, _) => Ok(progress.end()),
+        }
+    }
+
+    /// One slice, tried again where other transactions are in its way.
+    fn slice_done(
+        &mut self,
+        slice: &Slice,
+        guard: (&Guard, &Planned),
+        time: Judged,
+        shard: usize,
+    ) -> Result<Transacted, Failure<Fault>> {
+        let (mut more, mut failed) = (Vec::new(), Fault::Contention(CHANGED.into()));
+        for attempt in 1..=TRIES {
+            match self.transact((&slice.batch, &slice.targets), guard, (time, &more), shard) {
+                Ok(Ok(transacted)) => return Ok(transacted),
+                // The whole batch was planned on its leaderboards: they cannot be read again in between.
+                Ok(Err(Replan::Moved(_))) => break,
+                Ok(Err(replan)) => self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Away)?,
+                Err(Failure::Retry(fault)) => {
+                    failed = fault;
+                    let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
+                    self.shared.background.wait(backoff(attempts));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::Retry(failed))
+    }
+}
+
+fn shards_of(stuck: &Option<(ShardSet, Fault)>) -> ShardSet {
+    stuck.as_ref().map_or_else(ShardSet::default, |(shards, _)| *shards)
+}
+
+fn fault_of(failure: &Failure<Fault>) -> &Fault {
+    match failure {
+        Failure::Retry(fault)
+        | Failure::Row(fault)
+        | Failure::Piece(fault)
+        | Failure::Away(fault)
+        | Failure::Unknown(fault) => fault,
+    }
+}
+
+impl InDoubt {
+    /// Says that its end is not known, so that no batch waits for it in vain.
+    pub(super) fn mark_stuck(&self) {
+        self.progress.pass.mark_stuck();
+    }
+
+    /// The batch after its last transaction is resolved. None where no shard has done anything.
+    pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<Decided> {
+        let Self { mut progress, slice, shard } = self;
+        match done {
+            Ok(transacted) => progress.join(shard, &slice, transacted),
+            Err(fault) => progress.whole.join(&slice, Err(&fault)),
+        }
+        (!progress.done.is_empty()).then(|| progress.end())
+    }
+}
+
+impl Progress {
+    fn join(&mut self, shard: usize, slice: &Slice, transacted: Transacted) {
+        let Transacted { decisions, stale, changed, committed } = transacted;
+        self.whole.join(slice, Ok(decisions));
+        self.stale.extend(stale);
+        self.done.push(OnShard { shard, committed, changed });
+    }
+
+    fn end(self) -> Decided {
+        let Self { whole, targets, planned, pass, stale, done } = self;
+        Decided { decisions: whole.0, targets, stale, planned, done, pass }
+    }
+}

@@ -1,0 +1,230 @@
+//! The working set of a batch: every request is applied in turn to what was loaded, and each key is written once.
+//!
+//! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
+
+use super::guard::Replan;
+use super::kind::{Decision, Request};
+use super::read::{Reading, score_key};
+use super::targets::Targets;
+use crate::boards::Board;
+use crate::outcomes::Outcomes;
+use crate::scores::submit::ScoreWrite;
+use std::collections::BTreeMap;
+use tally_lanes::WorkingSet;
+use tally_ranking::RankingError;
+use tally_rules::definition::Definition;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::outcome::Outcome;
+use tally_rules::profile::Profile;
+use tally_rules::record::{self, Updated};
+use tally_rules::{Micros, PlayerId, Record, Rejection};
+use tally_store::{
+    BanKey, BoardChange, BoardNo, Garbage, ImportKey, ImportRow, Loaded, ScoreKey, Window, WindowKey,
+    WindowRow, WriteSet,
+};
+
+/// Applies a batch to what its transaction loaded.
+pub(super) fn decide(
+    batch: &[Request],
+    targets: &Targets,
+    reading: &Reading,
+    loaded: &Loaded,
+    (now, keep_micros): (Micros, i64),
+) -> Result<(WriteSet, Vec<Decision>), Replan> {
+    let mut state = State::new(reading, loaded, now, keep_micros);
+    let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
+    let decisions = batch.iter().enumerate().map(decide).collect();
+    if let Some(fault) = state.fault.take() {
+        return Err(fault.into());
+    }
+    if !state.missing.is_empty() {
+        return Err(Replan::Missing(state.missing));
+    }
+    if !state.behind.is_empty() {
+        return Err(Replan::Behind(state.behind));
+    }
+    // A leaderboard that is gone by now gets no window: its rows may have been purged already.
+    let rows = targets.window_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
+    let mut windows: BTreeMap<_, _> = rows.collect();
+    let mut changes = state.into_changes();
+    // A window may have been removed by this very batch: what is removed stays removed.
+    windows.extend(std::mem::take(&mut changes.windows));
+    changes.windows = windows.into_iter().collect();
+    Ok((changes, decisions))
+}
+
+/// What a score did.
+pub(crate) struct Applied {
+    /// The record before and after, in the window that is named first.
+    pub(crate) previous: Option<Record>,
+    pub(crate) updated: Updated,
+    /// The records that it left in every window.
+    pub(crate) records: Vec<(Window, Record)>,
+}
+
+/// What a player's record in one window is now.
+pub(crate) type Move = (Window, PlayerId, Option<Record>);
+
+/// What a batch knows and has done so far.
+pub(crate) struct State {
+    pub(crate) now: Micros,
+    live: BTreeMap<BoardNo, bool>,
+    pub(crate) scores: WorkingSet<ScoreKey, Record>,
+    outcomes: Outcomes,
+    pub(crate) imports: WorkingSet<ImportKey, ImportRow>,
+    pub(crate) profiles: WorkingSet<PlayerId, Profile>,
+    pub(crate) bans: BTreeMap<BanKey, bool>,
+    /// Present definitions of the leaderboards that are redefined.
+    pub(crate) definitions: BTreeMap<BoardNo, Definition>,
+    pub(crate) redefined: BTreeMap<BoardNo, Definition>,
+    pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
+    pub(crate) gone: Vec<Garbage>,
+    pub(crate) vanished: Vec<BoardNo>,
+    /// Why a ranking could not be asked: then nothing of the batch is done.
+    pub(crate) fault: Option<RankingError>,
+    /// Records that turned out to matter and were not read.
+    pub(crate) missing: Vec<ScoreKey>,
+    /// Records that a ranking elsewhere knows differently.
+    pub(crate) behind: Vec<ScoreKey>,
+}
+
+impl State {
+    fn new(reading: &Reading, loaded: &Loaded, now: Micros, keep_micros: i64) -> Self {
+        let plan = &reading.plan;
+        let mut state = Self {
+            now,
+            live: plan.boards.iter().copied().zip(loaded.boards.iter().map(Option::is_some)).collect(),
+            scores: WorkingSet::new(),
+            outcomes: Outcomes::new(&plan.requests, &loaded.requests, (now, keep_micros)),
+            imports: WorkingSet::new(),
+            profiles: WorkingSet::new(),
+            bans: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+            redefined: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            gone: Vec::new(),
+            vanished: Vec::new(),
+            fault: None,
+            missing: Vec::new(),
+            behind: Vec::new(),
+        };
+        state.scores.reserve(plan.scores.len() + reading.known.len());
+        let present = loaded.board_names.iter().flatten();
+        state.definitions.extend(present.map(|row| (row.no, row.definition.clone())));
+        for (key, record) in plan.scores.iter().zip(&loaded.scores) {
+            state.scores.load(key.clone(), *record);
+        }
+        for (key, record) in &reading.known {
+            state.scores.load_known(key.clone(), || *record);
+        }
+        for (key, row) in plan.imports.iter().zip(&loaded.imports) {
+            state.imports.load(key.clone(), *row);
+        }
+        for (player, profile) in plan.profiles.iter().zip(&loaded.profiles) {
+            state.profiles.load(player.clone(), profile.clone());
+        }
+        state
+    }
+
+    /// Applies a score to all windows that it counts for, or to none.
+    pub(crate) fn apply(
+        &mut self,
+        board: &Board,
+        write: &ScoreWrite,
+        at: Micros,
+        windows: &[Window],
+    ) -> Result<Applied, Rejection> {
+        let submit = Record { score: write.score, subscore: write.subscore, at };
+        let (mut first, mut updates) = (None, Vec::with_capacity(windows.len()));
+        for window in windows {
+            let key = score_key(board.no, *window, &write.player);
+            let previous = self.scores.get(&key).copied();
+            let updated = record::apply(&board.definition, previous, submit)?;
+            first = first.or(Some((previous, updated)));
+            updates.push((key, updated));
+        }
+        let (previous, updated) = first.ok_or(Rejection::PeriodClosed)?;
+        let mut records = Vec::with_capacity(updates.len());
+        for (key, updated) in updates {
+            records.push((key.window, updated.record));
+            if updated.changed {
+                self.scores.set(&key, Some(updated.record));
+            }
+        }
+        Ok(Applied { previous, updated, records })
+    }
+
+    /// Removes a player's records from these windows. Says whether the first one had a record.
+    pub(crate) fn remove(
+        &mut self,
+        board: BoardNo,
+        player: &PlayerId,
+        windows: &[Window],
+        moves: &mut Vec<Move>,
+    ) -> bool {
+        let mut is_shown = false;
+        for (nth, window) in windows.iter().enumerate() {
+            let key = score_key(board, *window, player);
+            if self.scores.get(&key).is_some() {
+                is_shown |= nth == 0;
+                self.scores.set(&key, None);
+                moves.push((*window, player.clone(), None));
+            }
+        }
+        is_shown
+    }
+
+    /// Notes, with the change itself, that the archives of a player's closed periods are no longer right. The caller writes
+    /// them anew before the reply; if that is cut short, the next start does.
+    pub(crate) fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
+        for row in board.periods().packed_anywhere(board.is_shared()) {
+            let key = score_key(board.no, row.window, player);
+            if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
+                let window = WindowKey { board: board.no, window: row.window };
+                self.windows.insert(window, Some(WindowRow { stale: true, ..row }));
+            }
+        }
+    }
+
+    pub(crate) fn check_live(&self, board: BoardNo) -> Result<(), Rejection> {
+        if self.live.get(&board).copied().expect("every board of the batch is in its plan") {
+            Ok(())
+        } else {
+            Err(Rejection::LeaderboardNotFound(None))
+        }
+    }
+
+    /// The outcome of an earlier request with this identity, and when it was stored.
+    pub(crate) fn replay(
+        &self,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<Option<(Outcome, Micros)>, Rejection> {
+        let outcome = self.outcomes.replay(identity)?;
+        let at = |outcome| Some((outcome, self.outcomes.stored(&identity?.key)?.at));
+        Ok(outcome.and_then(at))
+    }
+
+    /// Stores an outcome for retries.
+    pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
+        self.outcomes.remember(identity, outcome);
+    }
+
+    fn into_changes(self) -> WriteSet {
+        let done = |row: Option<ImportRow>| row.expect("imports are never forgotten here");
+        WriteSet {
+            scores: self.scores.into_writes(),
+            requests: self.outcomes.into_writes(),
+            imports: self.imports.into_writes().into_iter().map(|(key, row)| (key, done(row))).collect(),
+            profiles: self.profiles.into_writes(),
+            bans: self.bans.into_iter().collect(),
+            boards: {
+                let gone = self.vanished.into_iter().map(BoardChange::Delete);
+                let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
+                changed.chain(gone).collect()
+            },
+            windows: self.windows.into_iter().collect(),
+            garbage: self.gone,
+            ..WriteSet::default()
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The transaction of a batch on one shard: what it reads, what is decided on that, and what it takes to plan it again.
+
+use super::guard::{Guard, Planned, Replan};
+use super::handler::ScoreWork;
+use super::kind::{Decision, Request, on_kind};
+use super::shards::Shards;
+use super::targets::Targets;
+use super::{read, state};
+use crate::boards::Board;
+use crate::clock::Judged;
+use crate::failure::{Fault, in_lane};
+use crate::periods::outdated::OutdatedArchives;
+use crate::scores::shared::Shared;
+use crate::servers::{self, outbox};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tally_lanes::Failure;
+use tally_store::{
+    BoardNo, Committed, Durability, Loaded, ScoreKey, ShardSet, StoreError, WindowRow, WriteSet,
+};
+
+/// What one transaction decided.
+pub(super) struct Transacted {
+    pub(super) decisions: Vec<Decision>,
+    /// Closed periods whose records it has changed.
+    pub(super) stale: Vec<(BoardNo, WindowRow)>,
+    /// Boards that it has changed.
+    pub(super) changed: Vec<Arc<Board>>,
+    pub(super) committed: Committed,
+}
+
+impl ScoreWork {
+    /// Applies the rules of contests. A window whose rows wait to be purged does not begin again. Gives the shards that could not be
+    /// asked for such rows.
+    pub(super) fn judge(
+        &self,
+        batch: &[Request],
+        targets: &mut Targets,
+        time: Judged,
+    ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
+        let store = &*self.shared.store;
+        targets.check_contests(batch, store, time.now).map_err(in_lane)?;
+        let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
+        if !purging.is_empty() {
+            return Err(Failure::Row(Fault::Purging(purging)));
+        }
+        Ok(away.map(|(shards, error)| (shards, error.into())))
+    }
+
+    pub(super) fn transact(
+        &mut self,
+        (batch, targets): (&[Request], &Targets),
+        (guard, planned): (&Guard, &Planned),
+        (time, more): (Judged, &[ScoreKey]),
+        shard: usize,
+    ) -> Result<Result<Transacted, Replan>, Failure<Fault>> {
+        let Shared { store, keep_micros, .. } = &*self.shared;
+        let (now, keep_micros) = (time.now, time.keep(*keep_micros));
+        let mut reading = read::read(batch, targets, &**store, more);
+        reading.plan.shards = ShardSet::of(shard);
+        (reading.plan.outbox, reading.plan.exclusive) = (planned.marks, planned.is_exclusive);
+        // One request that waits for its commit makes the whole batch durable.
+        if batch.iter().all(|request| on_kind!(request, one => one.is_relaxed())) {
+            reading.plan.durability = Durability::Relaxed;
+        }
+        for (board, live) in targets.opened.values() {
+            servers::open_order(&**store, board, live.window, &live.order);
+        }
+        let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
+        let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
+        let mut run = |loaded: &Loaded| {
+            let has_read = Instant::now();
+            times.read.record(has_read.duration_since(since));
+            *read_at = Some(has_read);
+            let all = guard
+                .check(&reading.plan, loaded, shard)
+                .and_then(|()| state::decide(batch, targets, &reading, loaded, (now, keep_micros)));
+            let (changes, done) = match all {
+                Ok((changes, decisions)) => {
+                    let (changed, stale) = (guard.changed(&changes), OutdatedArchives::of(&changes));
+                    (changes, Ok((decisions, changed, stale)))
+                }
+                Err(replan) => (WriteSet::default(), Err(replan)),
+            };
+            decided = done;
+            since = Instant::now();
+            changes
+        };
+        let done = store.run(&reading.plan, &mut run);
+        times.commit.record(since.elapsed());
+        let (decisions, changed, stale) = match decided {
+            Err(Replan::Ranking(error)) => return Err(Failure::Away(error.into())),
+            Err(replan) => return Ok(Err(replan)),
+            Ok(decided) => decided,
+        };
+        let transacted = Transacted { decisions, stale, changed, committed: Committed::default() };
+        match done {
+            Ok(committed) => Ok(Ok(Transacted { committed, ..transacted })),
+            Err(error) => {
+                if let StoreError::InDoubt { batch, .. } = &error {
+                    self.lost = Some((*batch, transacted));
+                }
+                Err(in_lane(error))
+            }
+        }
+    }
+
+    /// Does what it takes to plan a batch again.
+    pub(super) fn prepare(
+        &self,
+        batch: &[Request],
+        why: Replan,
+        more: &mut Vec<ScoreKey>,
+    ) -> Result<(), Fault> {
+        let fault = |failure: crate::Failure| match failure {
+            crate::Failure::Fault(fault) => fault,
+            crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
+        };
+        match why {
+            Replan::Moved(boards) => {
+                let shards = Shards::of(batch, &*self.shared.store);
+                for board in &boards {
+                    servers::renew(&*self.shared.store, board).map_err(fault)?;
+                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
+                        return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
+                    }
+                }
+                // A batch of another lane may be about to change it here.
+                self.shared.background.wait(Duration::from_millis(1));
+            }
+            Replan::Missing(keys) => more.extend(keys),
+            Replan::Behind(keys) => {
+                let guard = Guard::of(batch);
+                for ScoreKey { board, window, player } in keys {
+                    let Some(board) = guard.board(board) else { continue };
+                    outbox::publish_one(&*self.shared.store, board, window, &player).map_err(fault)?;
+                }
+            }
+            Replan::Ranking(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}

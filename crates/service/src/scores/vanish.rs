@@ -1,0 +1,39 @@
+//! A leaderboard that its first score made goes, if it has no players.
+
+use super::batch::{Kind, Replying, RowTarget, State, Targets};
+use crate::boards::Board;
+use crate::failure::Failure;
+use std::sync::Arc;
+use tally_rules::Rejection;
+
+/// The request that a leaderboard goes. The reply says whether it is gone.
+#[derive(Debug)]
+pub(crate) struct Vanish(pub(crate) Arc<Board>);
+
+impl Kind for Vanish {
+    type Decision = bool;
+    type Reply = bool;
+
+    fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
+        each(&self.0);
+    }
+
+    fn is_alone(&self) -> bool {
+        true
+    }
+
+    fn changes_boards(&self) -> bool {
+        true
+    }
+
+    /// It is alone in its batch, so the ranking in memory is complete.
+    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Rejection> {
+        let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
+        state.vanished.extend(goes.then_some(self.0.no));
+        Ok(goes)
+    }
+
+    fn reply(&self, decision: bool, _with: Replying<'_>) -> Result<bool, Failure> {
+        Ok(decision)
+    }
+}

@@ -1,0 +1,220 @@
+//! What a clock that jumps does to periods: scores go in by the clock, and nothing is closed before it is believed.
+
+use crate::world::{DAY, World, board, identity, rule};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tally_ranking::PageQuery;
+use tally_rules::clock::ClockBounds;
+use tally_rules::contest::{Prize, PrizeTies};
+use tally_rules::definition::{BoardSpec, Update};
+use tally_rules::instant::SECOND;
+use tally_rules::ledger::{Amount, Currency};
+use tally_rules::period::{PeriodPrizes, PeriodRule};
+use tally_rules::score::Given;
+use tally_service::periods::scheduler;
+use tally_service::periods::view::list;
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::{Failure, Fault, boards};
+
+const HOUR: i64 = 3_600 * SECOND;
+/// A wrong reading of the clock is so far ahead.
+const AHEAD: i64 = 25 * HOUR;
+
+/// A wall clock that jumps.
+#[derive(Default)]
+struct Wall(Arc<AtomicI64>);
+
+impl Wall {
+    fn jump(&self, micros: i64) {
+        self.0.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+fn daily(clock: &Wall, boot: bool) -> World {
+    let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, boot);
+    let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 9, 0)]);
+    world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
+    world
+}
+
+fn send(world: &World, name: &str, score: i64) {
+    let (_, done) = world.wait(submit(&world.tally(), world.score(name, Given::Int(score)))).unwrap();
+    assert_eq!(done.closed_periods, Vec::<String>::new());
+}
+
+/// Players of a period, best first.
+fn names(world: &World, period: &str) -> Vec<String> {
+    let query = PageQuery { limit: 100, ..PageQuery::default() };
+    let page = world.view(period).unwrap().read(&*world.tally().store, |order| order.page(&query)).unwrap();
+    page.entries.iter().map(|place| place.player.as_str().to_owned()).collect()
+}
+
+/// Closes what is due, and tells which days are closed.
+fn closed(world: &World) -> Vec<i64> {
+    scheduler::close_due(&world.tally()).unwrap();
+    let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
+    let blocks = listed.iter().filter(|one| world.view(&one.period).unwrap().blocks());
+    blocks.map(|one| one.start.0 / DAY).collect()
+}
+
+#[test]
+fn one_wrong_reading_harms_no_period() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    send(&world, "ann", 9);
+    clock.jump(AHEAD);
+    send(&world, "early", 1);
+    assert_eq!(closed(&world), [] as [i64; 0], "nothing is closed by a clock in doubt");
+    assert_eq!(world.tally().clock_jump(), Some(AHEAD));
+    clock.jump(-AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert_eq!(world.tally().clock_jump(), None, "the jump was undone");
+    world.stop();
+    world.start();
+    assert!(world.tally().newest_ahead() > 24 * HOUR);
+    // Later ones of the same score stand behind.
+    send(&world, "dee", 3);
+    send(&world, "bob", 3);
+    send(&world, "cid", 3);
+    assert_eq!(names(&world, "daily"), ["ann", "dee", "bob", "cid"]);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    world.advance(DAY);
+    assert_eq!(closed(&world), [10]);
+    assert_eq!(names(&world, "daily:previous"), ["ann", "dee", "bob", "cid"]);
+    assert_eq!(names(&world, "daily"), ["early"]);
+    send(&world, "eve", 5);
+    assert_eq!(names(&world, "daily"), ["eve", "early"]);
+    world.stop();
+}
+
+#[test]
+fn a_restart_in_doubt_closes_nothing() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    send(&world, "ann", 9);
+    clock.jump(AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    world.stop();
+    world.start();
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    clock.jump(-AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert!(world.tally().clock_jump().is_some(), "no clock is known to be right");
+    send(&world, "bob", 1);
+    assert_eq!(names(&world, "daily"), ["ann", "bob"]);
+    world.advance(ClockBounds::default().steady);
+    assert_eq!(closed(&world), [] as [i64; 0], "it is still that day");
+    assert_eq!(world.tally().clock_jump(), None);
+    world.stop();
+    world.start();
+    assert_eq!(world.tally().clock_jump(), None);
+    world.advance(DAY);
+    assert_eq!(closed(&world), [10]);
+    world.stop();
+}
+
+#[test]
+fn a_jump_while_no_server_runs_is_found_at_the_start() {
+    let clock = Wall::default();
+    let world = daily(&clock, true);
+    send(&world, "ann", 9);
+    scheduler::close_due(&world.tally()).unwrap();
+    world.stop();
+    clock.jump(AHEAD);
+    world.advance(HOUR);
+    world.start();
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert_eq!(world.tally().clock_jump(), Some(AHEAD));
+    world.stop();
+    world.start();
+    assert_eq!(world.tally().clock_jump(), Some(AHEAD), "another start knows as much");
+    clock.jump(-AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    assert_eq!(world.tally().clock_jump(), None, "the jump was undone");
+    // Time in which no server runs is no jump.
+    world.stop();
+    world.advance(DAY);
+    world.start();
+    assert_eq!(world.tally().clock_jump(), None);
+    assert_eq!(closed(&world), [10]);
+    world.stop();
+}
+
+#[test]
+fn a_new_time_is_believed_after_a_while() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    send(&world, "ann", 9);
+    scheduler::close_due(&world.tally()).unwrap();
+    clock.jump(AHEAD);
+    assert_eq!(closed(&world), [] as [i64; 0]);
+    world.advance(ClockBounds::default().steady);
+    assert_eq!(closed(&world), [10]);
+    // A clock that goes back is in doubt as well, and opens nothing.
+    clock.jump(-AHEAD);
+    assert!(closed(&world).contains(&10));
+    assert_eq!(world.tally().clock_jump(), Some(-AHEAD));
+    world.stop();
+}
+
+#[test]
+fn a_request_is_not_done_twice_because_of_a_jump() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    let ask = || {
+        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", Given::Int(5)) };
+        world.wait(submit(&world.tally(), new)).unwrap().1
+    };
+    assert!(!ask().replayed);
+    clock.jump(AHEAD);
+    let again = ask();
+    assert_eq!((again.replayed, again.record.score), (true, 5));
+    clock.jump(-AHEAD);
+    assert!(ask().replayed);
+    world.advance(AHEAD);
+    assert!(!ask().replayed, "it is forgotten by a clock that is believed");
+    world.stop();
+}
+
+#[test]
+fn time_that_only_passes_is_believed() {
+    let world = World::new(10 * DAY + HOUR);
+    for days in [1, 40, 4_000] {
+        world.advance(days * DAY);
+        assert_eq!(world.tally().clock_jump(), None);
+    }
+    assert_eq!(world.tally().newest_ahead(), 0);
+    world.stop();
+}
+
+/// Prizes of a period that is over come before a change of its rule and before its board goes. What has to wait for the
+/// clock is refused, and nothing waits meanwhile.
+#[test]
+fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
+    let clock = Wall::default();
+    let world = World::with_ahead(10 * DAY + HOUR, 1, &clock.0, false);
+    let amount = Amount::new(7).unwrap();
+    let table = vec![Prize { from: 1, to: 1, currency: Currency::parse("KRW").unwrap(), amount }];
+    let prizes = PeriodPrizes { table, ties: PrizeTies::Split, from: None };
+    let daily = |keep| {
+        let rule = PeriodRule { prizes: prizes.clone(), ..rule("daily", "0 0 * * *", "UTC", keep, 0) };
+        BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() }
+    };
+    let delete = || {
+        let tally = world.tally();
+        let delete = move || boards::delete(&tally, &board(), None);
+        world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() })
+    };
+    world.put(&daily(9)).unwrap();
+    send(&world, "ann", 9);
+    clock.jump(AHEAD);
+    let refused = |done| matches!(done, Err(Failure::Fault(Fault::NotClosed)));
+    assert!(refused(world.put(&daily(5))));
+    assert!(refused(delete().map(drop)));
+    world.put(&daily(9)).unwrap();
+    assert_eq!(world.view("daily:1970-01-11").unwrap().total(), 1, "nothing was done");
+    clock.jump(-AHEAD);
+    world.put(&daily(5)).unwrap();
+    assert!(!delete().unwrap());
+    world.stop();
+}

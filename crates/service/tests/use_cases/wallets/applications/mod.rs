@@ -1,0 +1,374 @@
+//! One suite for applications wherever they are: the embedded store, MariaDB, Redis, Valkey, a cluster.
+//!
+//! Each begins by asserting where they are. Not here: money for them (`contests`), and what only Redis can do wrong (`faults`).
+
+mod faults;
+mod site;
+
+use crate::wallets::world::{identity, refused};
+use site::{Kind, Site, cup, player};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tally_rules::contest::{ContestId, State, Status};
+use tally_rules::{PlayerId, Rejection};
+use tally_service::contests::act::Actor;
+use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::{apply, change, finish, read, scheduler, start};
+use tally_service::players::erase;
+use tally_service::{Failure, Tally};
+use tally_testkit::Rng;
+use tally_testkit::rng::soak;
+
+const CAPACITY: usize = 3;
+const PLAYERS: usize = 9;
+
+fn boss() -> Actor {
+    Actor::Member(player(0))
+}
+
+/// The one row of a decision.
+fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
+    match done.map(|done| done.what) {
+        Ok(What::Decided(mut rows)) => rows.pop().unwrap(),
+        Err(Failure::Refused(rejection)) => Err(rejection),
+        done => panic!("{done:?}"),
+    }
+}
+
+fn listed(tally: &Tally, id: &ContestId, status: Status) -> Vec<PlayerId> {
+    let (mut all, mut above) = (Vec::new(), 0);
+    loop {
+        let page = read::applications(tally, id, &boss(), status, (above, 2)).unwrap().rows;
+        let Some((_, last)) = page.last() else { return all };
+        above = last.place;
+        assert!(page.iter().all(|(_, application)| application.status == status));
+        all.extend(page.into_iter().map(|(player, _)| player));
+    }
+}
+
+fn members(tally: &Tally, id: &ContestId) -> Vec<PlayerId> {
+    let mut rows = read::members(tally, id, None, 1_000).unwrap().rows;
+    rows.sort_by_key(|(_, enrolled, _)| enrolled.place);
+    rows.into_iter().map(|(player, ..)| player).collect()
+}
+
+/// Three lists of players, as somebody would keep them on paper.
+#[derive(Clone, Debug, Default)]
+struct Paper {
+    pending: Vec<usize>,
+    accepted: Vec<usize>,
+    rejected: Vec<usize>,
+}
+
+fn take(list: &mut Vec<usize>, one: usize) -> bool {
+    let found = list.iter().position(|other| *other == one);
+    found.map(|at| list.remove(at)).is_some()
+}
+
+impl Paper {
+    fn apply(&mut self, one: usize) -> Result<(), &'static str> {
+        if self.rejected.contains(&one) {
+            return Err("already_rejected");
+        }
+        if self.pending.contains(&one) || self.accepted.contains(&one) {
+            return Err("already_applied");
+        }
+        if one == 0 {
+            return Err("staff_cannot_apply");
+        }
+        self.pending.push(one);
+        Ok(())
+    }
+
+    fn accept(&mut self, one: usize) -> Result<(), &'static str> {
+        if self.accepted.contains(&one) {
+            return Ok(());
+        }
+        if !self.pending.contains(&one) {
+            return Err("not_applied");
+        }
+        if self.accepted.len() == CAPACITY {
+            return Err("contest_full");
+        }
+        take(&mut self.pending, one);
+        self.accepted.push(one);
+        Ok(())
+    }
+
+    fn reject(&mut self, one: usize) -> Result<(), &'static str> {
+        if self.rejected.contains(&one) {
+            return Ok(());
+        }
+        if !take(&mut self.pending, one) && !take(&mut self.accepted, one) {
+            return Err("not_applied");
+        }
+        self.rejected.push(one);
+        Ok(())
+    }
+
+    fn withdraw(&mut self, one: usize) -> Result<(), &'static str> {
+        if self.rejected.contains(&one) {
+            return Err("already_rejected");
+        }
+        if take(&mut self.pending, one) || take(&mut self.accepted, one) {
+            Ok(())
+        } else {
+            Err("not_applied")
+        }
+    }
+}
+
+/// Two contests side by side, the server begun anew now and then; in the end those accepted are members, in that order.
+fn histories_agree_with_paper(kind: Kind) {
+    let mut rng = Rng::of("applications");
+    for _ in 0..soak(1) {
+        let site = Site::new(kind);
+        let mut tally = site.serve();
+        let ids = [site.open(&tally, "a"), site.open(&tally, "b")];
+        let mut papers = [Paper::default(), Paper::default()];
+        for _ in 0..150 {
+            if rng.percent(4) {
+                tally.drain();
+                drop(tally);
+                tally = site.serve();
+            }
+            let (at, one) = (rng.below(2) as usize, rng.below(PLAYERS as u64) as usize);
+            let (id, paper, who) = (&ids[at], &mut papers[at], player(one));
+            let two = [who.clone(), who.clone()];
+            let done = |done: Result<ContestDone, Failure>| match done {
+                Ok(_) => Ok(()),
+                Err(Failure::Refused(rejection)) => Err(rejection.code()),
+                Err(fault) => panic!("{fault}"),
+            };
+            let decided = |accept| row(apply::decide(&tally, id, &boss(), &two, accept, None));
+            let (now, wanted) = match rng.below(10) {
+                0..5 => (done(apply::apply(&tally, id, &Actor::Server, &who, None)), paper.apply(one)),
+                5..7 => (decided(true).map(drop).map_err(|rejection| rejection.code()), paper.accept(one)),
+                7 => (decided(false).map(drop).map_err(|rejection| rejection.code()), paper.reject(one)),
+                _ => (done(apply::withdraw(&tally, id, &Actor::Server, &who, None)), paper.withdraw(one)),
+            };
+            assert_eq!(now, wanted, "{one} of {paper:?}");
+            let lists = [&paper.pending, &paper.accepted, &paper.rejected];
+            for (status, list) in Status::ALL.iter().zip(lists) {
+                let wanted: Vec<PlayerId> = list.iter().map(|one| player(*one)).collect();
+                assert_eq!(listed(&tally, id, *status), wanted, "{status}");
+            }
+            let record = read::get(&tally, id).unwrap();
+            let desk = read::counts(&tally, &[&record])[0].unwrap();
+            let counted = [desk.pending, desk.accepted, desk.rejected].map(|count| count as usize);
+            assert_eq!(counted, lists.map(Vec::len));
+            site.assert_where(&record);
+        }
+        start::start(&tally, &ids[0], &boss(), None).unwrap();
+        assert_eq!(
+            members(&tally, &ids[0]),
+            papers[0].accepted.iter().map(|one| player(*one)).collect::<Vec<_>>()
+        );
+        finish::cancel(&tally, &ids[1], &boss(), None).unwrap();
+        for id in &ids {
+            let record = read::get(&tally, id).unwrap();
+            assert_eq!(
+                refused(apply::apply(&tally, id, &Actor::Server, &player(1), None)),
+                Rejection::ContestState(record.state)
+            );
+            assert!(
+                read::applications(&tally, id, &boss(), Status::Pending, (0, 9)).unwrap().rows.is_empty()
+            );
+            assert_eq!(read::counts(&tally, &[&record])[0].unwrap().all(), 0);
+            assert_eq!(record.due(), None, "nothing is left to be done");
+        }
+        site.assert_empty();
+        tally.drain();
+    }
+}
+
+/// Two servers, and everybody asks both at once: one application each, no more than there are places, and whoever was told
+/// last to be accepted when it started takes part, and nobody else.
+fn many_at_once_are_exact(kind: Kind) {
+    let site = Site::new(kind);
+    let servers = [site.serve(), site.serve()];
+    let id = site.open(&servers[0], "crowd");
+    let all: Vec<PlayerId> = (1..=24).map(player).collect();
+    let applied = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let (all, applied, id, tally) = (&all, &applied, &id, &servers[thread % 2]);
+            scope.spawn(move || {
+                for who in all.iter().skip(thread / 2 * 8).take(16) {
+                    match apply::apply(tally, id, &Actor::Server, who, None) {
+                        Ok(_) => drop(applied.fetch_add(1, Ordering::Relaxed)),
+                        other => assert_eq!(refused(other), Rejection::AlreadyApplied),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!((applied.into_inner(), listed(&servers[0], &id, Status::Pending).len()), (24, 24));
+    // What each was told last. A row is asked for by one thread, so that has an order.
+    let told = Mutex::new(BTreeMap::<PlayerId, Status>::new());
+    let started = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (all, told, id, tally) = (&all, &told, &id, &servers[thread % 2]);
+            scope.spawn(move || {
+                for (at, who) in all.iter().enumerate().filter(|(at, _)| at % 4 == thread) {
+                    let accept =
+                        row(apply::decide(tally, id, &boss(), std::slice::from_ref(who), true, None));
+                    match accept {
+                        Ok(status) => drop(told.lock().unwrap().insert(who.clone(), status)),
+                        Err(Rejection::ContestFull) => continue,
+                        Err(other) => return assert_eq!(other, Rejection::ContestState(State::Running)),
+                    }
+                    if at % 3 == 0 {
+                        match apply::withdraw(tally, id, &Actor::Server, who, None) {
+                            Ok(_) => drop(told.lock().unwrap().remove(who)),
+                            other => {
+                                return assert_eq!(refused(other), Rejection::ContestState(State::Running));
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        for tally in &servers {
+            let (id, started, all, told) = (&id, &started, &all, &told);
+            scope.spawn(move || {
+                // Not for ever: who was accepted may withdraw, and once the other has started nobody else is accepted.
+                while told.lock().unwrap().len() < 2 && started.load(Ordering::Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                match start::start(tally, id, &boss(), None) {
+                    Ok(done) => {
+                        assert!(done.failed.is_empty() && done.done.record.members as usize <= all.len());
+                        started.fetch_add(1, Ordering::Relaxed);
+                    }
+                    other => assert_eq!(refused(other), Rejection::ContestState(State::Running)),
+                }
+            });
+        }
+    });
+    assert_eq!(started.into_inner(), 1);
+    let mut now = members(&servers[1], &id);
+    assert!(now.len() <= CAPACITY, "{now:?}");
+    now.sort();
+    assert_eq!(now, told.into_inner().unwrap().into_keys().collect::<Vec<_>>());
+    servers.iter().for_each(|tally| scheduler::do_due(tally).unwrap());
+    site.assert_empty();
+    servers.iter().for_each(|tally| tally.drain());
+}
+
+/// With a key a request has one effect, also when it is sent again after the start; another request is refused.
+fn a_retry_has_the_effect_of_one(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let id = site.open(&tally, "cup");
+    let who = [player(1), player(2)];
+    let applied =
+        |print| apply::apply(&tally, &id, &Actor::Server, &who[0], identity("apply", print).as_ref());
+    let first = applied(1).unwrap();
+    let again = applied(1).unwrap();
+    assert_eq!((first.replayed, again.replayed, &first.what), (false, true, &again.what));
+    assert!(matches!(first.what, What::Applied(application) if application.applied_at == site.now()));
+    assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
+    let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
+    let rows = What::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
+    assert_eq!((accept().what, accept().what), (rows.clone(), rows.clone()));
+    let withdraw =
+        || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
+    assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
+    assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Rejection::NotApplied));
+    // The same player may apply again, and the old request is still what it was.
+    apply::apply(&tally, &id, &Actor::Server, &who[0], None).unwrap();
+    assert!(applied(1).unwrap().replayed);
+    row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)).unwrap();
+    start::start(&tally, &id, &boss(), None).unwrap();
+    let replayed = applied(1).unwrap();
+    assert_eq!((replayed.replayed, replayed.record.state), (true, State::Running));
+    assert_eq!(accept().what, rows);
+    tally.drain();
+}
+
+/// A contest that moves money has its applications in the store, wherever those of others are.
+fn money_is_never_elsewhere(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let id = ContestId::new("paid").unwrap();
+    change::create(&tally, &id, &Actor::Server, &cup(true), None).unwrap();
+    change::open(&tally, &id, &Actor::Admin, None).unwrap();
+    assert_eq!(
+        read::get(&tally, &id).unwrap().kept,
+        tally_rules::contest::record::ApplicationLocation::Store
+    );
+    assert_eq!(
+        refused(apply::apply(&tally, &id, &Actor::Server, &player(1), None)),
+        Rejection::PlayerWithoutWallet
+    );
+    site.assert_empty();
+    tally.drain();
+}
+
+/// Whoever is erased has applied nowhere, and may apply again; a rejection stays.
+fn who_is_erased_has_not_applied(kind: Kind) {
+    let site = Site::new(kind);
+    let tally = site.serve();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let ids = [site.open(&tally, "a"), site.open(&tally, "b")];
+    for id in &ids {
+        for no in 1..4 {
+            apply::apply(&tally, id, &Actor::Server, &player(no), None).unwrap();
+        }
+    }
+    row(apply::decide(&tally, &ids[0], &boss(), &[player(1)], true, None)).unwrap();
+    row(apply::decide(&tally, &ids[1], &boss(), &[player(2)], false, None)).unwrap();
+    let erased = |no| runtime.block_on(erase::erase(&tally, player(no), None));
+    for no in [1, 2] {
+        assert!(!erased(no).unwrap());
+        assert_eq!(refused(erased(no)), Rejection::PlayerNotFound);
+    }
+    let of = |id| Status::ALL.iter().map(|status| listed(&tally, id, *status)).collect::<Vec<_>>();
+    assert_eq!(of(&ids[0]), [vec![player(3)], vec![], vec![]]);
+    assert_eq!(of(&ids[1]), [vec![player(3)], vec![], vec![player(2)]]);
+    apply::apply(&tally, &ids[0], &Actor::Server, &player(1), None).unwrap();
+    ids.iter().for_each(|id| drop(start::start(&tally, id, &boss(), None).unwrap()));
+    assert_eq!(refused(erased(3)), Rejection::PlayerNotFound);
+    site.assert_empty();
+    tally.drain();
+}
+
+macro_rules! suite {
+    ($($name:ident: $kind:expr;)+) => { $(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn soak_histories_agree_with_paper() {
+                super::histories_agree_with_paper($kind);
+            }
+            #[test]
+            fn many_at_once_are_exact() {
+                super::many_at_once_are_exact($kind);
+            }
+            #[test]
+            fn a_retry_has_the_effect_of_one() {
+                super::a_retry_has_the_effect_of_one($kind);
+            }
+            #[test]
+            fn who_is_erased_has_not_applied() {
+                super::who_is_erased_has_not_applied($kind);
+            }
+            #[test]
+            fn money_is_never_elsewhere() {
+                super::money_is_never_elsewhere($kind);
+            }
+        }
+    )+ };
+}
+
+suite! {
+    sqlite: Kind::Sqlite;
+    mariadb: Kind::MariaDb;
+    redis: Kind::Redis;
+    valkey: Kind::Valkey;
+    cluster: Kind::Cluster;
+}

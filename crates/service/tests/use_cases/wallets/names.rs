@@ -1,0 +1,208 @@
+//! What members are found by, over their whole life: phone numbers that earlier versions stored, and what a closed member
+//! leaves. Not here: which texts are accepted, and kills (`tally/tests/api/money/names.rs`).
+
+use crate::wallets::verify::verify;
+use crate::wallets::world::*;
+use std::path::Path;
+use std::sync::Arc;
+use tally_rules::PlayerId;
+use tally_rules::ledger::member::{Handle, Phone};
+use tally_rules::ledger::{Member, MemberId, TransferKind};
+use tally_service::members::{self, NewMember};
+use tally_store::mysql::Options;
+use tally_store::shards::Shards;
+use tally_store::sqlite::SqliteStore;
+use tally_store::{LedgerWriteSet, ReadSet, ShardSet, Store, WriteSet};
+use tally_testkit::{DatabaseKind, ScratchDatabase};
+
+fn stored(text: &str) -> Phone {
+    Phone::of_stored(text).unwrap()
+}
+
+/// Writes what an earlier version wrote: the number in a member's row, and whom numbers find.
+fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str, Option<MemberId>)]) {
+    let mut members: Vec<(MemberId, Member)> = rows
+        .iter()
+        .map(|(id, phone)| {
+            let member = store.ledger().member(*id).unwrap().unwrap();
+            (*id, Member { phone: phone.map(stored), ..member })
+        })
+        .collect();
+    members.sort_unstable_by_key(|(id, _)| *id);
+    let mut handles: Vec<_> =
+        handles.iter().map(|(text, member)| (Handle::Phone(stored(text)), *member)).collect();
+    handles.sort_unstable();
+    let ledger = LedgerWriteSet { handles, members, ..LedgerWriteSet::default() };
+    let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+    store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
+}
+
+/// What a process that was killed leaves of an open file.
+fn crash_image(store: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(store).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+    }
+    copy
+}
+
+fn phone_of(store: &dyn Store, member: MemberId) -> Option<String> {
+    store.ledger().member(member).unwrap().unwrap().phone.map(|phone| phone.as_str().to_owned())
+}
+
+fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) -> World) {
+    let make = |name: &str, phone: &str| world.create(with_phone(name, phone)).unwrap().id;
+    let [alone, late, early, twice, thrice, renamed, short, thief, robbed, other] = [
+        ("alone", "0100"),
+        ("late", "0101"),
+        ("early", "222222"),
+        ("twice", "0102"),
+        ("thrice", "0103"),
+        ("renamed", "444444"),
+        ("short", "0104"),
+        ("thief", "0105"),
+        ("robbed", "555555"),
+        ("other", "0199"),
+    ]
+    .map(|(name, phone)| make(name, phone));
+    let store = Arc::clone(&world.tally.store);
+    let rows = [
+        // Nobody has what it becomes.
+        (alone, Some("00111111")),
+        // Another has.
+        (late, Some("00222222")),
+        // Two become one.
+        (twice, Some("00333333")),
+        (thrice, Some("0000333333")),
+        // It becomes none.
+        (short, Some("00123")),
+        // A change wrote what was misread, and took it from the member that had it.
+        (thief, Some("555555")),
+    ];
+    let old = ["0100", "0101", "0102", "0103", "0104", "0105"].map(|text| (text, None));
+    let new = [
+        ("00111111", Some(alone)),
+        ("00222222", Some(late)),
+        ("00333333", Some(twice)),
+        ("0000333333", Some(thrice)),
+        ("00123", Some(short)),
+        ("00555555", Some(thief)),
+        ("555555", Some(thief)),
+        // A change removed the misread number only.
+        ("00444444", Some(renamed)),
+    ];
+    write(&*store, &rows, &[&old[..], &new[..]].concat());
+    let members = [alone, late, early, twice, thrice, renamed, short, thief, robbed, other];
+    drop(store);
+    let world = again(world);
+    let store = &*world.tally.store;
+    let phones = members.map(|member| phone_of(store, member));
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        phones,
+        [text("111111"), None, text("222222"), None, None, text("444444"), None, None, None, text("0199")]
+    );
+    assert_eq!(verify(store).1, [""; 0]);
+    // It serves, and numbers go to the members they are given to.
+    let made = world.create(with_phone("new", "333333")).unwrap().id;
+    assert_eq!(store.ledger().member_of(&Handle::Phone(stored("333333"))).unwrap(), Some(made));
+    assert_eq!(refused(world.create(with_phone("x", "111111"))), tally_rules::Rejection::PhoneTaken);
+    world.end(&members);
+}
+
+#[test]
+fn numbers_that_were_misread_are_mended_on_sqlite_from_the_journal_and_from_the_tables() {
+    for settled in [false, true] {
+        let (folder, now) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let open = |folder: &Path| -> Arc<dyn Store> {
+            let options = tally_store::sqlite::Options::default();
+            Arc::new(SqliteStore::open(&folder.join("t.db"), &options).unwrap())
+        };
+        numbers_that_were_misread_are_mended(World::on(open(folder.path()), now), |world| {
+            if settled {
+                world.tally.store.checkpoint().unwrap();
+            }
+            let copy = crash_image(folder.path());
+            World::on(open(copy.path()), copy)
+        });
+    }
+}
+
+#[test]
+fn numbers_that_were_misread_are_mended_on_databases_and_shards() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        for shards in [1, 2] {
+            let urls: Vec<String> =
+                (0..shards).map(|_| ScratchDatabase::shared(kind).create_database()).collect();
+            let open = || -> Arc<dyn Store> {
+                match &urls[..] {
+                    [url] => {
+                        Arc::new(tally_store::mysql::MySqlStore::open(url, &Options::default()).unwrap())
+                    }
+                    urls => Arc::new(Shards::open(urls, &Options::default()).unwrap()),
+                }
+            };
+            numbers_that_were_misread_are_mended(World::on(open(), tempfile::tempdir().unwrap()), |world| {
+                world.tally.drain();
+                drop(world);
+                World::on(open(), tempfile::tempdir().unwrap())
+            });
+        }
+    }
+}
+
+/// A member that has all three names.
+fn named(world: &World, name: &str, phone: &str) -> MemberId {
+    let new = with_phone(name, phone);
+    let member = Member { player: PlayerId::new(name).unwrap(), ..new.member };
+    world.create(NewMember { member, player_is_id: false, ..new }).unwrap().id
+}
+
+#[test]
+fn closing_releases_what_finds_a_member_and_keeps_its_history() {
+    for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
+        let world = World::new(kind);
+        let store = Arc::clone(&world.tally.store);
+        let first = named(&world, "ann", "010-1111");
+        world.post(order(TransferKind::Deposit { to: first }, 5), None).unwrap();
+        let close = |member| world.wait(members::close(&world.tally, member, true, None)).unwrap();
+        close(first);
+        let kept = store.ledger().member(first).unwrap().unwrap();
+        assert_eq!((kept.closed_at, kept.player.as_str()), (Some(world.now()), "ann"));
+        for handle in kept.names() {
+            assert_eq!(store.ledger().member_of(&handle).unwrap(), None, "{handle:?}");
+        }
+        let second = named(&world, "ann", "010-1111");
+        // Again, it takes nothing from the member that has its names by now.
+        close(first);
+        for handle in kept.names() {
+            assert_eq!(store.ledger().member_of(&handle).unwrap(), Some(second), "{handle:?}");
+        }
+        assert_eq!((world.balance(first), world.balance(second)), (5, 0));
+        world.end(&[first, second]);
+    }
+}
+
+#[test]
+fn names_of_members_that_an_earlier_version_closed_are_released() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let before = World::new(kind);
+        let (world, store) = (&before, Arc::clone(&before.tally.store));
+        let (old, other) = (named(world, "old", "010-1111"), named(world, "other", "010-2222"));
+        world.wait(members::close(&world.tally, old, false, None)).unwrap();
+        // As it was left then.
+        let names = store.ledger().member(old).unwrap().unwrap().names();
+        let handles = names.iter().map(|name| (name.clone(), Some(old))).collect();
+        let ledger = LedgerWriteSet { handles, ..LedgerWriteSet::default() };
+        let plan = ReadSet { shards: ShardSet::of(0), ..ReadSet::default() };
+        store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
+        assert_eq!(refused(world.create(with_phone("x", "010-1111"))), tally_rules::Rejection::PhoneTaken);
+        world.tally.drain();
+        let world = World::on(store, tempfile::tempdir().unwrap());
+        assert_eq!(verify(&*world.tally.store).1, [""; 0]);
+        let made = named(&world, "old", "010-1111");
+        assert_eq!(refused(world.create(with_phone("x", "010-2222"))), tally_rules::Rejection::PhoneTaken);
+        world.end(&[old, other, made]);
+    }
+}

@@ -1,0 +1,297 @@
+//! Prizes of a board's periods: paid once when one is closed, to players who are members, whatever crashes and whoever looks.
+
+use crate::wallets::world::{Kind, World, code, settings, start};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{Payout, Prize, PrizeTies};
+use tally_rules::definition::{BoardSpec, Ranking};
+use tally_rules::ledger::{Amount, MemberId, Uuid};
+use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId, Rejection};
+use tally_service::periods::view::View;
+use tally_service::periods::{prizes, scheduler};
+use tally_service::players::erase;
+use tally_service::scores::submit::{self, NewScore};
+use tally_service::{Failure, Tally, boards};
+use tally_store::sqlite::SqliteStore;
+use tally_store::{
+    BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Transactions, Window, WindowKey, WriteSet,
+};
+
+pub(crate) const DAY: i64 = 24 * 3_600 * 1_000_000;
+
+fn board() -> BoardId {
+    BoardId::new("daily").unwrap()
+}
+
+pub(crate) fn table(units: i64) -> PeriodPrizes {
+    let amount = Amount::new(units).unwrap();
+    let table = vec![Prize { from: 1, to: 2, currency: code("KRW"), amount }];
+    PeriodPrizes { table, ties: PrizeTies::Split, from: None }
+}
+
+pub(crate) fn daily(prizes: PeriodPrizes, keep: u32) -> BoardSpec {
+    let (name, schedule, time_zone) = ("daily".into(), "0 0 * * *".into(), "UTC".into());
+    let rule = PeriodRule { no: 0, name, schedule, time_zone, keep, grace_s: 0, prizes };
+    BoardSpec { ranking: Some(Ranking::Competition), periods: Some(vec![rule]), ..BoardSpec::default() }
+}
+
+pub(crate) fn put(world: &World, tally: &Arc<Tally>, spec: &BoardSpec) -> Result<(), Failure> {
+    let (tally, spec) = (Arc::clone(tally), spec.clone());
+    let put = move || boards::put(&tally, &board(), &spec, None).map(drop);
+    world.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
+}
+
+pub(crate) fn player_of(member: MemberId) -> PlayerId {
+    PlayerId::new(&member.0.to_string()).unwrap()
+}
+
+pub(crate) fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: i64) {
+    let (score, subscore, at) = (Given::Int(score), None, None);
+    let new = NewScore { board: board(), player, score, subscore, at, identity: None };
+    world.wait(submit::submit(tally, new)).unwrap();
+}
+
+/// What was written down for the last period, once all of it had its turn: rank, amount, whether it is paid.
+fn shown(tally: &Tally, now: Micros) -> Option<Vec<(u32, i64, bool)>> {
+    let found = tally.boards.get(&board()).unwrap();
+    let view = View::find(&found, Some("daily:previous"), now, |_| None).unwrap();
+    let (rows, settled) = prizes::prizes(tally, &view, 0, 100).unwrap();
+    let row = |(_, row): (u32, Payout)| (row.rank, row.amount.units(), matches!(row.paid, Some(Ok(_))));
+    settled.then(|| rows.into_iter().map(row).collect())
+}
+
+#[test]
+fn a_closed_period_pays_its_prizes_once() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let tally = &world.tally;
+        let members: Vec<MemberId> = ["ann", "bob", "cid"].map(|name| world.member(name, 0)).to_vec();
+        put(&world, tally, &daily(table(100), 12)).unwrap();
+        // Two share the first rank, one of whom is no member; nobody moves up.
+        score(&world, tally, PlayerId::new("guest").unwrap(), 9);
+        for (member, points) in members.iter().zip([9, 5, 1]) {
+            score(&world, tally, player_of(*member), points);
+        }
+        prizes::pay_due(tally).unwrap();
+        assert_eq!(world.balance(members[0]), 0, "it is not over");
+        world.advance(DAY);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    scheduler::close_due(tally).unwrap();
+                    prizes::pay_due(tally).unwrap();
+                });
+            }
+        });
+        prizes::pay_due(tally).unwrap();
+        assert_eq!(members.iter().map(|member| world.balance(*member)).collect::<Vec<_>>(), [100, 0, 0]);
+        assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true)]));
+        // Another server, or this one again, finds it done.
+        tally.drain();
+        let later = Arc::new(AtomicI64::new(world.now().0));
+        let next = start(Arc::clone(&tally.store), &later, settings()).unwrap();
+        prizes::pay_due(&next).unwrap();
+        next.drain();
+        world.end(&members);
+    }
+}
+
+/// What a period pays is settled when it is closed, also where that is nothing.
+#[test]
+fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let (tally, ann) = (&world.tally, world.member("ann", 0));
+        put(&world, tally, &daily(table(100), 12)).unwrap();
+        score(&world, tally, player_of(ann), 9);
+        let ban = |hidden| {
+            world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
+        };
+        let look = || {
+            scheduler::close_due(tally).unwrap();
+            prizes::pay_due(tally).unwrap();
+        };
+        ban(true);
+        world.advance(DAY);
+        look();
+        ban(false);
+        look();
+        assert_eq!(world.balance(ann), 0);
+        assert_eq!(shown(tally, world.now()), Some(Vec::new()));
+        world.end(&[ann]);
+    }
+}
+
+/// The service ends without a word after each step, and goes on with what is stored.
+#[test]
+fn a_crash_between_closing_and_paying_loses_nothing() {
+    let world = World::new(Kind::Sqlite);
+    let member = world.member("ann", 0);
+    put(&world, &world.tally, &daily(table(7), 12)).unwrap();
+    score(&world, &world.tally, player_of(member), 5);
+    // Only closed, never looked at for prizes: the scheduler of contests has stopped before the day ends.
+    world.tally.drain();
+    let now = Arc::new(AtomicI64::new(world.now().0 + DAY));
+    let next = start(Arc::clone(&world.tally.store), &now, settings()).unwrap();
+    // It was closed and paid before anybody may ask.
+    assert_eq!(shown(&next, Micros(now.load(Ordering::SeqCst))), Some(vec![(1, 7, true)]));
+    assert_eq!(world.balance(member), 7);
+    next.drain();
+    world.end(&[member]);
+}
+
+#[test]
+fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
+    let world = World::new(Kind::Sqlite);
+    let tally = &world.tally;
+    let member = world.member("ann", 0);
+    put(&world, tally, &daily(PeriodPrizes::default(), 0)).unwrap();
+    score(&world, tally, player_of(member), 5);
+    world.advance(DAY);
+    let look = || {
+        scheduler::close_due(tally).unwrap();
+        prizes::pay_due(tally).unwrap();
+        scheduler::close_due(tally).unwrap();
+    };
+    // The first day is over when the prizes are promised.
+    put(&world, tally, &daily(table(7), 0)).unwrap();
+    look();
+    assert_eq!(world.balance(member), 0);
+    // Nothing is kept of a closed period, but not before it is paid; other prizes are those of the day that is open.
+    score(&world, tally, player_of(member), 5);
+    put(&world, tally, &daily(table(20), 0)).unwrap();
+    world.advance(DAY);
+    look();
+    assert_eq!(world.balance(member), 20);
+    let found = tally.boards.get(&board()).unwrap();
+    assert!(found.periods().rules[0].closed.iter().all(|row| row.total == 0));
+    // None any more.
+    score(&world, tally, player_of(member), 5);
+    put(&world, tally, &daily(PeriodPrizes::default(), 0)).unwrap();
+    world.advance(DAY);
+    look();
+    assert_eq!(world.balance(member), 20);
+    world.end(&[member]);
+}
+
+/// Whatever becomes of a board after a period was over, that one pays what was promised while it ran.
+#[test]
+fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let tally = &world.tally;
+        let member = world.member("ann", 0);
+        let mut renamed = daily(table(20), 12);
+        renamed.periods.as_mut().unwrap()[0].name = "other".into();
+        let changes = [
+            Some(daily(PeriodPrizes::default(), 12)),
+            Some(daily(table(20), 12)),
+            Some(BoardSpec { periods: Some(Vec::new()), ..renamed.clone() }),
+            Some(renamed),
+            None,
+        ];
+        for (days, change) in (1..).zip(changes) {
+            put(&world, tally, &daily(table(7), 12)).unwrap();
+            score(&world, tally, player_of(member), 5);
+            world.advance(DAY);
+            // Nobody has looked yet.
+            match &change {
+                Some(spec) => put(&world, tally, spec).unwrap(),
+                None => {
+                    let tally = Arc::clone(tally);
+                    let delete = move || boards::delete(&tally, &board(), None).map(drop);
+                    world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();
+                }
+            }
+            prizes::pay_due(tally).unwrap();
+            assert_eq!(world.balance(member), 7 * days, "{change:?}");
+        }
+        world.end(&[member]);
+    }
+}
+
+#[test]
+fn prizes_that_cannot_be_are_refused() {
+    let world = World::new(Kind::Sqlite);
+    let mut wrong = table(5);
+    wrong.table[0].currency = code("EUR");
+    let mut twice = table(5);
+    twice.table.push(twice.table[0]);
+    for prizes in [wrong, twice] {
+        let done = put(&world, &world.tally, &daily(prizes, 1));
+        let Err(Failure::Refused(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
+        assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
+    }
+    world.end(&[]);
+}
+
+/// The prizes of a period that are written down: the first one has had its turn.
+fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> WriteSet {
+    let payout = |rank| Payout {
+        player: player_of(member),
+        member,
+        division: None,
+        rank,
+        currency: code("KRW"),
+        amount: Amount::new(1).unwrap(),
+        paid: None,
+    };
+    let had = Payout { paid: Some(Err(UnpaidReason::LimitExceeded)), ..payout(1) };
+    let first = std::iter::once(had).chain((1..count).map(|place| payout(place + 1)));
+    let payouts = (0..).zip(first).map(|(place, row)| (PayoutKey { contest: no, no: place }, row)).collect();
+    let period = "daily:2026-11-16".to_owned();
+    let payment = Payment { no, board: board(), period, count, done: 1, at: Micros(5) };
+    let contests = ContestWriteSet { payouts, payments: vec![(key, payment)], ..ContestWriteSet::default() };
+    let ledger = LedgerWriteSet { contests, ..LedgerWriteSet::default() };
+    WriteSet { ledger, ..WriteSet::default() }
+}
+
+/// What is written down and not paid is all that a crash leaves; pieces are paid once, whoever goes on.
+#[test]
+fn what_a_crash_left_written_down_is_paid_once() {
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let world = World::new(kind);
+        let member = world.member("ann", 0);
+        let (no, key, count) = (Uuid([7; 16]), WindowKey { board: BoardNo(77), window: Window(5) }, 1_201);
+        let changes = written_down(member, (no, key, count));
+        world.tally.store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| prizes::pay_due(&world.tally).unwrap());
+            }
+        });
+        prizes::pay_due(&world.tally).unwrap();
+        assert_eq!(world.balance(member), i64::from(count) - 1);
+        let paid = world.tally.store.ledger().payouts(no, 1, 2_000).unwrap();
+        assert!(paid.iter().all(|row| matches!(row.1.paid, Some(Ok(_)))));
+        assert!(!world.tally.store.ledger().payment(key).unwrap().unwrap().is_open());
+        let owed = crate::wallets::verify::owed(&crate::wallets::verify::verify(&*world.tally.store).0);
+        assert_eq!(owed, [debt(member, "not paid: limit_exceeded")]);
+        world.end(&[member]);
+    }
+}
+
+fn debt(member: MemberId, why: &str) -> String {
+    let player = player_of(member);
+    format!("period {}/daily:2026-11-16, player {}: prize of 1 KRW, {why}", board().as_str(), player.as_str())
+}
+
+#[test]
+fn what_is_written_down_and_not_paid_is_listed_as_owed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        SqliteStore::open(&folder.path().join("t.db"), &tally_store::sqlite::Options::default()).unwrap();
+    let member = MemberId(Uuid([9; 16]));
+    let of = (Uuid([7; 16]), WindowKey { board: BoardNo(77), window: Window(5) }, 201);
+    let changes = written_down(member, of);
+    store.run(&ReadSet::default(), &mut |_| changes.clone()).unwrap();
+    let (verified, found) = crate::wallets::verify::verify(&store);
+    assert_eq!(found, [""; 0]);
+    assert_eq!((verified.owed.count, verified.owed.sums[&code("KRW")]), (201, 201));
+    let owed = crate::wallets::verify::owed(&verified);
+    assert_eq!(owed[..2], [debt(member, "not paid: limit_exceeded"), debt(member, "not paid yet")]);
+}

@@ -1,0 +1,132 @@
+//! Members and contests of a story on paper, and what contests and processes of it are asked to be.
+
+use crate::wallets::histories::amount;
+use crate::wallets::histories::dying::Dying;
+use crate::wallets::histories::paper::FEE;
+use crate::wallets::prizes::{DAY, daily};
+use crate::wallets::world::{Kind, code, settings, start_set};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tally_rules::contest::definition::{ContestSpec, Fee, OnInvalid};
+use tally_rules::contest::member::UnpaidReason;
+use tally_rules::contest::{ContestId, Prize, PrizeTies, State};
+use tally_rules::definition::Ranking;
+use tally_rules::ledger::{Currencies, Currency, MemberId};
+use tally_rules::period::PeriodPrizes;
+use tally_rules::{Definition, Micros, PlayerId};
+use tally_service::ledger::LedgerSettings;
+use tally_service::{Clock, Failure, Settings, Tally};
+use tally_store::Store;
+use tally_testkit::Rng;
+
+/// What the first ranks of a contest get.
+pub(crate) const PRIZES: [i64; 2] = [31, 13];
+/// What the first of a day gets.
+pub(crate) const OF_DAY: i64 = 7;
+/// How long leaderboards stay.
+pub(crate) const KEEP: i64 = 2 * DAY;
+/// A member that was made.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) member: MemberId,
+    pub(crate) name: PlayerId,
+    pub(crate) is_closed: bool,
+}
+
+/// A contest on paper.
+#[derive(Debug)]
+pub(crate) struct Cup {
+    pub(crate) id: ContestId,
+    pub(crate) currency: Currency,
+    pub(crate) fee: bool,
+    pub(crate) prizes: bool,
+    pub(crate) days: bool,
+    pub(crate) state: State,
+    /// Since when it is over for good.
+    pub(crate) over: Option<i64>,
+    /// Of whom it must have a leaderboard.
+    pub(crate) members: BTreeMap<PlayerId, Option<MemberId>>,
+    pub(crate) scores: BTreeMap<PlayerId, i64>,
+    pub(crate) of_day: BTreeMap<PlayerId, i64>,
+    pub(crate) banned: BTreeSet<PlayerId>,
+    /// Prizes that were to be paid, and why one was not.
+    pub(crate) paid: Vec<(PlayerId, i64, Option<UnpaidReason>)>,
+}
+
+impl Cup {
+    /// A draft, and what is asked for it.
+    pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
+        let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
+        let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
+        let table = PeriodPrizes { table: vec![prize((1, OF_DAY))], ties: PrizeTies::Split, from: None };
+        let periods = daily(table, 9).periods.filter(|_| days).unwrap_or_default();
+        let spec = ContestSpec {
+            title: Some("Cup".into()),
+            capacity: Some(4),
+            on_invalid: Some(if skips { OnInvalid::Skip } else { OnInvalid::Reject }),
+            entry_fee: Some(fee.then(|| Fee { currency, amount: amount(FEE) })),
+            prizes: Some((1..).zip(PRIZES).map(prize).filter(|_| prizes).collect()),
+            leaderboard: Some(Definition { ranking: Ranking::Ordinal, periods, ..Definition::default() }),
+            ..ContestSpec::default()
+        };
+        let cup = Self {
+            id: ContestId::new(&format!("cup-{no}")).unwrap(),
+            currency,
+            fee,
+            prizes,
+            days,
+            state: State::Draft,
+            over: None,
+            members: BTreeMap::new(),
+            scores: BTreeMap::new(),
+            of_day: BTreeMap::new(),
+            banned: BTreeSet::new(),
+            paid: Vec::new(),
+        };
+        (cup, spec)
+    }
+
+    /// The best of some scores, without those that are banned.
+    pub(crate) fn ranked(&self, scores: &BTreeMap<PlayerId, i64>) -> Vec<PlayerId> {
+        let mut all: Vec<_> = scores.iter().filter(|(name, _)| !self.banned.contains(*name)).collect();
+        all.sort_by_key(|(_, score)| std::cmp::Reverse(**score));
+        all.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(crate) fn needs_members(&self) -> bool {
+        self.fee || self.prizes
+    }
+
+    pub(crate) fn uses(&self) -> bool {
+        self.needs_members() || self.days
+    }
+}
+
+pub(crate) fn usd() -> Currency {
+    code("USD")
+}
+
+pub(crate) fn begin_on(
+    store: &Arc<Dying>,
+    now: &Arc<AtomicI64>,
+    has_usd: bool,
+) -> Result<Arc<Tally>, Failure> {
+    let currencies = Currencies::new((code("KRW"), 0), has_usd.then(|| (usd(), 2)));
+    let (ledger, time) = (LedgerSettings { currencies, ..settings() }, Arc::clone(now));
+    let clock = Clock::of(move || Micros(time.load(Ordering::SeqCst)));
+    let with = Settings { ledger, contests_keep_micros: Some(KEEP), ..Settings::default() };
+    start_set(Arc::clone(store) as Arc<dyn Store>, clock, with)
+}
+
+/// Says which story it was that fails.
+pub(crate) struct Named(pub(crate) u64, pub(crate) Kind);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            drop(writeln!(std::io::stderr(), "story {} on {:?}", self.0, self.1));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Encodings that several backends store: rows and columns in bytes.
+//!
+//! `bytes` has numbers, texts and options. Each other file has one kind of row. The bytes of a released version are never changed, so
+//! that a later version reads them; a new form gets a new number. Not here: what a single backend encodes in its own way.
+
+pub(crate) mod boards;
+mod bytes;
+pub(crate) mod contests;
+pub(crate) mod events;
+pub(crate) mod holds;
+pub(crate) mod payments;
+pub(crate) mod series;
+
+pub(crate) use bytes::{Input, put_bytes, put_number, put_option, put_signed};

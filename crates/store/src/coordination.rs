@@ -1,0 +1,92 @@
+//! The trait [`Coordination`]: how several servers share one store.
+//!
+//! The defaults are those of a store that one process writes to.
+
+use crate::plan::{BatchId, BoardRow};
+use crate::servers::{
+    Bans, BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
+};
+use crate::{Reads, StoreError};
+use std::time::Duration;
+
+/// The change feed, the outbox, task leases, and whether this process may answer. Methods block unless they say that they are cheap.
+///
+/// - **Feed.** A follower that reads the feed from a position sees every later change of a board or an API key, in order.
+/// - **Outbox.** A transaction with `outbox` leaves an entry until [`published`](Self::published), whatever ends in between.
+/// - **Task leases save work and order nothing.** Two servers may hold one at a time, so every task is right when it is done twice.
+pub trait Coordination: Reads {
+    /// Everything of a live board that servers keep in memory. With the revisions that a server knows, only later changes of bans
+    /// are read, where that is possible.
+    fn board(
+        &self,
+        name: BoardRef<'_>,
+        _known: Option<&Revisions>,
+    ) -> Result<Option<BoardState>, StoreError> {
+        let named = |row: &BoardRow| match name {
+            BoardRef::No(no) => row.no == no,
+            BoardRef::Id(id) => row.id == *id,
+        };
+        let Some(row) = self.boards()?.into_iter().find(named) else { return Ok(None) };
+        let (bans, windows) = (Bans::All(self.bans(row.no)?), self.windows(row.no)?);
+        Ok(Some(BoardState { row, revisions: Revisions::default(), bans, windows }))
+    }
+
+    /// A page of the change feed, after a position for each database; no position is the beginning.
+    fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
+        Ok(FeedPage { next: after.to_vec(), ..FeedPage::default() })
+    }
+
+    /// The random id of the store, which keeps its data in a shared Redis apart from that of other stores.
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        Ok(None)
+    }
+
+    /// The microseconds by which the wall clock of this machine is ahead of the store's, at least. 0 for a store without a clock.
+    /// Cheap: the last measurement.
+    fn clock_ahead(&self) -> i64 {
+        0
+    }
+
+    /// A number that changes when this process began and no other server was running. Data outside may then be of another store, or
+    /// of another state of this one.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Takes or renews the lease of a task for a time, or returns it when the time is zero. Returns whether this process has it.
+    fn lease_task(&self, _task: Task, _time: Duration) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// The outbox entry of a transaction is published. Cheap: a later transaction removes the entry.
+    fn published(&self, _batch: BatchId) {}
+
+    /// Some outbox entries of at least this age, in the order of their ids, from the first one after `after`. None are left when
+    /// the list is empty.
+    fn outbox(&self, _age: Duration, _after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Merges outbox entries of this server into one, in a transaction of its own. `None` when they stay as they are.
+    fn merge_outbox(&self, _batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        Ok(None)
+    }
+
+    /// Clears outbox entries of any server, after they were published.
+    fn clear_outbox(&self, _batches: &[BatchId]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Whether this process still is the only one that can write, so that what it derived from the store is current. Cheap, because
+    /// every answer asks it. A store that several processes may write to always returns true: they keep nothing derived that
+    /// another could make stale.
+    fn may_answer(&self) -> bool {
+        true
+    }
+
+    /// Acknowledged commits that the store has lost, once that is known. From then on it refuses everything, and
+    /// [`may_answer`](Self::may_answer) is false: memory has a history that is gone.
+    fn lost(&self) -> Option<LostCommits> {
+        None
+    }
+}

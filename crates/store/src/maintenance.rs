@@ -1,0 +1,56 @@
+//! The trait [`Maintenance`]: expiry, purges, corrupt rows and figures.
+
+use crate::plan::{ScoreKey, WindowKey};
+use crate::{CorruptRow, Slow, StoreError};
+use tally_rules::Micros;
+
+/// Background work and figures. Every method that returns a `Result` blocks.
+///
+/// Expiry and purges are bounded steps: each deletes at most `limit` rows, and the caller repeats them. Stopping between two steps
+/// is harmless.
+pub trait Maintenance: Send + Sync {
+    /// The backend's name, for messages, metrics and the contract suite.
+    fn name(&self) -> &'static str;
+
+    /// Forgets at most `limit` stored requests older than `before`; returns how many.
+    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError>;
+
+    /// Deletes at most `limit` rows of deleted boards; returns how many. Zero means that none are left.
+    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
+
+    /// Those of these windows that have rows or archives to purge. A window of the same number must not be stored before that is
+    /// done: it would see the old rows, and the purge would delete the new ones.
+    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError>;
+
+    /// Purges at most `limit` rows of one window; returns whether nothing of it is left.
+    fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError>;
+
+    /// Keeps a small value, such as the fingerprint of the secret, durably.
+    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Brings the store to its plainest form on the disk, for the end of a process. The store can still be used afterwards.
+    fn checkpoint(&self) -> Result<(), StoreError>;
+
+    /// Corrupt rows among those read since the store was opened: some thousands at most.
+    fn corrupt_rows(&self) -> Vec<CorruptRow> {
+        Vec::new()
+    }
+
+    /// How many they are. Cheap.
+    fn corrupt_row_count(&self) -> u64 {
+        0
+    }
+
+    /// Whether the record of a key is one of them. Cheap when there is none.
+    fn is_corrupt(&self, _key: &ScoreKey) -> bool {
+        false
+    }
+
+    /// Rows, bytes and times of the backend, for status and metrics: (name, value).
+    fn gauges(&self) -> Vec<(&'static str, f64)>;
+
+    /// The last transactions that took longer than [`crate::SLOW`], the newest last.
+    fn slow(&self) -> Vec<Slow> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,65 @@
+//! What several servers share: the change feed, the outbox, task leases.
+
+use super::lease::Lease;
+use super::{MySqlStore, batches, meta, outbox, revisions, tasks};
+use crate::plan::BatchId;
+use crate::servers::{
+    BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
+};
+use crate::{Coordination, StoreError};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+impl Coordination for MySqlStore {
+    fn board(&self, name: BoardRef<'_>, known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
+        revisions::read_board(&self.pool, name, known.map(|known| known.of(0)))
+    }
+
+    fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
+        let after = after.first().copied().unwrap_or_default();
+        let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
+        revisions::change_feed(&self.pool, self.lease.as_ref(), &mut follower, after)
+    }
+
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        meta::id(&self.pool).map(Some)
+    }
+
+    fn clock_ahead(&self) -> i64 {
+        self.lease.as_ref().map_or(0, Lease::clock_ahead)
+    }
+
+    fn generation(&self) -> u64 {
+        self.lease.as_ref().map_or(0, Lease::generation)
+    }
+
+    fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
+        Ok(self.pool.ask(&tasks::take(task, &self.name, time))?.affected() > 0)
+    }
+
+    fn published(&self, batch: BatchId) {
+        self.pool.witnesses.settle([batch]);
+    }
+
+    fn outbox(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
+        batches::forget_settled(&self.pool)?;
+        outbox::read(self.pool.ask(&outbox::find(age, after))?)
+    }
+
+    fn merge_outbox(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        outbox::fold(&self.pool, batches).map(Some)
+    }
+
+    fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {
+        let script = outbox::take_off(batches);
+        if script.len() == 0 { Ok(()) } else { self.pool.ask(&script).map(drop) }
+    }
+
+    fn may_answer(&self) -> bool {
+        self.pool.witnesses.is_intact() && self.lease.as_ref().is_none_or(Lease::may_answer)
+    }
+
+    fn lost(&self) -> Option<LostCommits> {
+        self.pool.witnesses.lost()
+    }
+}

@@ -1,0 +1,67 @@
+//! Any values as rows of the tables; see `crate::fuzzing`.
+
+#![cfg(any(test, feature = "fuzzing"))]
+
+use super::row::{Answers, Fields};
+use super::table::Table;
+use super::{
+    boards, contests, events, holds, imports, keys, members, payments, prizes, profiles, requests,
+    score_snapshot, scores, series, transfers, wallets, windows,
+};
+use crate::StoreError;
+use crate::fuzzing::Column;
+use mysql_async::consts::ColumnType;
+use mysql_async::{Column as Named, Row, Value};
+use mysql_common::row::new_row;
+
+type Decoder = fn(&mut Fields<'_>) -> Result<(), StoreError>;
+
+/// What reads a row of each table.
+const DECODERS: &[Decoder] = &[
+    |row| boards::decode(row).map(drop),
+    |row| keys::decode(row).map(drop),
+    |row| events::decode(row).map(drop),
+    |row| scores::record(row).map(drop),
+    |row| score_snapshot::score(row).map(drop),
+    |row| wallets::decode_total(row).map(drop),
+    table::<requests::Requests>,
+    table::<imports::Imports>,
+    table::<profiles::Profiles>,
+    table::<series::Series>,
+    table::<payments::Payments>,
+    table::<prizes::Prizes>,
+    table::<holds::Holds>,
+    table::<wallets::Wallets>,
+    table::<members::Members>,
+    table::<members::Handles>,
+    table::<transfers::Transfers>,
+    table::<transfers::Entries>,
+    table::<windows::Windows>,
+    table::<windows::Blocks>,
+    table::<contests::Contests>,
+    table::<contests::Applications>,
+    table::<contests::Members>,
+];
+
+fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {
+    T::decode(row).map(drop)
+}
+
+/// Reads one row of a table, as an answer of the database that has it, with its key as text where it is damaged.
+pub(crate) fn row(table: usize, columns: Vec<Column>) -> Result<(), StoreError> {
+    let named: Vec<Named> = columns.iter().map(|_| Named::new(ColumnType::MYSQL_TYPE_BLOB)).collect();
+    let row: Row = new_row(columns.into_iter().map(value).collect(), named.into());
+    let mut answers = Answers::default();
+    answers.push(vec![row], 0);
+    answers.each(1, "", DECODERS[table % DECODERS.len()])
+}
+
+/// Everything is text on this wire.
+fn value(column: Column) -> Value {
+    match column {
+        Column::Null => Value::NULL,
+        Column::Number(number) => Value::Bytes(number.to_string().into()),
+        Column::Real(number) => Value::Double(number),
+        Column::Text(bytes) | Column::Bytes(bytes) => Value::Bytes(bytes),
+    }
+}

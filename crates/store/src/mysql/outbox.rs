@@ -1,0 +1,261 @@
+//! The column `marks` of the table `batches`: what a transaction left to publish, written with it.
+//!
+//! The server that committed publishes, and then the row goes with a later transaction; where it died in between, another
+//! one finds the mark by its age, publishes what the rows say by then, and only takes the mark off: the row itself still
+//! says what became of the commit. A mark names the records; one that would be too large names the windows of boards they are
+//! in. While nothing can be published a server folds its marks into one, so the table stays small. Not here: publishing.
+
+use super::fault::damaged;
+use super::link::Link;
+use super::pool::{Pool, Use};
+use super::row::Answers;
+use super::text::Script;
+use super::{CLOCK, Version, batches};
+use crate::StoreError;
+use crate::plan::{BatchId, BoardNo, ScoreKey, Window, WindowKey, WriteSet};
+use crate::servers::{OutboxContent, OutboxEntry};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tally_rules::PlayerId;
+
+/// A mark is at most so long; past it, it names windows.
+const MARK_BYTES_MAX: usize = 64 << 10;
+/// Marks of one question.
+const MARKS_MAX: u64 = 64;
+
+const KEYS: u8 = 1;
+const PARTS: u8 = 2;
+
+/// What the changes leave to publish; nothing where they change no record.
+pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
+    if changes.scores.is_empty() {
+        return None;
+    }
+    let all = changes
+        .scores
+        .iter()
+        .map(|(key, _)| (WindowKey { board: key.board, window: key.window }, &key.player));
+    Some(encode(all))
+}
+
+/// A mark of records, in order of windows; or of their windows, where it would be too large.
+fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
+    let mut keys = vec![KEYS];
+    let mut windows = vec![PARTS];
+    let mut last: Option<WindowKey> = None;
+    let mut count_at = 0;
+    for (window, player) in all {
+        if last != Some(window) {
+            last = Some(window);
+            put_part(&mut windows, window);
+            put_part(&mut keys, window);
+            count_at = keys.len();
+            keys.extend(0_u32.to_be_bytes());
+        }
+        let count: [u8; 4] = keys[count_at..count_at + 4].try_into().expect("four bytes");
+        keys[count_at..count_at + 4].copy_from_slice(&(u32::from_be_bytes(count) + 1).to_be_bytes());
+        let player = player.as_bytes();
+        keys.push(u8::try_from(player.len()).expect("a player's name is at most 128 bytes"));
+        keys.extend(player);
+    }
+    if keys.len() > MARK_BYTES_MAX { windows } else { keys }
+}
+
+/// What several marks name, as one.
+#[derive(Default)]
+struct Folded {
+    version: u64,
+    players: BTreeMap<WindowKey, BTreeSet<PlayerId>>,
+    /// Whether one of them names windows: then all do.
+    of_windows: bool,
+}
+
+impl Folded {
+    fn add(&mut self, version: u64, what: OutboxContent) {
+        self.version = self.version.max(version);
+        match what {
+            OutboxContent::Records(keys) => {
+                for ScoreKey { board, window, player } in keys {
+                    self.players.entry(WindowKey { board, window }).or_default().insert(player);
+                }
+            }
+            OutboxContent::Windows(windows) => {
+                self.of_windows = true;
+                for window in windows {
+                    self.players.entry(window).or_default();
+                }
+            }
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        if !self.of_windows {
+            let all = self.players.iter();
+            return encode(all.flat_map(|(window, players)| players.iter().map(|player| (*window, player))));
+        }
+        let mut windows = vec![PARTS];
+        self.players.keys().for_each(|window| put_part(&mut windows, *window));
+        windows
+    }
+}
+
+/// See [`crate::Store::merge_outbox`].
+pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+    let mut link = pool.take_for(Use::Transact)?;
+    let folded = fold_on(link.get(), batches);
+    if folded.is_err() {
+        // Its transaction may be open.
+        link.get().give_up();
+    }
+    folded
+}
+
+fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+    let mut batches = batches.to_vec();
+    // In the order of the key, as whoever else locks several.
+    batches.sort_unstable();
+    let mut script = Script::default();
+    script.statement("START TRANSACTION");
+    let head = "SELECT version, marks FROM batches FORCE INDEX (PRIMARY) WHERE marks IS NOT NULL AND (link, sequence) IN (";
+    script.keys(head, &batches, ") FOR UPDATE", |row, batch| {
+        row.bytes(&batch.link).number(batch.sequence);
+    });
+    let statements = script.len() - 1;
+    let mut answers = link.send(&script)?;
+    answers.skip(1);
+    let mut folded = Folded::default();
+    answers.each(statements, "batches", |row| {
+        let version = row.number()?;
+        folded.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
+        Ok(())
+    })?;
+    let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
+    let mut script = take_off(&batches);
+    let marks = folded.encode();
+    batches::put(&mut script, &batch, (Version::Number(folded.version), Some(&marks)), None);
+    script.statement("COMMIT");
+    link.send(&script)?;
+    link.sequence = batch.sequence;
+    Ok(batch)
+}
+
+fn undecodable() -> StoreError {
+    damaged("batches", "a mark that does not decode")
+}
+
+fn put_part(to: &mut Vec<u8>, window: WindowKey) {
+    to.extend(window.board.0.to_be_bytes());
+    to.extend(window.window.0.to_be_bytes());
+}
+
+fn decode(bytes: &[u8]) -> Option<OutboxContent> {
+    let (kind, mut rest) = bytes.split_first()?;
+    let (mut keys, mut windows) = (Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let board = BoardNo(u32::from_be_bytes(take(&mut rest)?));
+        let window = Window(u64::from_be_bytes(take(&mut rest)?));
+        if *kind == PARTS {
+            windows.push(WindowKey { board, window });
+            continue;
+        }
+        for _ in 0..u32::from_be_bytes(take(&mut rest)?) {
+            let [length] = take(&mut rest)?;
+            let (player, left) = rest.split_at_checked(usize::from(length))?;
+            rest = left;
+            let player = PlayerId::new(std::str::from_utf8(player).ok()?).ok()?;
+            keys.push(ScoreKey { board, window, player });
+        }
+    }
+    match *kind {
+        KEYS => Some(OutboxContent::Records(keys)),
+        PARTS => Some(OutboxContent::Windows(windows)),
+        _ => None,
+    }
+}
+
+fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = from.split_first_chunk()?;
+    *from = rest;
+    Some(*head)
+}
+
+/// Asks for marks that are so old, in order of key, so that whoever cannot publish some can ask for those behind them.
+pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
+    let mut script = Script::default();
+    script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");
+    script.sql("WHERE marks IS NOT NULL AND version + ");
+    script.number(u64::try_from(age.as_micros()).unwrap_or(u64::MAX)).sql(" <= ").sql(CLOCK);
+    if let Some(BatchId { link, sequence, .. }) = after {
+        script.sql(" AND (link > ").bytes(&link).sql(" OR link = ").bytes(&link);
+        script.sql(" AND sequence > ").number(sequence).sql(")");
+    }
+    script.sql(" ORDER BY link, sequence LIMIT ").number(MARKS_MAX).end();
+    script
+}
+
+/// The answer.
+pub(super) fn read(mut answers: Answers) -> Result<Vec<OutboxEntry>, StoreError> {
+    let mut all = Vec::new();
+    answers.each(1, "batches", |row| {
+        let batch = BatchId { link: row.fixed()?, sequence: row.number()?, ..BatchId::default() };
+        let version = row.number()?;
+        let what = decode(row.bytes()?).ok_or_else(undecodable)?;
+        all.push(OutboxEntry { batch, version, what });
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Takes marks off.
+pub(super) fn take_off(batches: &[BatchId]) -> Script {
+    let mut script = Script::default();
+    let head = "UPDATE batches SET marks = NULL WHERE (link, sequence) IN (";
+    script.keys(head, batches, ")", |row, batch| {
+        row.bytes(&batch.link).number(batch.sequence);
+    });
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(players: u64) -> WriteSet {
+        let key = |number: u64| ScoreKey {
+            board: BoardNo(7),
+            window: Window(number % 2),
+            player: PlayerId::new(&format!("player {number:06}")).unwrap(),
+        };
+        let mut scores: Vec<_> = (0..players).map(|number| (key(number), None)).collect();
+        scores.sort_by(|a: &(ScoreKey, _), b| a.0.cmp(&b.0));
+        WriteSet { scores, ..WriteSet::default() }
+    }
+
+    #[test]
+    fn a_mark_names_the_records_or_where_they_are() {
+        assert_eq!(of(&WriteSet::default()), None);
+        let few = changes(100);
+        let keys = few.scores.iter().map(|(key, _)| key.clone()).collect();
+        assert_eq!(decode(&of(&few).unwrap()), Some(OutboxContent::Records(keys)));
+        let window = |window| WindowKey { board: BoardNo(7), window: Window(window) };
+        assert_eq!(
+            decode(&of(&changes(100_000)).unwrap()),
+            Some(OutboxContent::Windows(vec![window(0), window(1)]))
+        );
+        assert!(of(&changes(100_000)).unwrap().len() < 100);
+        let bytes = of(&few).unwrap();
+        assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
+    }
+    #[test]
+    fn folded_marks_name_what_each_of_them_names() {
+        let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
+        let fold = |marks: &[&Vec<u8>]| {
+            let mut folded = Folded::default();
+            (7..).zip(marks).for_each(|(version, mark)| folded.add(version, decode(mark).unwrap()));
+            (folded.version, decode(&folded.encode()))
+        };
+        assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
+        assert_eq!(fold(&[&few, &many]), (8, decode(&many)));
+        assert_eq!(fold(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
+    }
+}

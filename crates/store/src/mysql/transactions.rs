@@ -1,0 +1,25 @@
+//! Transactions: the entry to [`run`].
+
+use super::lease::Lease;
+use super::notes::{Decide, Noted};
+use super::{MySqlStore, run};
+use crate::plan::{BatchId, Committed, Loaded, ReadSet, WriteSet};
+use crate::{StoreError, Transactions};
+
+impl Transactions for MySqlStore {
+    fn run(
+        &self,
+        plan: &ReadSet,
+        decide: &mut dyn FnMut(&Loaded) -> WriteSet,
+    ) -> Result<Committed, StoreError> {
+        let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
+        let recent = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.recent);
+        run::run((&self.pool, self.lease.as_ref(), recent), plan, decide)
+    }
+
+    fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
+        // Which revision it gave is not known by now: whoever keeps boards reads them again.
+        let outbox = Some(*batch);
+        Ok(self.pool.resolve(batch)?.map(|version| Committed { version, outbox, ..Committed::default() }))
+    }
+}

@@ -1,0 +1,72 @@
+//! Boards, records, periods and archives as they were at one moment: the part of [`Snapshot`](crate::Snapshot) that proves scores.
+//!
+//! Not here: what the rows must agree in.
+
+use crate::StoreError;
+use crate::plan::{Block, BoardNo, BoardRow, Garbage, ScoreKey, WindowKey, WindowRow};
+use crate::snapshot::Page;
+use std::collections::BTreeSet;
+use tally_rules::contest::Application;
+use tally_rules::ledger::Uuid;
+use tally_rules::{PlayerId, Record};
+
+/// Live boards in order of number; one whose definition is damaged has none.
+pub type Boards = Vec<(BoardNo, Option<BoardRow>)>;
+
+/// One version of the archive of a period.
+pub type ArchiveKey = (WindowKey, u32);
+
+/// What is gone and whose rows may still be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToPurge {
+    /// Boards.
+    pub boards: BTreeSet<BoardNo>,
+    /// Periods.
+    pub windows: BTreeSet<WindowKey>,
+    /// Versions of archives.
+    pub archives: BTreeSet<ArchiveKey>,
+}
+
+impl ToPurge {
+    pub(crate) fn add(&mut self, gone: Garbage) {
+        match gone {
+            Garbage::Window(window) => drop(self.windows.insert(window)),
+            Garbage::Blocks(window, version) => drop(self.archives.insert((window, version))),
+        }
+    }
+}
+
+/// Scores at one moment; pages as of [`Snapshot`](crate::Snapshot).
+pub trait ScoreSnapshot {
+    /// Live boards.
+    fn boards(&mut self) -> Result<Boards, StoreError>;
+
+    /// What is gone.
+    fn to_purge(&mut self) -> Result<ToPurge, StoreError>;
+
+    /// Records: board by board, window by window, in order of players.
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
+
+    /// The record of each key, which ascend.
+    fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
+
+    /// Stored periods.
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
+
+    /// Archive blocks of one version, from that number on.
+    fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+
+    /// Archives that have blocks.
+    fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
+
+    /// Players hidden on a board.
+    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
+
+    /// Applications for a contest.
+    fn applications(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, Application>;
+}

@@ -1,0 +1,70 @@
+//! What several servers share, over all shards. Tasks and the id are those of the first.
+
+use super::run::batch_of;
+use super::split::FIRST;
+use super::{Inner, Shards};
+use crate::plan::BatchId;
+use crate::servers::{
+    BoardRef, BoardState, FeedPage, FeedPosition, LostCommits, OutboxEntry, Revisions, Task,
+};
+use crate::{Coordination, StoreError};
+use std::time::Duration;
+
+impl Coordination for Shards {
+    fn board(&self, name: BoardRef<'_>, known: Option<&Revisions>) -> Result<Option<BoardState>, StoreError> {
+        self.inner.board(name, known)
+    }
+
+    fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
+        self.inner.change_feed(after)
+    }
+
+    fn id(&self) -> Result<Option<[u8; 16]>, StoreError> {
+        self.inner.all[FIRST].id()
+    }
+
+    fn clock_ahead(&self) -> i64 {
+        let all = self.inner.all.iter().map(|store| store.clock_ahead());
+        all.max_by_key(|ahead| ahead.abs()).unwrap_or(0)
+    }
+
+    /// Another one where any of them has begun another.
+    fn generation(&self) -> u64 {
+        self.inner.all.iter().fold(0, |all, store| all.rotate_left(7) ^ store.generation())
+    }
+
+    fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
+        self.inner.ask(FIRST, |store| store.lease_task(task, time))
+    }
+
+    fn published(&self, batch: BatchId) {
+        let (store, batch) = self.inner.place(batch);
+        store.published(batch);
+    }
+
+    fn outbox(&self, age: Duration, after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.inner.outbox(age, after)
+    }
+
+    fn merge_outbox(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
+        // One for each database would be several: only those of one are folded.
+        let mut places = Inner::places(batches).into_iter();
+        let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
+        let folded = self.inner.ask(shard, |store| store.merge_outbox(&batches))?;
+        Ok(folded.map(|batch| batch_of(shard, batch)))
+    }
+
+    fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {
+        let mut places = Inner::places(batches).into_iter();
+        places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.clear_outbox(&batches)))
+    }
+
+    /// Nobody writes to any shard who has not the lease of the first.
+    fn may_answer(&self) -> bool {
+        self.inner.all[FIRST].may_answer() && self.lost().is_none()
+    }
+
+    fn lost(&self) -> Option<LostCommits> {
+        self.inner.all.iter().find_map(|store| store.lost())
+    }
+}

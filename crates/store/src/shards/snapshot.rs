@@ -1,0 +1,152 @@
+//! Snapshot over all shards: records of each, and everything else of the first.
+//!
+//! Snapshots of shards are begun one after the other, so records of two shards may be of two moments; each record's shard has
+//! its period as well. Not here: what a snapshot is (`mysql::books`).
+
+use crate::mysql::MySqlSnapshot;
+use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
+use crate::score_snapshot::{ArchiveKey, Boards, ToPurge};
+use crate::snapshot::{ContestSnapshot, Page};
+use crate::{CorruptRow, ScoreSnapshot, Snapshot, StoreError};
+use std::collections::{BTreeMap, VecDeque};
+use tally_rules::contest::{Application, ContestId, ContestMember, Payout};
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+use tally_rules::period::Payment;
+use tally_rules::{PlayerId, Record, contest};
+
+/// Snapshots in order of shards, and how far records were read.
+pub(super) struct ShardSnapshot {
+    all: Vec<MySqlSnapshot>,
+    cursors: Vec<Cursor>,
+    /// The last record that was given.
+    at: Option<ScoreKey>,
+}
+
+/// Records of one shard that are read and not given.
+#[derive(Default)]
+struct Cursor {
+    next: VecDeque<(ScoreKey, Record)>,
+    last: Option<ScoreKey>,
+    ended: bool,
+}
+
+impl ShardSnapshot {
+    pub(super) fn new(all: Vec<MySqlSnapshot>) -> Self {
+        let cursors = all.iter().map(|_| Cursor::default()).collect();
+        Self { all, cursors, at: None }
+    }
+}
+
+macro_rules! of_first {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&mut self, $($arg: $type),*) -> $out {
+            self.all[super::split::FIRST].$name($($arg),*)
+        })*
+    };
+}
+
+impl Snapshot for ShardSnapshot {
+    of_first! {
+        members(after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
+        handles(after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
+        wallets(after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet>;
+        entries(after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
+        transfers(after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
+        holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+        contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
+        contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
+        payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
+        owners(of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
+        payments(after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
+        members_of(ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
+        handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
+        entries_of(keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
+        transfers_of(ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
+        totals() -> Page<AccountKey, Total>;
+    }
+
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
+        self.all.iter_mut().flat_map(Snapshot::corrupt_rows).collect()
+    }
+
+    fn rows(&mut self) -> Result<u64, StoreError> {
+        self.all.iter_mut().map(Snapshot::rows).sum()
+    }
+}
+
+impl ScoreSnapshot for ShardSnapshot {
+    of_first! {
+        boards() -> Result<Boards, StoreError>;
+        blocks(window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
+        archives(after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
+        applications(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, Application>;
+    }
+
+    fn to_purge(&mut self) -> Result<ToPurge, StoreError> {
+        let mut all = ToPurge::default();
+        for snapshot in &mut self.all {
+            let ToPurge { boards, windows, archives } = snapshot.to_purge()?;
+            all.boards.extend(boards);
+            all.windows.extend(windows);
+            all.archives.extend(archives);
+        }
+        Ok(all)
+    }
+
+    fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record> {
+        if self.at.as_ref() != after {
+            let from = || Cursor { last: after.cloned(), ..Cursor::default() };
+            self.cursors.iter_mut().for_each(|cursor| *cursor = from());
+        }
+        let mut page = Vec::new();
+        while page.len() < limit {
+            for (cursor, snapshot) in self.cursors.iter_mut().zip(&mut self.all) {
+                if cursor.next.is_empty() && !cursor.ended {
+                    cursor.next = snapshot.scores(cursor.last.as_ref(), limit)?.into();
+                    cursor.ended = cursor.next.len() < limit;
+                    cursor.last = cursor.next.back().map(|(key, _)| key.clone());
+                }
+            }
+            let filled = self.cursors.iter_mut().filter(|cursor| !cursor.next.is_empty());
+            let least = filled.min_by(|a, b| a.next[0].0.cmp(&b.next[0].0));
+            let Some(row) = least.and_then(|cursor| cursor.next.pop_front()) else { break };
+            page.push(row);
+        }
+        self.at = page.last().map(|(key, _)| key.clone()).or_else(|| after.cloned());
+        Ok(page)
+    }
+
+    fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
+        let mut all = vec![None; keys.len()];
+        for snapshot in &mut self.all {
+            for (known, found) in all.iter_mut().zip(snapshot.scores_of(keys)?) {
+                *known = known.or(found);
+            }
+        }
+        Ok(all)
+    }
+
+    /// A period's row of the first shard holds; one that has only begun may be on any.
+    fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
+        let mut all = BTreeMap::new();
+        for snapshot in &mut self.all {
+            for (key, row) in snapshot.windows(after, limit)? {
+                all.entry(key).or_insert(row);
+            }
+        }
+        Ok(all.into_iter().take(limit).collect())
+    }
+
+    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        let mut all = Vec::new();
+        for snapshot in &mut self.all {
+            all.extend(snapshot.hidden(board)?);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,272 @@
+//! Brings what is in the journal into the tables: in the background, seldom, in key order, the newest row of each key.
+//!
+//! A random row written into a table dirties a page; many rows in key order share pages, and of a key that was written
+//! often only the last state is written. So the flush waits until there is much, or until nothing more comes. Then:
+//!
+//! 1. The writer changes over to another journal file, and the active memtable becomes the one that is flushed
+//!    (`rotation`). The old file is synced before the new one takes a batch.
+//! 2. Its rows go into the tables in transactions of bounded size. The first says up to which batch some may be there,
+//!    the last up to which all are. A crash in between flushes everything once more, and states may be written twice.
+//! 3. The last commit was synced, so the tables alone hold them all. If flushing the tables' log into their file found no
+//!    error of the disk either, the memtable leaves the memtable and its journal file is emptied for the next time.
+//!
+//! A flush that fails keeps memtable and file and tries again; meanwhile writers go on until there is no more room.
+//! Not here: when writers are slowed (`stall`), and what is done after a kill (`recover`).
+
+use super::flush_worker::{Reason, Worker};
+use super::memtable::Memtable;
+use super::meta;
+use super::options::Background;
+use super::points::reach;
+use super::rotation::Rotation;
+use super::run::Held;
+use super::stall::Stall;
+use super::state::Shared;
+use crate::{StoreError, ThrottledLog};
+use rusqlite::Connection;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Rows in one transaction where much waits: others may write tables in between.
+pub(super) const TRANSACTION_ROWS: usize = 10_000;
+
+/// What the log says of it.
+const WHAT: &str = "bring the journal into the tables";
+
+/// Between two tries when a flush failed.
+const REST: Duration = Duration::from_millis(200);
+
+/// A journal file may have so many times its bound before writers wait: as much again while the flush fails.
+const JOURNAL_TIMES: u64 = 4;
+
+/// What the flush shares with writers and with threads that wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Flusher {
+    pub(super) state: Mutex<State>,
+    pub(super) wake: Condvar,
+    pub(super) done: Condvar,
+    pub(super) wanted: AtomicBool,
+    /// The worker of a store without threads.
+    by_hand: Option<Mutex<Worker>>,
+    log: ThrottledLog<String>,
+    pub(super) rotation: Rotation,
+    pub(super) stall: Stall,
+    pub(super) flushes: AtomicU64,
+    pub(super) rows: AtomicU64,
+    pub(super) last_micros: AtomicU64,
+    pub(super) failures: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) asked: u64,
+    pub(super) served: u64,
+    pub(super) failed: u64,
+    /// The last request that wants no journal to be left.
+    pub(super) settle: u64,
+    error: Option<StoreError>,
+    pub(super) stop: bool,
+    pub(super) ended: bool,
+}
+
+impl Flusher {
+    pub(super) fn new(background: Background) -> Self {
+        let by_hand = (background == Background::ByHand).then(Mutex::default);
+        Self { by_hand, ..Self::default() }
+    }
+
+    /// Waits while there is no room for more; an error says why there will be none.
+    pub(super) fn wait_for_room(&self, shared: &Shared) -> Result<(), StoreError> {
+        if !self.stall.is_full() {
+            return Ok(());
+        }
+        if self.by_hand.is_some() {
+            return self.flush_now(shared).map_err(|error| no_room(&error));
+        }
+        let mut state = self.state();
+        while self.stall.is_full() {
+            if let Some(error) = &state.error {
+                return Err(no_room(error));
+            }
+            if state.ended {
+                return Err(ended());
+            }
+            state = self.done.wait_timeout(state, REST).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// After a batch: wakes the flush where there is enough, and slows the caller where there is too much.
+    pub(super) fn after_put(&self, shared: &Shared, held: &Held, journal_used: u64, rows: usize) {
+        let options = &shared.options;
+        // A player that is written again and again takes no more memory, but more of the journal.
+        let journal_max = options.journal_bytes_max.saturating_mul(JOURNAL_TIMES).max(1);
+        let of_journal =
+            u128::from(options.memtable_bytes_max) * u128::from(journal_used) / u128::from(journal_max);
+        let used = held.bytes.max(usize::try_from(of_journal).unwrap_or(usize::MAX));
+        self.stall.set(used, options.memtable_bytes_max);
+        if self.by_hand.is_some() {
+            return;
+        }
+        let enough = held.fresh_bytes >= self.stall.flush_at() || journal_used >= options.journal_bytes_max;
+        if (enough && !self.wanted.swap(true, Ordering::Relaxed)) || held.first {
+            // Under its lock, so that the thread is not between looking and sleeping.
+            drop(self.state());
+            self.wake.notify_one();
+        }
+        self.stall.slow(rows);
+    }
+
+    /// Flushes everything written so far and waits for it.
+    pub(super) fn flush_now(&self, shared: &Shared) -> Result<(), StoreError> {
+        self.ask(shared, false)
+    }
+
+    /// The same, and leaves no journal.
+    pub(super) fn settle(&self, shared: &Shared) -> Result<(), StoreError> {
+        self.ask(shared, true)
+    }
+
+    fn ask(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+        if let Some(worker) = &self.by_hand {
+            let done = worker.lock().unwrap_or_else(PoisonError::into_inner).flush(shared, settle);
+            self.note(&done);
+            return done;
+        }
+        let mut state = self.state();
+        state.asked += 1;
+        let ticket = state.asked;
+        if settle {
+            state.settle = ticket;
+        }
+        self.wake.notify_one();
+        loop {
+            if state.served >= ticket {
+                return Ok(());
+            }
+            if state.failed >= ticket {
+                return Err(state.error.clone().unwrap_or_else(ended));
+            }
+            if state.ended {
+                return Err(ended());
+            }
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Whether no caller waits for the flush, and there is room for what comes meanwhile.
+    pub(super) fn has_time(&self) -> bool {
+        let state = self.state();
+        self.stall.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
+    }
+
+    /// Notes the end of a flush that was asked for by this ticket.
+    pub(super) fn ended(&self, ticket: u64, started: Instant, done: Result<(), StoreError>) {
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last_micros.store(micros, Ordering::Relaxed);
+        self.note(&done);
+        let mut state = self.state();
+        match done {
+            Ok(()) => (state.served, state.error) = (ticket, None),
+            Err(error) => {
+                (state.failed, state.error) = (ticket, Some(error));
+                // To be tried again, by itself.
+                self.wanted.store(true, Ordering::Relaxed);
+            }
+        }
+        self.done.notify_all();
+        if state.error.is_some() && !state.stop && state.asked == ticket {
+            drop(self.wake.wait_timeout(state, REST));
+        }
+    }
+
+    /// Counts a failure, and logs it.
+    fn note(&self, done: &Result<(), StoreError>) {
+        match done {
+            Ok(()) => self.log.works(WHAT),
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                self.log.fails(WHAT, error.to_string(), &error);
+            }
+        }
+    }
+
+    /// Sleeps until there is a reason to flush.
+    pub(super) fn next(&self, shared: &Shared) -> Reason {
+        let options = &shared.options;
+        let mut state = self.state();
+        loop {
+            if state.stop {
+                return Reason::Stop;
+            }
+            let age_left = {
+                let memtables = shared.memtables();
+                let active = memtables.active.born.zip(memtables.active.touched);
+                active.map(|(born, touched)| {
+                    let idle = options.flush_idle.saturating_sub(touched.elapsed());
+                    idle.min(options.flush_age_max.saturating_sub(born.elapsed()))
+                })
+            };
+            let asked = state.asked > state.served.max(state.failed);
+            let old = age_left.is_some_and(|left| left.is_zero());
+            if self.wanted.swap(false, Ordering::Relaxed) || asked || old {
+                let settle = state.settle > state.served;
+                return Reason::Flush { ticket: state.asked, settle };
+            }
+            state = match age_left {
+                Some(left) => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn no_room(error: &StoreError) -> StoreError {
+    StoreError::Unavailable(format!("what was written cannot be folded: {error}"))
+}
+
+fn ended() -> StoreError {
+    StoreError::Unavailable("the store is closing".into())
+}
+
+/// Rows of a transaction where nobody else is at the disk.
+pub(super) fn all_at_once() -> usize {
+    TRANSACTION_ROWS
+}
+
+/// What is done in one transaction of a flush.
+pub(super) type Step<'a> = dyn FnMut(&Connection) -> Result<(), StoreError> + 'a;
+
+/// Writes all rows of a memtable into the tables; `write` runs one transaction, of so many rows as `rows` says.
+pub(super) fn into_tables(
+    memtable: &Memtable,
+    rows: &dyn Fn() -> usize,
+    write: &mut dyn FnMut(&mut Step<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut layers: Vec<_> = memtable.layers().map(|layer| layer.flusher()).collect();
+    let (mut at, mut first) = (0, true);
+    while at < layers.len() {
+        write(&mut |connection| {
+            if std::mem::take(&mut first) {
+                meta::set_flushing(connection, memtable.last)?;
+            }
+            let mut left = rows();
+            while left > 0 && at < layers.len() {
+                left -= layers[at](connection, left)?;
+                at += usize::from(left > 0);
+            }
+            if at == layers.len() {
+                meta::set_flushed(connection, memtable.last)?;
+            }
+            reach("fold");
+            Ok(())
+        })?;
+        reach("folded some");
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! The work of the flush: which memtable is taken, what is flushed, and what becomes of its journal file.
+//!
+//! A store has one worker: a thread of its own, or the caller's where a store has no threads (see `Background`).
+//! Not here: when it works (`flush`), and the change to another file (`rotation`).
+
+use super::flush::{TRANSACTION_ROWS, into_tables};
+use super::journal::{self, Journal};
+use super::manifest;
+use super::options::Background;
+use super::plants::{Plant, is_planted};
+use super::points::reach;
+use super::rotation::Taken;
+use super::state::Shared;
+use crate::StoreError;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Rows in one transaction where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
+const UNHURRIED_ROWS: usize = 250;
+
+/// The rest after a transaction where there is time, in times of what it took: most of the disk is for the journal.
+const UNHURRIED_REST: u32 = 4;
+
+/// The longest such rest.
+const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
+
+/// Files that cannot be emptied or deleted now, at most: while there are so many, nothing more is flushed.
+const SPENT_MAX: usize = 2;
+
+/// What the flush has for itself.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    /// A memtable whose flush has not succeeded yet.
+    taken: Option<Taken>,
+    /// An emptied file for the next time.
+    spare: Option<Journal>,
+    /// Files whose batches are in the tables, to be emptied or deleted.
+    spent: Vec<Journal>,
+    /// Files that the tables have forgotten, to be deleted.
+    forgotten: Vec<Box<Path>>,
+}
+
+/// Why the worker wakes.
+pub(super) enum Reason {
+    Flush { ticket: u64, settle: bool },
+    Stop,
+}
+
+impl Worker {
+    fn work(&mut self, shared: &Shared) {
+        while let Reason::Flush { ticket, settle } = shared.flushing.next(shared) {
+            let started = Instant::now();
+            let done = self.flush(shared, settle);
+            shared.flushing.ended(ticket, started, done);
+        }
+    }
+
+    /// Flushes everything written so far; `settle` leaves no file of the journal.
+    pub(super) fn flush(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+        self.flush_taken(shared)?;
+        let cleared = self.clear(shared, false);
+        if self.spent.len() + self.forgotten.len() >= SPENT_MAX {
+            return cleared;
+        }
+        if settle || !shared.memtables().active.is_empty() {
+            self.taken = Some(self.take(shared, settle)?);
+            self.flush_taken(shared)?;
+        }
+        if settle {
+            self.spent.extend(self.spare.take());
+        }
+        self.clear(shared, settle)?;
+        if settle {
+            // Files are made under this lock, so what is not listed now was left by a failure.
+            let tables = shared.tables();
+            manifest::remove_unlisted(tables.connection(), &shared.files, &shared.path)?;
+            tables.empty_log(&shared.counters);
+        }
+        Ok(())
+    }
+
+    /// Makes the active memtable the one that is flushed.
+    fn take(&mut self, shared: &Shared, settle: bool) -> Result<Taken, StoreError> {
+        let next = match settle {
+            true => None,
+            false => Some(self.spare.take().map_or_else(|| manifest::create(shared), Ok)?),
+        };
+        let taken = shared.flushing.rotation.ask(shared, next).map_err(|failed| {
+            let (error, next) = *failed;
+            self.spare = next;
+            error
+        })?;
+        reach("rotated");
+        Ok(taken)
+    }
+
+    fn flush_taken(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        let Some(taken) = &self.taken else { return Ok(()) };
+        let (flushing, memtable) = (&shared.flushing, &taken.memtable);
+        if !memtable.is_empty() {
+            let has_time = || shared.options.background == Background::Threads && flushing.has_time();
+            let rows = || if has_time() { UNHURRIED_ROWS } else { TRANSACTION_ROWS };
+            into_tables(memtable, &rows, &mut |rows| {
+                let started = Instant::now();
+                shared.write_tables(|connection| rows(connection))?;
+                if has_time() {
+                    std::thread::sleep((started.elapsed() * UNHURRIED_REST).min(UNHURRIED_REST_MAX));
+                }
+                Ok(())
+            })?;
+            shared.tables().flush_log(&shared.counters)?;
+            reach("folded");
+        }
+        flushing.flushes.fetch_add(1, Ordering::Relaxed);
+        flushing.rows.fetch_add(memtable.rows() as u64, Ordering::Relaxed);
+        let bytes = {
+            let mut memtables = shared.memtables_mut();
+            memtables.flushing = None;
+            memtables.active.bytes()
+        };
+        flushing.stall.set(bytes, shared.options.memtable_bytes_max);
+        self.spent.extend(self.taken.take().and_then(|taken| taken.journal));
+        Ok(())
+    }
+
+    /// Empties a file whose batches are in the tables and keeps it for the next time; deletes the others. A file that
+    /// cannot be emptied or deleted now stays, to be tried again.
+    fn clear(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+        while let Some(journal) = self.spent.last_mut() {
+            let number = journal.number();
+            let wanted = !settle && self.spare.is_none();
+            let emptied = if wanted { journal.empty() } else { Ok(false) };
+            if is_planted(Plant::SpentForgotten) && emptied.is_err() {
+                self.spent.pop();
+                return Ok(());
+            }
+            if emptied? {
+                self.spare = self.spent.pop();
+            } else {
+                manifest::forget(&mut shared.tables(), &shared.counters, |other| other != number)?;
+                self.forgotten.extend(self.spent.pop().map(Journal::close));
+            }
+            reach("emptied");
+        }
+        while let Some(path) = self.forgotten.last() {
+            journal::delete(&shared.files, path)?;
+            self.forgotten.pop();
+        }
+        Ok(())
+    }
+}
+
+/// The thread; it ends when this is dropped, without flushing what is left.
+#[derive(Debug)]
+pub(super) struct FlushThread {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FlushThread {
+    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Self> {
+        let thread = match shared.options.background {
+            Background::ByHand => None,
+            Background::Threads => {
+                let of_thread = Ends(Arc::clone(shared));
+                let work = move || Worker::default().work(&of_thread.0);
+                Some(std::thread::Builder::new().name("store-fold".into()).spawn(work)?)
+            }
+        };
+        Ok(Self { shared: Arc::clone(shared), thread })
+    }
+}
+
+impl Drop for FlushThread {
+    fn drop(&mut self) {
+        self.shared.flushing.state().stop = true;
+        self.shared.flushing.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // Its panic was reported by the hook when it happened; the next start flushes the journal.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Signals waiting callers that the thread has ended, however it did.
+struct Ends(Arc<Shared>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.flushing.state().ended = true;
+        self.0.flushing.done.notify_all();
+    }
+}

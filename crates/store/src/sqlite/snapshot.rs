@@ -1,0 +1,360 @@
+//! The ledger at one moment: a snapshot of the tables that is held, and a copy of what was not in them yet.
+//!
+//! The journal is flushed first, so the copy is of what came in between. A held snapshot keeps the log of the tables from
+//! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
+
+use super::connect::Lent;
+use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, entrant, merged};
+use super::contests::{self, Applications, Contests, Enrollments, Payouts};
+use super::fault::{column_text, damaged};
+use super::holds::{self, Holds};
+use super::members::{self, Handles, Members};
+use super::memtable::Memtables;
+use super::merge::merge;
+use super::payments::{self, Payments};
+use super::score_snapshot::Scored;
+use super::state::Shared;
+use super::table::Table;
+use super::transfers::{self, Entries, Transfers};
+use super::wallets::{self, Totals, Wallets};
+use crate::contests::PayoutKey;
+use crate::damage::KeyText;
+use crate::snapshot::{ContestSnapshot, Page, Snapshot};
+use crate::{BoardNo, CorruptRow, StoreError, Window, WindowKey};
+use rusqlite::{Params, Row, params};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use tally_rules::PlayerId;
+use tally_rules::contest::{ContestId, ContestMember, Payout, Record};
+use tally_rules::ledger::account::{AccountKey, Total};
+use tally_rules::ledger::entry::EntryKey;
+use tally_rules::ledger::member::Handle;
+use tally_rules::ledger::{
+    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+};
+use tally_rules::period::Payment;
+
+const MEMBERS: &str = "SELECT login, phone, player, name, password, pin, pin_digits, pin_wrong, \
+     pin_locked_until, tokens_from, closed_at, id FROM members WHERE id > ?1 ORDER BY id";
+const HANDLES: &str =
+    "SELECT member, kind, text FROM handles WHERE (kind, text) > (?1, ?2) ORDER BY kind, text";
+const WALLETS: &str = "SELECT balance, held, sequence, closed, spent_day, spent, member, currency FROM wallets \
+     WHERE (member, currency) > (?1, ?2) ORDER BY member, currency";
+const ENTRIES: &str = "SELECT transfer, kind, amount, after, counterparty, reference, member, currency, sequence \
+     FROM entries WHERE (member, currency, sequence) > (?1, ?2, ?3) ORDER BY member, currency, sequence";
+const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequence, credit_member, \
+     credit_sequence, id FROM transfers WHERE id > ?1 ORDER BY id";
+const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
+     id FROM holds WHERE id > ?1 ORDER BY id";
+const PAYMENTS: &str = "SELECT body, board, part FROM period_payments WHERE (board, part) > (?1, ?2) \
+     ORDER BY board, part";
+const OWNERS_OF_APPLICATIONS: &str =
+    "SELECT DISTINCT contest FROM contest_applications WHERE contest > ?1 ORDER BY contest";
+const OWNERS_OF_MEMBERS: &str =
+    "SELECT DISTINCT contest FROM contest_members WHERE contest > ?1 ORDER BY contest";
+const OWNERS_OF_PRIZES: &str =
+    "SELECT DISTINCT contest FROM contest_prizes WHERE contest > ?1 ORDER BY contest";
+/// As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
+const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
+
+pub(super) type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
+
+/// What was not in the tables at that moment.
+pub(super) struct Merged {
+    members: Newer<Members>,
+    handles: Newer<Handles>,
+    wallets: Newer<Wallets>,
+    entries: Newer<Entries>,
+    transfers: Newer<Transfers>,
+    holds: Newer<Holds>,
+    totals: Newer<Totals>,
+    contests: Newer<Contests>,
+    enrolled: Newer<Enrollments>,
+    payouts: Newer<Payouts>,
+    pub(super) applications: Newer<Applications>,
+    payments: Newer<Payments>,
+    pub(super) scored: Scored,
+}
+
+impl Merged {
+    fn of(memtables: &Memtables) -> Self {
+        fn all<T: Table>(memtables: &Memtables) -> Newer<T> {
+            memtables.range::<T>(Bound::Unbounded, |_| true, usize::MAX).0
+        }
+        Self {
+            members: all::<Members>(memtables),
+            handles: all::<Handles>(memtables),
+            wallets: all::<Wallets>(memtables),
+            entries: all::<Entries>(memtables),
+            transfers: all::<Transfers>(memtables),
+            holds: all::<Holds>(memtables),
+            totals: all::<Totals>(memtables),
+            contests: all::<Contests>(memtables),
+            enrolled: all::<Enrollments>(memtables),
+            payouts: all::<Payouts>(memtables),
+            applications: all::<Applications>(memtables),
+            payments: all::<Payments>(memtables),
+            scored: Scored::of(memtables),
+        }
+    }
+}
+
+/// See the head of the file.
+pub(super) struct SqliteSnapshot<'a> {
+    pub(super) reader: Lent<'a>,
+    pub(super) newer: Merged,
+    pub(super) damaged: RefCell<Vec<CorruptRow>>,
+}
+
+impl<'a> SqliteSnapshot<'a> {
+    pub(super) fn begin(shared: &'a Shared) -> Result<Self, StoreError> {
+        shared.flushing.flush_now(shared)?;
+        let reader = shared.readers.lend();
+        let (newer, snapshot) = shared.moment(&reader, Merged::of)?;
+        // It lasts as long as this value; what it read of itself is undone by no one.
+        std::mem::forget(snapshot);
+        Ok(Self { reader, newer, damaged: RefCell::default() })
+    }
+
+    /// A page of the tables: at most so many rows that can be read.
+    pub(super) fn page<K, V>(
+        &self,
+        (sql, limit): (&'static str, usize),
+        after: impl Params,
+        decode: impl Fn(&Row<'_>) -> Result<(K, V), StoreError>,
+    ) -> Page<K, V> {
+        let mut statement = self.reader.prepare_cached(sql)?;
+        let mut rows = statement.query(after)?;
+        let mut page = Vec::new();
+        while page.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            page.extend(self.sound(decode(row))?);
+        }
+        Ok(page)
+    }
+
+    /// A row, unless it cannot be read: then it is kept for [`Snapshot::corrupt_rows`].
+    pub(super) fn sound<T>(&self, decoded: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+        match decoded {
+            Ok(row) => Ok(Some(row)),
+            Err(StoreError::CorruptRow(row)) => {
+                self.damaged.borrow_mut().push(*row);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl SqliteSnapshot<'_> {
+    /// The row of a key; one that cannot be read is as none.
+    pub(super) fn sound_at<T>(
+        &self,
+        table: &'static str,
+        key: &impl KeyText,
+        read: Result<Option<T>, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.sound(read.map_err(|error| error.of_row(table, || key.text())))?.flatten())
+    }
+}
+
+impl Drop for SqliteSnapshot<'_> {
+    fn drop(&mut self) {
+        // A connection that stayed in it would read the past for its next user.
+        let _closed_with_the_store = self.reader.execute_batch("ROLLBACK");
+    }
+}
+
+/// The bytes of an id to go on after; those of none are before all others.
+fn bytes(id: Option<&Uuid>) -> &[u8] {
+    id.map_or(&[], |id| &id.0)
+}
+
+fn wallet_key(row: &Row<'_>, table: &'static str, column: usize) -> Result<WalletKey, StoreError> {
+    let member = MemberId(Uuid(row.get(column)?));
+    Ok(WalletKey { member, currency: wallets::currency(table, &row.get::<_, String>(column + 1)?)? })
+}
+
+/// Says in which row it was that something could not be read.
+fn within<K: KeyText, V>(
+    table: &'static str,
+    key: K,
+    decoded: Result<V, StoreError>,
+) -> Result<(K, V), StoreError> {
+    match decoded {
+        Ok(value) => Ok((key, value)),
+        Err(error) => Err(error.of_row(table, || key.text())),
+    }
+}
+
+impl Snapshot for SqliteSnapshot<'_> {
+    fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page((MEMBERS, limit), params![from], |row| {
+            within("members", MemberId(Uuid(row.get(11)?)), members::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.members, after.as_ref(), (limit, limit)))
+    }
+
+    fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
+        // Handles are the rows that are taken away here: a phone number is changed, and another has it.
+        let removed = self.newer.handles.values().filter(|member| member.is_none()).count();
+        let asked = limit.saturating_add(removed);
+        let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
+        let page = self.page((HANDLES, asked), params![kind, text], |row| {
+            let handle = Handle::of_stored(row.get(1)?, &row.get::<_, String>(2)?);
+            let handle = handle.ok_or_else(|| damaged("handles", "a handle that cannot be"))?;
+            Ok((handle, MemberId(Uuid(row.get(0)?))))
+        })?;
+        Ok(merge(page, &self.newer.handles, after, (asked, limit)))
+    }
+
+    fn wallets(&mut self, after: Option<WalletKey>, limit: usize) -> Page<WalletKey, Wallet> {
+        let from = bytes(after.as_ref().map(|key| &key.member.0));
+        let currency = after.as_ref().map_or("", |key| key.currency.as_str());
+        let page = self.page((WALLETS, limit), params![from, currency], |row| {
+            within("wallets", wallet_key(row, "wallets", 6)?, wallets::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.wallets, after.as_ref(), (limit, limit)))
+    }
+
+    fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry> {
+        let from = bytes(after.as_ref().map(|key| &key.wallet.member.0));
+        let currency = after.as_ref().map_or("", |key| key.wallet.currency.as_str());
+        let sequence = after.map_or(0, |key| key.sequence.cast_signed());
+        let page = self.page((ENTRIES, limit), params![from, currency, sequence], |row| {
+            let sequence = wallets::counted("entries", row.get(8)?)?;
+            let key = EntryKey { wallet: wallet_key(row, "entries", 6)?, sequence };
+            within("entries", key, transfers::decode_entry(row))
+        })?;
+        Ok(merge(page, &self.newer.entries, after.as_ref(), (limit, limit)))
+    }
+
+    fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page((TRANSFERS, limit), params![from], |row| {
+            within("transfers", TransferId(Uuid(row.get(7)?)), transfers::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.transfers, after.as_ref(), (limit, limit)))
+    }
+
+    fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page((HOLDS, limit), params![from], |row| {
+            within("holds", HoldId(Uuid(row.get(9)?)), holds::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.holds, after.as_ref(), (limit, limit)))
+    }
+
+    fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let newer = self.newer.contests.range((from, Bound::Unbounded));
+        let newer: BTreeMap<_, _> = newer.map(|(id, record)| (id.clone(), record.clone())).collect();
+        let mut statement = self.reader.prepare_cached(LIST)?;
+        let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
+        let order = |id: &ContestId, _: &Record| id.clone();
+        Ok(merged(newer, order, &mut rows, |row| self.sound(contests::decode(row)), limit)?.rows)
+    }
+
+    fn contest_members(
+        &mut self,
+        contest: Uuid,
+        after: Option<&PlayerId>,
+        limit: usize,
+    ) -> Page<PlayerId, ContestMember> {
+        let is_after = |player: &PlayerId| after.is_none_or(|after| player > after);
+        let newer = self.newer.enrolled.iter();
+        let newer = newer.filter(|(key, _)| key.contest == contest && is_after(&key.player));
+        let newer = newer.map(|(key, row)| (key.player.clone(), *row)).collect();
+        let mut statement = self.reader.prepare_cached(MEMBERS_OF)?;
+        let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
+        let order = |player: &PlayerId, _: &ContestMember| player.clone();
+        let decode =
+            |row: &Row<'_>| Ok(self.sound(entrant(contest, row, 3, contests::decode_member))?.flatten());
+        Ok(merged(newer, order, &mut rows, decode, limit)?.rows)
+    }
+
+    fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout> {
+        let first = PayoutKey { contest, no: from };
+        let newer = self.newer.payouts.range(first..).take_while(|(key, _)| key.contest == contest);
+        let newer = newer.map(|(key, row)| (key.no, row.clone())).collect();
+        let mut statement = self.reader.prepare_cached(PRIZES)?;
+        let mut rows = statement.query(params![contest.0, from])?;
+        let decode = |row: &Row<'_>| Ok((row.get(8)?, contests::decode_prize(row)?));
+        let name = |row: &Row<'_>| format!("{contest}/{}", column_text(row, 8));
+        let decode = |row: &Row<'_>| {
+            self.sound(decode(row).map_err(|error: StoreError| error.of_row("contest_prizes", || name(row))))
+        };
+        Ok(merged(newer, |no: &u32, _: &Payout| *no, &mut rows, decode, limit)?.rows)
+    }
+
+    fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()> {
+        fn there<K, V>(newer: &BTreeMap<K, Option<V>>, no: impl Fn(&K) -> Uuid) -> BTreeSet<Uuid> {
+            newer.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| no(key)).collect()
+        }
+        // Rows that have gone since stay here: what they belonged to is there.
+        let (sql, newer) = match of {
+            ContestSnapshot::Applications => {
+                (OWNERS_OF_APPLICATIONS, there(&self.newer.applications, |key| key.contest))
+            }
+            ContestSnapshot::Members => (OWNERS_OF_MEMBERS, there(&self.newer.enrolled, |key| key.contest)),
+            ContestSnapshot::Prizes => (OWNERS_OF_PRIZES, there(&self.newer.payouts, |key| key.contest)),
+        };
+        let decode = |row: &Row<'_>| Ok((Uuid(row.get(0)?), ()));
+        let mut all: BTreeMap<Uuid, ()> =
+            self.page((sql, limit), params![bytes(after)], decode)?.into_iter().collect();
+        all.extend(newer.into_iter().filter(|no| after.is_none_or(|after| no > after)).map(|no| (no, ())));
+        Ok(all.into_iter().take(limit).collect())
+    }
+
+    fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment> {
+        let (board, window) = after.map_or((0, 0), |key| (key.board.0, key.window.0.cast_signed()));
+        let page = self.page((PAYMENTS, limit), params![board, window], |row| {
+            let key = WindowKey {
+                board: BoardNo(row.get(1)?),
+                window: Window(row.get::<_, i64>(2)?.cast_unsigned()),
+            };
+            within("period_payments", key, payments::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.payments, after, (limit, limit)))
+    }
+
+    fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError> {
+        let newer = |id: &MemberId| self.newer.members.get(id).cloned();
+        let stored = |id: &MemberId| self.sound_at("members", id, members::get(&self.reader, id));
+        ids.iter().map(|id| newer(id).map_or_else(|| stored(id), Ok)).collect()
+    }
+
+    fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
+        let newer = |handle: &Handle| self.newer.handles.get(handle).copied();
+        let stored = |handle| self.sound_at("handles", handle, members::of_handle(&self.reader, handle));
+        handles.iter().map(|handle| newer(handle).map_or_else(|| stored(handle), Ok)).collect()
+    }
+
+    fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let newer = |key: &EntryKey| self.newer.entries.get(key).cloned();
+        let stored = |key: &EntryKey| self.sound_at("entries", key, transfers::entry(&self.reader, key));
+        keys.iter().map(|key| newer(key).map_or_else(|| stored(key), Ok)).collect()
+    }
+
+    fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
+        let newer = |id: &TransferId| self.newer.transfers.get(id).copied();
+        let stored = |id: &TransferId| self.sound_at("transfers", id, transfers::get(&self.reader, id));
+        ids.iter().map(|id| newer(id).map_or_else(|| stored(id), Ok)).collect()
+    }
+
+    fn corrupt_rows(&mut self) -> Vec<CorruptRow> {
+        std::mem::take(self.damaged.get_mut())
+    }
+
+    fn totals(&mut self) -> Page<AccountKey, Total> {
+        Ok(merge(wallets::totals(&self.reader)?, &self.newer.totals, None, (usize::MAX, usize::MAX)))
+    }
+
+    fn rows(&mut self) -> Result<u64, StoreError> {
+        let rows: i64 = self.reader.query_row(ROWS, [], |row| row.get(0))?;
+        Ok(u64::try_from(rows).unwrap_or(0))
+    }
+}

@@ -1,0 +1,100 @@
+//! Log lines of an operation that is tried again until it works: one for each kind of failure, and one when it works again.
+//!
+//! Not here: trying again, and the pause before that.
+
+use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// How an operation fails at present; `K` says which failures are of one kind.
+#[derive(Debug)]
+pub struct ThrottledLog<K>(Mutex<Option<Failing<K>>>);
+
+#[derive(Debug)]
+struct Failing<K> {
+    since: Instant,
+    attempts: u64,
+    kind: K,
+}
+
+impl<K> Default for ThrottledLog<K> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<K: PartialEq> ThrottledLog<K> {
+    /// Notes a failure.
+    pub fn fails(&self, what: &str, kind: K, cause: &dyn Display) {
+        let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, attempts, is_known) = match &*failing {
+            Some(before) => (before.since, before.attempts + 1, before.kind == kind),
+            None => (Instant::now(), 1, false),
+        };
+        if !is_known {
+            tracing::warn!(%cause, "{what}: it is tried again until it works");
+        }
+        *failing = Some(Failing { since, attempts, kind });
+    }
+
+    /// Notes a success.
+    pub fn works(&self, what: &str) {
+        let failing = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Failing { since, attempts, .. }) = failing {
+            tracing::info!(attempts, seconds = since.elapsed().as_secs_f64(), "{what}: it works again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    /// Counts lines.
+    struct Lines(Arc<AtomicUsize>);
+
+    impl Subscriber for Lines {
+        fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _span: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+        fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+        fn event(&self, _event: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn enter(&self, _span: &Id) {}
+
+        fn exit(&self, _span: &Id) {}
+    }
+
+    #[test]
+    fn each_kind_of_failure_has_one_line_and_its_end_another() {
+        let lines = Arc::new(AtomicUsize::new(0));
+        tracing::subscriber::with_default(Lines(Arc::clone(&lines)), || {
+            let log = ThrottledLog::default();
+            let said = |wanted: usize| assert_eq!(lines.load(Ordering::SeqCst), wanted);
+            log.works("flush");
+            said(0);
+            (0..86).for_each(|_| log.fails("flush", "no space", &""));
+            said(1);
+            (0..86).for_each(|_| log.fails("flush", "no disk", &""));
+            said(2);
+            (0..3).for_each(|_| log.works("flush"));
+            said(3);
+            log.fails("flush", "no space", &"");
+            said(4);
+        });
+    }
+}

@@ -1,0 +1,108 @@
+//! Where a server listens: addresses and Unix sockets, as settings say, and where commands of this machine find it.
+
+use crate::config::{Config, Usage};
+use crate::{limit_settings, trace_settings};
+use anyhow::{Context, Result};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use tally_server::{HttpServer, Readiness, SocketFile, Tls, UnixSocket, resp};
+
+/// What the place of a Unix socket begins with.
+pub(crate) const UNIX: &str = "unix:";
+
+/// Where a server listens.
+pub(crate) struct Listen {
+    pub(super) http: tally_server::Listen,
+    pub(super) resp: Option<(tally_server::Listen, resp::Settings)>,
+    pub(super) tls: Option<Tls>,
+    /// What is followed there, if anything is.
+    pub(super) traces: Option<tally_traces::Settings>,
+}
+
+impl Listen {
+    /// For a command that needs a server of its own while it runs. Nobody looks for its requests among those of users.
+    pub(crate) fn own() -> Self {
+        Self { http: tally_server::Listen::tcp("127.0.0.1:0"), resp: None, tls: None, traces: None }
+    }
+
+    pub(super) fn settings(config: &Config) -> Result<Self, Usage> {
+        let relaxed = match config.text("resp.durability") {
+            "commit" => false,
+            "relaxed" => true,
+            other => {
+                let text = format!("setting `resp.durability` is `{other}` and must be commit or relaxed");
+                return Err(Usage(text));
+            }
+        };
+        let tls = match (config.text("tls.certificate"), config.text("tls.key")) {
+            ("", "") => None,
+            ("", _) | (_, "") => {
+                return Err(Usage("settings `tls.certificate` and `tls.key` go together".into()));
+            }
+            (certificate, key) => Some(
+                Tls::load(Path::new(certificate), Path::new(key))
+                    .map_err(|why| Usage(format!("settings `tls.certificate` and `tls.key`: {why}")))?,
+            ),
+        };
+        let settings = resp::Settings {
+            connections: limit_settings::connections(config, "resp.connections_max")?,
+            buffer_bytes_max: config.count("resp.buffer_bytes_max")?,
+            auth_timeout: config.duration("resp.auth_timeout")?,
+            command_timeout: config.duration("resp.command_timeout")?,
+            idle_timeout: config.duration_or("resp.idle_timeout", "never")?,
+            write_timeout: config.duration("resp.write_timeout")?,
+            relaxed,
+            tls: tls.clone(),
+            threads: match config.text("resp.threads") {
+                "auto" => resp::threads_of_this_machine(),
+                _ => config.count("resp.threads")?,
+            },
+        };
+        let http = places(config, ["http.listen", "http.socket", "http.socket_mode"])?;
+        if http.tcp.is_none() && http.unix.is_none() {
+            return Err(config.wrong("http.listen", "an address, or `http.socket` must name a socket"));
+        }
+        let resp = places(config, ["resp.listen", "resp.socket", "resp.socket_mode"])?;
+        let resp = (resp.tcp.is_some() || resp.unix.is_some()).then_some((resp, settings));
+        Ok(Self { http, resp, tls, traces: trace_settings::traces(config)? })
+    }
+}
+
+/// Where a protocol is served: by the names of its settings for the address, the socket and its mode.
+fn places(config: &Config, [listen, socket, mode]: [&'static str; 3]) -> Result<tally_server::Listen, Usage> {
+    let tcp = Some(config.text(listen)).filter(|address| *address != "off");
+    let mode = match config.text(mode) {
+        "600" => 0o600,
+        "660" => 0o660,
+        _ => return Err(config.wrong(mode, "600 (the account of the server) or 660 (its group, too)")),
+    };
+    let path = Some(config.text(socket)).filter(|path| !path.is_empty());
+    let unix = path.map(|path| UnixSocket { path: path.strip_prefix(UNIX).unwrap_or(path).into(), mode });
+    Ok(tally_server::Listen { tcp: tcp.map(str::to_owned), unix })
+}
+
+/// Where a listener is found: its address, or else its socket.
+pub(super) fn place(address: Option<SocketAddr>, file: Option<&SocketFile>) -> Option<String> {
+    let of_file = || file.map(|file| format!("{UNIX}{}", file.path.display()));
+    address.map(|address| address.to_string()).or_else(of_file)
+}
+
+/// Where commands of this machine find the server, and the listener that they need if they can use no other: they know no
+/// certificate, and the token works on the loopback interface and over the socket only.
+pub(super) async fn for_commands(
+    gate: &Arc<Readiness>,
+    http: &HttpServer,
+    encrypted: bool,
+) -> Result<(String, Option<HttpServer>)> {
+    let reaches = |address: &SocketAddr| {
+        let ip = address.ip().to_canonical();
+        !encrypted && (ip.is_loopback() || ip.is_unspecified())
+    };
+    if let Some(found) = place(http.address.filter(reaches), http.file.as_ref()) {
+        return Ok((found, None));
+    }
+    let own = tally_server::start(Arc::clone(gate), &tally_server::Listen::tcp("127.0.0.1:0"), None).await;
+    let own = own.context("listen for commands of this machine")?;
+    Ok((own.address.map(|address| address.to_string()).unwrap_or_default(), Some(own)))
+}

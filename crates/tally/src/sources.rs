@@ -1,0 +1,76 @@
+//! Sources of settings: the configuration file, the environment, and flags over both.
+//!
+//! Not here: what settings there are and what they say (`settings`, `config`), which is fuzzed without this.
+
+use crate::cli::{Cli, Command, LogFormat};
+use crate::config::{Config, Usage, without_password};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+impl Config {
+    /// Reads all sources.
+    pub(crate) fn load(cli: &Cli) -> Result<Self> {
+        let mut config = Self::defaults();
+        let file =
+            cli.config.clone().or_else(|| Some(PathBuf::from("tally.toml")).filter(|path| path.is_file()));
+        if let Some(path) = &file {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("read the configuration file {}", path.display()))?;
+            config.set_file(&text).map_err(|why| Usage(format!("{}: {why}", path.display())))?;
+        }
+        for (name, value) in std::env::vars_os() {
+            if let (Some(name), Some(value)) = (name.to_str(), value.to_str()) {
+                config.set_variable(name, value);
+            }
+        }
+        if !matches!(cli.command, Command::Serve(_)) {
+            // `serve` has a log for them.
+            config.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        }
+        config.set_flags(cli)?;
+        Ok(config)
+    }
+
+    fn set_flags(&mut self, cli: &Cli) -> Result<()> {
+        let path = |path: &Path| path.to_str().map(str::to_owned).context("a path must be UTF-8");
+        if let Some(data) = &cli.data {
+            self.set("data.dir", path(data)?, "flag")?;
+        }
+        if let Some(secret) = &cli.secret_file {
+            self.set("secret.file", path(secret)?, "flag")?;
+        }
+        match cli.store.as_slice() {
+            [] => {}
+            [one] => self.set("store.url", one.clone(), "flag")?,
+            several => {
+                if let Some(other) = several.iter().find(|url| !url.starts_with("mysql:")) {
+                    let why = "several --store are the shards of one store, each a database mysql://…";
+                    return Err(Usage(format!("{why}, not `{}`", without_password(other))).into());
+                }
+                self.set("store.url", several.join(","), "flag")?;
+            }
+        }
+        if let Some(format) = cli.log {
+            let format = match format {
+                LogFormat::Text => "text",
+                LogFormat::Json => "json",
+            };
+            self.set("log.format", format.into(), "flag")?;
+        }
+        if let Command::Serve(serve) = &cli.command {
+            let flags = [
+                ("http.listen", &serve.http),
+                ("ranking.url", &serve.ranking),
+                ("applications.url", &serve.applications),
+                ("resp.listen", &serve.resp),
+                ("resp.durability", &serve.resp_durability),
+            ];
+            for (name, value) in flags {
+                if let Some(value) = value {
+                    self.set(name, value.clone(), "flag")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! Waiting for what happens in its own time, in another process or thread.
+//!
+//! Not here: a measurement. The end of the wait only keeps a test that fails from hanging.
+
+use std::time::{Duration, Instant};
+
+const GIVE_UP: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Asks again and again until the answer is yes.
+///
+/// # Panics
+///
+/// If it is never yes, with `what` that was waited for.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < GIVE_UP, "it never happens: {what}");
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_ends_with_the_first_yes() {
+        let mut asked = 0;
+        wait_until("the third time", || {
+            asked += 1;
+            asked == 3
+        });
+        assert_eq!(asked, 3);
+    }
+}
