@@ -20,7 +20,7 @@ pub trait Maintenance: Send + Sync {
 
     /// Those of these windows that have rows or archives to purge. A window of the same number must not be stored before that is
     /// done: it would see the old rows, and the purge would delete the new ones.
-    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError>;
+    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError>;
 
     /// Purges at most `limit` rows of one window; returns whether nothing of it is left.
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError>;

@@ -64,11 +64,11 @@ pub trait Reads: Send + Sync {
         self.scan_versions(board, window, after, limit, each)
     }
 
-    /// The same with tombstones, as `None`. A ranking outside keeps them, so that a late older version does not bring a record back.
+    /// The same of all shards or one, with tombstones, as `None`. A ranking outside keeps them, so that a late older version does not bring a record back.
     fn scan_states(
         &self,
-        board: BoardNo,
-        window: Window,
+        _shard: Option<usize>,
+        (board, window): (BoardNo, Window),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),

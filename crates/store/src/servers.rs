@@ -2,6 +2,7 @@
 //!
 //! Apart from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
 
+use crate::ShardSet;
 use crate::plan::{BatchId, BoardNo, BoardRow, ScoreKey, WindowKey, WindowRow};
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
@@ -18,36 +19,61 @@ pub enum BoardRef<'a> {
 
 /// Which change of a board is known, on each database of the store: each counts its own changes. 0 where nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Revisions(Vec<u64>);
+pub struct Revisions {
+    each: Vec<u64>,
+    /// Databases that were away when the board was read: theirs are of an earlier reading.
+    unheard: ShardSet,
+}
 
 impl Revisions {
     /// These, in the order of the databases.
     pub fn new(each: Vec<u64>) -> Self {
-        Self(each)
+        Self { each, unheard: ShardSet::default() }
+    }
+
+    /// The same where some of them are of an earlier reading. Nothing may be decided on those.
+    #[must_use]
+    pub fn without(self, unheard: ShardSet) -> Self {
+        Self { unheard, ..self }
+    }
+
+    /// Databases whose revisions are of an earlier reading.
+    pub fn unheard(&self) -> ShardSet {
+        self.unheard
     }
 
     /// That of one database.
     pub fn of(&self, shard: usize) -> u64 {
-        self.0.get(shard).copied().unwrap_or(0)
+        self.each.get(shard).copied().unwrap_or(0)
+    }
+
+    /// Whether this is that of a database, which was not away.
+    pub fn stands(&self, shard: usize, revision: u64) -> bool {
+        self.of(shard) == revision && !self.unheard.has(shard)
     }
 
     /// Whether anything is known.
     pub fn are_known(&self) -> bool {
-        self.0.iter().any(|revision| *revision > 0)
+        self.each.iter().any(|revision| *revision > 0)
     }
 
     /// Whether one of them is older than the other's.
     pub fn are_behind(&self, other: &Self) -> bool {
-        let all = self.0.len().max(other.0.len());
+        let all = self.each.len().max(other.each.len());
         (0..all).any(|shard| self.of(shard) < other.of(shard))
+    }
+
+    /// Whether the others are newer, or of more databases.
+    pub fn are_less_than(&self, other: &Self) -> bool {
+        self.are_behind(other) || self.unheard.bits() & !other.unheard.bits() != 0
     }
 
     /// One database has made this change.
     pub fn advance(&mut self, shard: usize, revision: u64) {
-        if self.0.len() <= shard {
-            self.0.resize(shard + 1, 0);
+        if self.each.len() <= shard {
+            self.each.resize(shard + 1, 0);
         }
-        self.0[shard] = self.0[shard].max(revision);
+        self.each[shard] = self.each[shard].max(revision);
     }
 }
 

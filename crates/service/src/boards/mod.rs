@@ -13,7 +13,7 @@ use crate::periods::outdated::OutdatedArchives;
 use crate::periods::{LiveWindow, Periods};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
@@ -56,15 +56,38 @@ pub struct Board {
     pub(crate) live: Live,
     /// Batches under way that change it here when they are published.
     changing: AtomicUsize,
+    /// Databases that may have committed such a batch: for each of those, one.
+    in_doubt: Mutex<Vec<usize>>,
 }
 
 /// A batch that will change a leaderboard: until it is dropped the copy is not renewed.
 #[derive(Debug)]
-pub(crate) struct Changing(Arc<Board>);
+pub(crate) struct Changing {
+    board: Arc<Board>,
+    in_doubt: Option<usize>,
+}
+
+impl Changing {
+    /// The commit of the batch on this database is in doubt: what others change elsewhere is taken over meanwhile.
+    pub(crate) fn doubt(&mut self, shard: usize) {
+        if self.in_doubt.is_none() {
+            self.in_doubt = Some(shard);
+            self.board.in_doubt().push(shard);
+            self.board.changing.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
 
 impl Drop for Changing {
     fn drop(&mut self) {
-        self.0.changing.fetch_sub(1, Ordering::SeqCst);
+        let Some(shard) = self.in_doubt else {
+            self.board.changing.fetch_sub(1, Ordering::SeqCst);
+            return;
+        };
+        let mut all = self.board.in_doubt();
+        if let Some(at) = all.iter().position(|other| *other == shard) {
+            all.swap_remove(at);
+        }
     }
 }
 
@@ -92,6 +115,7 @@ impl Board {
             play: OnceLock::new(),
             live: Live::default(),
             changing: AtomicUsize::new(0),
+            in_doubt: Mutex::default(),
         })
     }
 
@@ -107,8 +131,12 @@ impl Board {
     /// Keeps the copy as it is for a batch that was planned on those revisions; nothing where they are others by now.
     pub(crate) fn change(self: &Arc<Self>, planned: &Revisions) -> Option<Changing> {
         self.changing.fetch_add(1, Ordering::SeqCst);
-        let changing = Changing(Arc::clone(self));
+        let changing = Changing { board: Arc::clone(self), in_doubt: None };
         (self.revisions() == *planned).then_some(changing)
+    }
+
+    fn in_doubt(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.in_doubt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A batch that has changed it is published: the copy is as of this revision of a database.
@@ -117,16 +145,20 @@ impl Board {
     }
 
     /// Takes over what is stored, where that is another revision; false while a batch that changes it is under way. A revision
-    /// that the database has lost is forgotten, so that the leaderboard is read whole.
+    /// that the database has lost is forgotten, so that the leaderboard is read whole. Of a database that was away stays what is
+    /// known: a period that only it may have stays open.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
         // In this order everywhere.
         let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
-        if self.changing.load(Ordering::SeqCst) > 0 {
+        let (unheard, known) = (state.revisions.unheard(), self.revisions());
+        // In this order: a batch in doubt is noted there before it leaves this count.
+        if self.changing.load(Ordering::SeqCst) > 0
+            || !self.in_doubt().iter().all(|shard| unheard.has(*shard))
+        {
             return Ok(false);
         }
-        let known = self.revisions();
         if state.revisions.are_behind(&known) {
             // Else a batch has changed it since it was read.
             if state.bans.are_since(&known) {
@@ -134,12 +166,19 @@ impl Board {
             }
             return Ok(false);
         }
-        if known.are_behind(&state.revisions) {
+        if known.are_less_than(&state.revisions) {
             if !state.bans.apply(&known, &mut hidden) {
                 return Ok(false);
             }
+            let mut windows = state.windows.clone();
+            if !unheard.is_empty() {
+                let is_missing =
+                    |live: &&Arc<LiveWindow>| windows.iter().all(|row| row.window != live.window);
+                let kept = periods.live_windows().filter(is_missing).map(|live| live.row(false));
+                windows.extend(kept.collect::<Vec<_>>());
+            }
             let known = |window: Window| periods.live(window).cloned();
-            fresh.place(&state.windows, known, |row| self.order_of_window(row.window));
+            fresh.place(&windows, known, |row| self.order_of_window(row.window));
             *periods = fresh;
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
             self.set_revisions(state.revisions.clone());

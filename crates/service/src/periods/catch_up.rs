@@ -39,13 +39,17 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 }
 
 /// Brings every ranking to what is stored. With `everywhere` it also looks at those that seem right, and at what other servers
-/// have left. The first that cannot be mended ends it, because the others are on the same Redis.
+/// have left. The first that Redis does not answer for ends it, because the others are there too. After the first that a database does
+/// not answer for, none is loaded, and what is known here is published all the same.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let mut lease = LoadLease::new(store);
+    let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         for (window, order) in orders(&board) {
-            mend(&mut lease, &board, (window, &order), everywhere)?;
+            match mend(&mut lease, &board, (window, &order), everywhere, mended.is_ok()) {
+                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => mended = Err(failure),
+                done => done?,
+            }
         }
     }
     let waits = |board: &Arc<Board>| unpublished::has_some(board);
@@ -57,7 +61,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             tracing::info!(batches = found, "published what a server had committed and not published");
         }
     }
-    Ok(())
+    mended
 }
 
 /// The loading of a server that starts.
@@ -184,12 +188,13 @@ fn mend(
     board: &Arc<Board>,
     (window, order): (Window, &Order),
     everywhere: bool,
+    may_load: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = order.get().remote() else { return Ok(()) };
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
-    if remote.catch_up()? == LoadState::Ready || !lease.take()? {
+    if remote.catch_up()? == LoadState::Ready || !may_load || !lease.take()? {
         return Ok(());
     }
     // It may be lost because it was deleted or closed, which may not be known here yet.
@@ -240,7 +245,7 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(board, window, after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let walked = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
         let hidden = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);

@@ -19,13 +19,14 @@ pub mod view;
 
 use crate::calendar::Calendar;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tally_ranking::WindowRanking;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodRule, Span, window_number};
 use tally_rules::rejection::WrongField;
 use tally_rules::{Definition, Micros};
 use tally_store::plan::ALL_TIME;
-use tally_store::{Window, WindowRow};
+use tally_store::{ShardSet, Window, WindowRow};
 
 /// The public name of the window over all time.
 pub const ALL_TIME_NAME: &str = "all_time";
@@ -41,6 +42,31 @@ pub struct LiveWindow {
     pub span: Span,
     /// Its ranking.
     pub order: WindowRanking,
+    /// A bit for each database that has nothing to purge under its number.
+    checked: AtomicU64,
+}
+
+impl LiveWindow {
+    /// A period in memory.
+    pub(crate) fn new(window: Window, rule: u32, span: Span, order: WindowRanking) -> Self {
+        Self { window, rule, span, order, checked: AtomicU64::default() }
+    }
+
+    /// As it is stored before it has an archive.
+    pub(crate) fn row(&self, closed: bool) -> WindowRow {
+        let Self { window, rule, span, .. } = *self;
+        WindowRow { window, rule, span, closed, version: 0, stale: false, total: 0 }
+    }
+
+    /// Whether all of these databases have nothing to purge under its number.
+    pub(crate) fn is_checked(&self, shards: ShardSet) -> bool {
+        shards.bits() & !self.checked.load(Ordering::Relaxed) == 0
+    }
+
+    /// This database has nothing to purge under its number.
+    pub(crate) fn check(&self, shard: usize) {
+        self.checked.fetch_or(ShardSet::of(shard).bits(), Ordering::Relaxed);
+    }
 }
 
 /// One rule with its periods.
@@ -204,7 +230,7 @@ impl Periods {
             let known = known(row.window).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
                 let WindowRow { window, rule, span, .. } = *row;
-                let fresh = || Arc::new(LiveWindow { window, rule, span, order: order(row) });
+                let fresh = || Arc::new(LiveWindow::new(window, rule, span, order(row)));
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {
@@ -271,6 +297,12 @@ impl Periods {
     /// Closed periods that have an archive.
     pub fn packed(&self) -> Vec<WindowRow> {
         self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
+    }
+
+    /// Closed periods that have an archive, or of which another server may be writing it: it has to see a change of them.
+    pub(crate) fn packed_anywhere(&self, is_shared: bool) -> Vec<WindowRow> {
+        let all = self.rules.iter().flat_map(|state| &state.closed);
+        all.filter(|row| is_shared || row.version > 0).copied().collect()
     }
 
     /// Every window there is, open or closed.

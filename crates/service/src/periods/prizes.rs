@@ -247,7 +247,7 @@ mod tests {
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
         let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
-        let live = || Arc::new(LiveWindow { window, rule, span, order: order() });
+        let live = || Arc::new(LiveWindow::new(window, rule, span, order()));
         let row =
             |version, total| WindowRow { window, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);

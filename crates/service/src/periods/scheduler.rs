@@ -107,17 +107,11 @@ fn seal(board: &Board, now: Micros) -> Vec<Window> {
     for live in &late {
         let Some(state) = periods.rule_mut(live.rule) else { continue };
         if state.closed(live.span).is_none() {
-            state.closed.push(row(live));
+            state.closed.push(live.row(true));
             state.closed.sort_by_key(|row| row.span.start);
         }
     }
     late.into_iter().map(|live| live.window).collect()
-}
-
-/// The row of a period before it has an archive.
-pub(super) fn row(live: &LiveWindow) -> WindowRow {
-    let LiveWindow { window, rule, span, .. } = *live;
-    WindowRow { window, rule, span, closed: true, version: 0, stale: false, total: 0 }
 }
 
 /// Archives sealed periods and takes them out of memory. Nothing else may change closed periods meanwhile.
@@ -134,7 +128,7 @@ pub(super) fn close(
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
         let written = archive::in_memory(store, board, &live, |order| {
-            let row = row(&live);
+            let row = live.row(true);
             let naming = Naming::of(board, &row, now);
             archive::write(place, basis, (&row, naming), order, keep_empty)
         })?;

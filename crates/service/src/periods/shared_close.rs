@@ -4,7 +4,7 @@
 
 use super::LiveWindow;
 use super::archive::ArchivePlace;
-use super::scheduler::{close, late, row, surplus};
+use super::scheduler::{close, late, surplus};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::servers;
@@ -32,32 +32,28 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
     close(ArchivePlace::of(tally), board, &windows, now)
 }
 
-/// Marks periods in the store as closed that are due, and gives them, oldest first.
+/// Marks periods in the store as closed that are due, and gives them, oldest first. A period that is closed here is closed on every
+/// database: where one of them has not heard of it, it is told when the board is read.
 fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Window>, Failure> {
     for _ in 0..servers::TRIES {
         let revisions = board.followed();
         let due = late(board, now);
-        // Where there are several databases it is stored again: not all may have it.
-        let is_several = store.shards() > 1;
-        let open = |live: &&Arc<LiveWindow>| is_several || board.periods().closed(live.window).is_none();
+        let open = |live: &&Arc<LiveWindow>| board.periods().closed(live.window).is_none();
         let key = |live: &Arc<LiveWindow>| WindowKey { board: board.no, window: live.window };
-        let mut rows: Vec<_> = due.iter().filter(open).map(|live| (key(live), Some(row(live)))).collect();
+        let mut rows: Vec<_> =
+            due.iter().filter(open).map(|live| (key(live), Some(live.row(true)))).collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         if rows.is_empty() {
             return Ok(due.iter().map(|live| live.window).collect());
         }
         let plan = ReadSet { boards: vec![board.no], exclusive: true, ..ReadSet::default() };
         let revision = revisions.map(|revisions| revisions.of(0));
-        let mut as_planned = false;
         servers::run(store, &plan, &mut |loaded| {
-            as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
+            let as_planned = loaded.boards[0].is_some() && loaded.boards[0] == revision;
             let windows = if as_planned { rows.clone() } else { Vec::new() };
             WriteSet { windows, ..WriteSet::default() }
         })?;
         servers::renew(store, board)?;
-        if as_planned && is_several {
-            return Ok(due.iter().map(|live| live.window).collect());
-        }
     }
     // Others change it all the time: the next look tries again.
     Ok(Vec::new())

@@ -44,12 +44,16 @@ impl Kind for Ban {
         self.identity.as_ref()
     }
 
+    fn player(&self) -> Option<&PlayerId> {
+        Some(&self.player)
+    }
+
     fn changes_boards(&self) -> bool {
         true
     }
 
     fn read(&self, _targets: &Targets, plan: &mut ReadSet) {
-        let packed = self.board.periods().packed();
+        let packed = self.board.periods().packed_anywhere(self.board.is_shared());
         plan.scores.extend(packed.iter().map(|row| score_key(self.board.no, row.window, &self.player)));
     }
 

@@ -47,6 +47,10 @@ impl Kind for Erase {
         self.boards.len()
     }
 
+    fn player(&self) -> Option<&PlayerId> {
+        Some(&self.player)
+    }
+
     fn changes_boards(&self) -> bool {
         true
     }

@@ -223,7 +223,7 @@ fn install(board: &Board, New { definition, ends, gone }: &New) {
             if state.live(row.window).is_none() {
                 let (window, rule, span) = (row.window, row.rule, row.span);
                 let order = board.order_of_window(window);
-                state.live.push(Arc::new(LiveWindow { window, rule, span, order }));
+                state.live.push(Arc::new(LiveWindow::new(window, rule, span, order)));
             }
         }
         state.live.sort_by_key(|live| live.span.start);

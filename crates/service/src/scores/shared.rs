@@ -73,16 +73,20 @@ impl Shared {
                 return (ShardSet::default(), Fault::StoreAway("an earlier batch takes too long".into()));
             };
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
-            let shards = self.store.shards();
-            let fault = match stuck.lowest() {
-                Some(shard) if shards > 1 => Fault::ShardUnavailable {
-                    shard: format!("shard {} of {shards}", shard + 1),
-                    why: why.into(),
-                },
-                _ => Fault::StoreAway(why.into()),
-            };
+            let fault =
+                stuck.lowest().map_or_else(|| Fault::StoreAway(why.into()), |shard| self.away(shard, why));
             (stuck, fault)
         })
+    }
+
+    /// That nothing can be done on a database now.
+    pub(super) fn away(&self, shard: usize, why: &str) -> Fault {
+        match self.store.shards() {
+            1 => Fault::StoreAway(why.into()),
+            shards => {
+                Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
+            }
+        }
     }
 
     /// The same, alone with all of them.

@@ -230,7 +230,8 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
-            Ok(board.renew(&state).map_err(broken)?)
+            // A database that was away is heard later.
+            Ok(board.renew(&state).map_err(broken)? && state.revisions.unheard().is_empty())
         }
         (Some(state), None) => {
             let board = Board::new(state.row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
@@ -248,7 +249,8 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     }
 }
 
-/// Brings a board that is shared to what is stored; whether it is still there.
+/// Brings a board that is shared to what is stored; whether it is still there. Where a database is away it stays as it is known of
+/// that one, see [`Revisions::unheard`](tally_store::Revisions::unheard).
 pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);

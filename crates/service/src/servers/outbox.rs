@@ -36,7 +36,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let Some(last) = outbox.last() else { return Ok(count) };
         after = Some(last.batch);
         let mut keys: BTreeMap<WindowKey, BTreeMap<PlayerId, u64>> = BTreeMap::new();
-        let mut windows = HashSet::new();
+        // All of them are of one database.
+        let (shard, mut windows) = (usize::from(last.batch.shard), HashSet::new());
         for OutboxEntry { version, what, .. } in &outbox {
             match what {
                 OutboxContent::Windows(some) => windows.extend(some.iter().copied()),
@@ -52,7 +53,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
         let mut unknown = HashSet::new();
         for window in windows {
             keys.remove(&window);
-            let publish = |board: &Board, remote: &RemoteRanking| whole(store, board, window.window, remote);
+            let publish =
+                |board: &Board, remote: &RemoteRanking| whole(store, board, (window.window, shard), remote);
             if !with_order((store, boards), window, publish)? {
                 unknown.insert(window);
             }
@@ -79,7 +81,8 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
 /// Publishes what is stored of a board over all time: after this its ranking has everything that was committed before, also
 /// what a server that died or was frozen has not published.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    board.order.remote().map_or(Ok(()), |remote| whole(store, board, ALL_TIME, remote))
+    let Some(remote) = board.order.remote() else { return Ok(()) };
+    (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
 }
 
 /// Publishes what is stored of one player.
@@ -126,13 +129,18 @@ fn some(
     publish(store, board.no, remote, rows.collect())
 }
 
-/// Publishes whatever is stored of a window.
-fn whole(store: &dyn Store, board: &Board, window: Window, remote: &RemoteRanking) -> Result<(), Failure> {
+/// Publishes whatever one database has of a window.
+fn whole(
+    store: &dyn Store,
+    board: &Board,
+    (window, shard): (Window, usize),
+    remote: &RemoteRanking,
+) -> Result<(), Failure> {
     let mut after = None;
     loop {
         let mut rows: Vec<Found> = Vec::new();
         let mut each = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(board.no, window, after.as_ref(), ROWS, &mut each)?;
+        let walked = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
         publish(store, board.no, remote, rows)?;
         if walked < ROWS {
@@ -184,6 +192,10 @@ fn with_order(
     if board.periods().live(window.window).is_none() {
         // It may have been opened a moment ago.
         renew(store, &board)?;
+        if board.periods().live(window.window).is_none() && !board.revisions().unheard().is_empty() {
+            // By a database that is away.
+            return Ok(false);
+        }
     }
     let live = board.periods().live(window.window).cloned();
     live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;

@@ -198,7 +198,7 @@ fn a_schedule_changes_over_what_is_left_of_a_forgotten_period() {
         .iter()
         .map(|window| WindowKey { board: no, window: *window })
         .collect();
-    assert_eq!((keys.len(), world.store().unpurged(&keys).unwrap()), (2, Vec::new()));
+    assert_eq!((keys.len(), world.store().unpurged(&keys, 0).unwrap()), (2, Vec::new()));
     world.tally().work().unwrap();
     assert_eq!(world.store().windows(no).unwrap().len(), 2);
     world.stop();

@@ -12,6 +12,7 @@ mod fill;
 mod lost_commit;
 mod periods;
 mod servers;
+mod several_databases;
 mod several_lanes;
 mod soak_periods;
 mod wallets;

@@ -22,8 +22,9 @@ use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally};
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
+use tally_store::shards::Shards;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{DatabaseKind, Rng, ScratchDatabase};
+use tally_testkit::{Cut, DatabaseKind, Proxy, Rng, ScratchDatabase};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
@@ -39,20 +40,27 @@ struct World {
 
 impl World {
     /// Services whose clocks are half a second apart.
-    fn new(now: i64, count: i64) -> Self {
+    fn new(now: i64, count: usize) -> Self {
         Self::on(&ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database(), now, count)
     }
 
-    fn on(database: &str, now: i64, count: i64) -> Self {
+    fn on(database: &str, now: i64, count: usize) -> Self {
+        Self::of(&vec![vec![database.to_owned()]; count], now)
+    }
+
+    /// One for each list of databases.
+    fn of(databases: &[Vec<String>], now: i64) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-        let clocks: Vec<_> = (0..count).map(|nth| Arc::new(AtomicI64::new(now + nth * SECOND / 2))).collect();
-        let start = |clock: &Arc<AtomicI64>| {
-            let store: Arc<dyn Store> = Arc::new({
-                let options = Options { beside: Some("a test".into()), ..Options::default() };
-                MySqlStore::open(database, &options).unwrap()
-            });
+        let clocks: Vec<_> =
+            (0..).zip(databases).map(|(nth, _)| Arc::new(AtomicI64::new(now + nth * SECOND / 2))).collect();
+        let start = |(clock, databases): (&Arc<AtomicI64>, &Vec<String>)| {
+            let options = Options { beside: Some("a test".into()), ..Options::default() };
+            let store: Arc<dyn Store> = match &databases[..] {
+                [one] => Arc::new(MySqlStore::open(one, &options).unwrap()),
+                several => Arc::new(Shards::open(several, &options).unwrap()),
+            };
             let url = format!("redis://{}", redis.address());
             let ranking =
                 RankingBackend::Redis(RedisBackend::connect(&url, &RedisOptions::default()).unwrap());
@@ -63,7 +71,7 @@ impl World {
             let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings).unwrap();
             Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
         };
-        let tallies = clocks.iter().map(start).collect();
+        let tallies = clocks.iter().zip(databases).map(start).collect();
         Self { tallies, clocks, runtime, _redis: redis }
     }
 
@@ -302,4 +310,94 @@ fn a_period_that_was_forgotten_is_filled_again_at_another_server() {
         while world.tallies[at].store.purge_deleted(100).unwrap() > 0 {}
     }
     assert_eq!(world.page(0, "daily:1970-01-04"), Ok(wanted));
+}
+
+/// The last transaction of an archive holds the leaderboard on every database. A server that is frozen in between loses that.
+#[test]
+fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = [server.create_database(), server.create_database()];
+    let proxy = Proxy::start(server.address());
+    let through = urls[0].replace(&server.address().to_string(), &proxy.address().to_string());
+    let world = World::of(&[vec![through, urls[1].clone()], urls.to_vec()], 10 * DAY);
+    world.put(0, &daily(9));
+    let store = &world.tallies[0].store;
+    let all = (0..).map(|number| PlayerId::new(&format!("p{number}")).unwrap());
+    let banned = all.clone().find(|player| store.shard_of(player) == 1).unwrap();
+    let other = all.clone().find(|player| store.shard_of(player) == 0).unwrap();
+    for player in [&banned, &other] {
+        let (score, subscore, at, identity) = (Given::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
+        world.runtime.block_on(submit(&world.tallies[0], new)).unwrap();
+    }
+    let period = "daily:1970-01-11";
+    assert_eq!(world.page(1, period).unwrap().len(), 2);
+    // That the period is over takes two transactions of the first database. The next one writes the archive: it holds the second
+    // database, and waits before the first.
+    proxy.cut_after(b"FROM revisions FORCE INDEX (PRIMARY)", 2, Cut::Held);
+    world.clocks[0].fetch_add(DAY, Ordering::SeqCst);
+    wait_until("the archive is written", || !proxy.is_armed());
+    wait_until("the ban is done", || {
+        world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).is_ok()
+    });
+    assert!(world.tallies[1].boards.get(&id()).unwrap().periods().packed().is_empty());
+    proxy.pass();
+    world.clocks[1].fetch_add(DAY, Ordering::SeqCst);
+    for at in [0, 1] {
+        let board = world.tallies[at].boards.get(&id()).unwrap();
+        wait_until("the period is closed", || {
+            let packed = board.periods().packed();
+            packed.len() == 1 && !packed[0].stale
+        });
+        let wanted = BTreeMap::from([(other.as_str().to_owned(), 1)]);
+        assert_eq!(world.page(at, period), Ok(wanted), "at {at}");
+    }
+}
+
+/// What another server changes meanwhile on the databases that are there holds, and what is on the one that is away waits.
+#[test]
+fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_away() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = [server.create_database(), server.create_database()];
+    let proxy = Proxy::start(server.address());
+    let through = urls[1].replace(&server.address().to_string(), &proxy.address().to_string());
+    let world = World::of(&[vec![urls[0].clone(), through], urls.to_vec()], 10 * DAY);
+    world.put(0, &daily(9));
+    let store = &world.tallies[0].store;
+    let of_shard = |shard| {
+        let all = (0..).map(|number| PlayerId::new(&format!("p{number}")).unwrap());
+        all.filter(move |player| store.shard_of(player) == shard)
+    };
+    let [here, banned] = [0, 1].map(|nth| of_shard(0).nth(nth).unwrap());
+    let there = of_shard(1).next().unwrap();
+    let add = |at: usize, player: &PlayerId| {
+        let (score, subscore, at_, identity) = (Given::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at: at_, identity };
+        world.runtime.block_on(submit(&world.tallies[at], new)).map(|(_, done)| done.record.score)
+    };
+    [&here, &banned, &there].iter().for_each(|player| assert_eq!(add(0, player).unwrap(), 1));
+    let board = world.tallies[0].boards.get(&id()).unwrap();
+    proxy.refuse();
+    proxy.cut();
+    world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).unwrap();
+    assert_eq!(add(0, &here).unwrap(), 2);
+    assert!(board.hides(&banned));
+    world.advance(DAY);
+    assert_eq!(add(1, &there).unwrap(), 1, "a period begins at the other server, on the other database");
+    assert_eq!(add(1, &banned).unwrap(), 1);
+    assert_eq!(add(0, &here).unwrap(), 1);
+    assert!(add(0, &there).is_err());
+    proxy.pass();
+    wait_until("its players go on", || add(0, &there).is_ok());
+    let period = "daily:1970-01-12";
+    let query = PageQuery { limit: 9, ..PageQuery::default() };
+    // Its ranks are loaded when both databases are there.
+    wait_until("both are in the period", || {
+        let view = View::find(&board, Some(period), world.tallies[0].now(), |_| None).unwrap();
+        let page = view.read(&*world.tallies[0].store, |order| order.page(&query));
+        let scores = |page: &tally_ranking::Page| -> BTreeMap<_, _> {
+            page.entries.iter().map(|place| (place.player.clone(), place.record.score)).collect()
+        };
+        page.is_ok_and(|page| scores(&page) == BTreeMap::from([(here.clone(), 1), (there.clone(), 2)]))
+    });
 }

@@ -19,7 +19,7 @@ impl Maintenance for MySqlStore {
         purge::some(&self.pool, limit)
     }
 
-    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
+    fn unpurged(&self, windows: &[WindowKey], _shard: usize) -> Result<Vec<WindowKey>, StoreError> {
         purge::unpurged(&self.pool, windows)
     }
 

@@ -219,7 +219,9 @@ impl Pool {
         script
             .number(connect::IDLE_TRANSACTION.as_secs())
             .sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
-        script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)").end();
+        script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)");
+        // A snapshot, which holds no rows.
+        script.sql(" AND IS_USED_LOCK(CONCAT('tally.snapshot.', id)) IS NULL").end();
         let Ok(mut link) = self.take_for(Use::Transact) else { return };
         if link.get().server.flavour == Flavour::MariaDb {
             return;

@@ -45,8 +45,8 @@ impl Reads for MySqlStore {
 
     fn scan_states(
         &self,
-        board: BoardNo,
-        window: Window,
+        _shard: Option<usize>,
+        (board, window): (BoardNo, Window),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),

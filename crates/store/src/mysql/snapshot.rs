@@ -29,6 +29,9 @@ use tally_rules::ledger::{
 };
 use tally_rules::period::Payment;
 
+/// Says that a connection only reads, by a lock that is named by it.
+const SNAPSHOT_LOCK: &str = "SELECT GET_LOCK(CONCAT('tally.snapshot.', CONNECTION_ID()), 0)";
+
 /// See the head of the file.
 pub(crate) struct MySqlSnapshot {
     link: Link,
@@ -41,9 +44,11 @@ impl MySqlSnapshot {
         let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
         // It locks nothing, so it may take its time.
-        if snapshot.link.server.flavour == Flavour::MariaDb {
-            script.statement("SET SESSION idle_transaction_timeout = 0");
-        }
+        match snapshot.link.server.flavour {
+            Flavour::MariaDb => script.statement("SET SESSION idle_transaction_timeout = 0"),
+            // Servers that end silent connections ask for this lock: see `Pool::end_silent_transactions`.
+            Flavour::MySql { .. } => script.statement(SNAPSHOT_LOCK),
+        };
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
         script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
         snapshot.ask(&script)?;

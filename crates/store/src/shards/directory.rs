@@ -234,7 +234,7 @@ fn row_of(store: &MySqlStore, no: BoardNo) -> Result<Option<BoardRow>, StoreErro
 }
 
 /// Nothing of a board's bans is wanted.
-fn no_bans() -> Revisions {
+pub(super) fn no_bans() -> Revisions {
     Revisions::new(vec![u64::MAX])
 }
 
@@ -270,8 +270,11 @@ fn lacks(
     changes.boards.sort_unstable_by_key(BoardChange::no);
     changes.boards.dedup_by_key(|change| change.no());
     for window in told.closed.iter().filter(|window| live(&window.board)) {
-        let rows = first.windows(window.board)?;
-        if let Some(row) = rows.into_iter().find(|row| row.window == window.window && row.closed) {
+        let closed = |store: &MySqlStore| {
+            let rows = store.windows(window.board)?.into_iter();
+            Ok::<_, StoreError>(rows.filter(|row| row.closed).find(|row| row.window == window.window))
+        };
+        if let (Some(row), None) = (closed(first)?, closed(there)?) {
             changes.windows.push((*window, Some(row)));
         }
     }

@@ -5,11 +5,12 @@
 //! it. Not here: what a database has not been told (`directory`).
 
 use super::Inner;
-use super::directory::Told;
+use super::directory::{Told, no_bans};
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
+use crate::plan::{BoardNo, WindowKey, WindowRow};
 use crate::servers::{Bans, BoardRef, BoardState, FeedPage, FeedPosition, Revisions};
-use crate::{Coordination, StoreError};
+use crate::{Coordination, ShardSet, StoreError};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,51 +60,79 @@ impl Inner {
         Ok(changed)
     }
 
-    /// See [`Store::board`]. A database that does not know it as the first does is told.
+    /// See [`Store::board`]. A database that does not know it as the first does is told. Of a board that is known, a database that
+    /// is away may keep what is known of it: players of the others go on.
     pub(super) fn board(
         &self,
         name: BoardRef<'_>,
         known: Option<&Revisions>,
     ) -> Result<Option<BoardState>, StoreError> {
-        let of = |shard: usize, known: Option<&Revisions>| {
-            known.map(|known| Revisions::new(vec![known.of(shard)]))
-        };
-        let ask = |shard: usize, name: BoardRef<'_>, known: Option<&Revisions>| {
-            self.ask(shard, |store| store.board(name, of(shard, known).as_ref()))
-        };
-        let Some(first) = ask(FIRST, name, known)? else {
+        let known_of = |shard: usize| known.map(|known| Revisions::new(vec![known.of(shard)]));
+        let Some(first) = self.ask(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
             if let BoardRef::No(no) = name {
-                for shard in 1..self.all.len() {
-                    if ask(shard, name, known)?.is_some() {
-                        self.sync(shard, &Told::of_board(no))?;
-                    }
-                }
+                self.tell_gone(no)?;
             }
             return Ok(None);
         };
-        let name = BoardRef::No(first.row.no);
-        let mut all = vec![first];
+        let (mut all, mut unheard) = (vec![(FIRST, first)], ShardSet::default());
         for shard in 1..self.all.len() {
-            let is_told = |state: &BoardState| state.row.definition == all[FIRST].row.definition;
-            // Whoever follows the changes must not wait for a database that is away.
-            self.refuse_recent(shard, true)?;
-            if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
-                return Err(self.away(shard, true, "it has not said yet what has changed".into()));
+            match self.board_there(shard, &all[FIRST].1, known_of(shard).as_ref()) {
+                Ok(state) => all.push((shard, state)),
+                Err(StoreError::ShardUnavailable { .. }) if known.is_some() => unheard.insert(shard),
+                Err(error) => return Err(error),
             }
-            let mut there = ask(shard, name, known)?;
-            if !there.as_ref().is_some_and(is_told) {
-                self.sync(shard, &Told::of_board(all[FIRST].row.no))?;
-                there = ask(shard, name, known)?;
-            }
-            let changing = || StoreError::Conflict("a board is made and deleted by others".into());
-            all.push(there.ok_or_else(changing)?);
         }
-        if known.is_some() && all.iter().any(|state| matches!(state.bans, Bans::All(_))) {
+        if known.is_some() && all.iter().any(|(_, state)| matches!(state.bans, Bans::All(_))) {
             // One of them has forgotten what was lifted.
             return self.board(name, None);
         }
-        Ok(Some(merged(all, known)))
+        Ok(Some(merged(all, known, unheard, self.all.len())))
     }
+
+    /// A board as another database has it, which knows it as the first does afterwards.
+    fn board_there(
+        &self,
+        shard: usize,
+        first: &BoardState,
+        known: Option<&Revisions>,
+    ) -> Result<BoardState, StoreError> {
+        // A server that follows the changes must not wait for a database that is away.
+        if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
+            return Err(self.away(shard, true, "it has not said yet what has changed".into()));
+        }
+        let ask = || self.ask_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
+        let is_told = |state: &BoardState| {
+            state.row.definition == first.row.definition && untold(first, state).is_empty()
+        };
+        let mut there = ask()?;
+        if !there.as_ref().is_some_and(is_told) {
+            let closed = there.iter().flat_map(|there| untold(first, there)).collect();
+            self.sync(shard, &Told { closed, ..Told::of_board(first.row.no) })?;
+            there = ask()?;
+        }
+        there.ok_or_else(|| StoreError::Conflict("a board is made and deleted by others".into()))
+    }
+
+    /// Tells the other databases of a board that is gone. One that is away is told before the first purges it.
+    fn tell_gone(&self, no: BoardNo) -> Result<(), StoreError> {
+        for shard in 1..self.all.len() {
+            match self.ask_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
+                Ok(Some(_)) => self.sync(shard, &Told::of_board(no))?,
+                Ok(None) | Err(StoreError::ShardUnavailable { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Periods that are over by the first database, whose rankings are not stored yet, and of which another one does not know that.
+fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
+    let board = first.row.no;
+    let knows =
+        |row: &WindowRow| there.windows.iter().any(|known| known.window == row.window && known.closed);
+    let over = first.windows.iter().filter(|row| row.closed && row.version == 0 && !knows(row));
+    over.map(|row| WindowKey { board, window: row.window }).collect()
 }
 
 /// Asks one database in a thread, whose answer can be waited for.
@@ -116,12 +145,18 @@ fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError
     Ok(asked)
 }
 
-/// A board of all databases, the first one's first.
-fn merged(all: Vec<BoardState>, known: Option<&Revisions>) -> BoardState {
-    let row = all[FIRST].row.clone();
-    let revisions = Revisions::new(all.iter().map(|state| state.revisions.of(0)).collect());
+/// A board of all databases that were heard, the first one's first. Of the others it has the revisions that are known.
+fn merged(
+    all: Vec<(usize, BoardState)>,
+    known: Option<&Revisions>,
+    unheard: ShardSet,
+    shards: usize,
+) -> BoardState {
+    let row = all[FIRST].1.row.clone();
+    let mut revisions: Vec<u64> = (0..shards).map(|shard| known.map_or(0, |known| known.of(shard))).collect();
     let (mut banned, mut changes, mut windows) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for state in all {
+    for (shard, state) in all {
+        revisions[shard] = state.revisions.of(0);
         match state.bans {
             Bans::All(players) => banned.extend(players),
             Bans::Since { changes: some, .. } => changes.extend(some),
@@ -137,5 +172,6 @@ fn merged(all: Vec<BoardState>, known: Option<&Revisions>) -> BoardState {
         Some(known) => Bans::Since { revisions: known.clone(), changes },
         None => Bans::All(banned),
     };
+    let revisions = Revisions::new(revisions).without(unheard);
     BoardState { row, revisions, bans, windows: windows.into_values().collect() }
 }

@@ -5,7 +5,6 @@ use super::directory::Told;
 use super::split::FIRST;
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Maintenance, Slow, StoreError, Transactions};
-use std::collections::BTreeSet;
 use tally_rules::Micros;
 
 impl Maintenance for Shards {
@@ -21,12 +20,8 @@ impl Maintenance for Shards {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
-        let mut found = BTreeSet::new();
-        for shard in 0..self.inner.all.len() {
-            found.extend(self.inner.ask(shard, |store| store.unpurged(windows))?);
-        }
-        Ok(found.into_iter().collect())
+    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError> {
+        self.inner.ask(shard, |store| store.unpurged(windows, FIRST))
     }
 
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
@@ -39,7 +34,7 @@ impl Maintenance for Shards {
             }
             self.inner.ask(shard, |store| store.purge_window(window, limit))
         };
-        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(one(shard)? && done))
+        (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(done && one(shard)?))
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {

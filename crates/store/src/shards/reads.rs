@@ -74,13 +74,16 @@ impl Reads for Shards {
 
     fn scan_states(
         &self,
-        board: BoardNo,
-        window: Window,
+        shard: Option<usize>,
+        of: (BoardNo, Window),
         after: Option<&PlayerId>,
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.walk((board, window, true), after, limit, each)
+        match shard {
+            Some(shard) => self.inner.ask(shard, |store| store.scan_states(None, of, after, limit, each)),
+            None => self.inner.walk((of.0, of.1, true), after, limit, each),
+        }
     }
 
     fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
@@ -147,6 +150,20 @@ impl Inner {
         ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
     }
 
+    /// The same of one that has answered lately. One that does not is not asked again for a moment.
+    pub(super) fn ask_soon<T>(
+        &self,
+        shard: usize,
+        ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.refuse_recent(shard, true)?;
+        self.ask(shard, ask).inspect_err(|error| {
+            if let StoreError::ShardUnavailable { .. } = error {
+                self.breaker.put(shard);
+            }
+        })
+    }
+
     /// An error of one shard, which says of which.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
@@ -166,12 +183,13 @@ impl Inner {
     /// Deletes rows of what is gone. Those of the first say what is gone: they stay until all others know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
-        if self.shared && !self.all[FIRST].begin_snapshot()?.to_purge()?.boards.is_empty() {
-            // Another server may have deleted a board and ended before the others were told.
-            self.catch_up_all()?;
-        }
+        let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
+        // Another server may have deleted a board or forgotten a period, and ended before the others were told.
+        let is_told = !self.shared
+            || purge.boards.is_empty() && purge.windows.is_empty()
+            || self.catch_up_all().is_ok();
         let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
-        if done == limit || self.directory.lagging() > 0 {
+        if done == limit || !is_told || self.directory.lagging() > 0 {
             return Ok(done);
         }
         Ok(done + self.ask(FIRST, |store| store.purge_deleted(limit - done))?)
@@ -211,7 +229,8 @@ impl Inner {
         }))
     }
 
-    /// See [`Store::marks`]: those of one database after the other.
+    /// See [`crate::Coordination::outbox`]: the entries of one database after the other. Those of a database that is away are found
+    /// when it is back, and keep no others.
     pub(super) fn outbox(
         &self,
         age: Duration,
@@ -221,10 +240,14 @@ impl Inner {
         for shard in first..self.all.len() {
             let after = after.filter(|batch| usize::from(batch.shard) == shard);
             let after = after.map(|batch| BatchId { shard: 0, ..batch });
-            let marks = self.ask(shard, |store| store.outbox(age, after))?;
-            if !marks.is_empty() {
-                let of_shard = |mark: OutboxEntry| OutboxEntry { batch: batch_of(shard, mark.batch), ..mark };
-                return Ok(marks.into_iter().map(of_shard).collect());
+            match self.ask_soon(shard, |store| store.outbox(age, after)) {
+                Ok(entries) if !entries.is_empty() => {
+                    let of_shard =
+                        |entry: OutboxEntry| OutboxEntry { batch: batch_of(shard, entry.batch), ..entry };
+                    return Ok(entries.into_iter().map(of_shard).collect());
+                }
+                Ok(_) | Err(StoreError::ShardUnavailable { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(Vec::new())
@@ -308,7 +331,7 @@ impl Inner {
         let count = self.ask(cursor.shard, |store| {
             if with_removed {
                 let mut each = |player, record, version| next.push_back((player, record, version));
-                return store.scan_states(board, window, last.as_ref(), fetch, &mut each);
+                return store.scan_states(None, (board, window), last.as_ref(), fetch, &mut each);
             }
             let mut each = |player, record, version| next.push_back((player, Some(record), version));
             store.scan_versions(board, window, last.as_ref(), fetch, &mut each)

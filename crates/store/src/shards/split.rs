@@ -166,8 +166,9 @@ impl<'a> Split<'a> {
                 // A period that begins is noted beside its first record; the rest of its life is on the first shard.
                 Some(row) if !row.closed => slices.of(self.lowest()).windows.push((key, Some(row))),
                 Some(row) => {
-                    // Its order is not written yet: nobody may write to it any more, wherever that is.
-                    if row.version == 0 {
+                    // Its order is not written yet: nobody may write to it any more, wherever that is. One that is stale is closed
+                    // already, or made by old lines of a file.
+                    if row.version == 0 && !row.stale {
                         told.closed.insert(key);
                     }
                     of_first.windows.push((key, Some(row)));

@@ -22,7 +22,7 @@ impl Maintenance for SqliteStore {
         purge::some(&self.shared, limit)
     }
 
-    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
+    fn unpurged(&self, windows: &[WindowKey], _shard: usize) -> Result<Vec<WindowKey>, StoreError> {
         purge::unpurged(&self.shared, windows)
     }
 

@@ -89,7 +89,7 @@ impl Guard {
         let moved_on = |shard: usize, boards: &[Option<u64>]| {
             let moved = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, planned) = self.boards.get(no)?;
-                now.is_some_and(|now| now != planned.of(shard)).then(|| Arc::clone(board))
+                now.is_some_and(|now| !planned.stands(shard, now)).then(|| Arc::clone(board))
             };
             plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
         };
@@ -117,6 +117,11 @@ impl Guard {
 }
 
 impl Planned {
+    /// The commit on this shard is in doubt.
+    pub(super) fn doubt(&mut self, shard: usize) {
+        self.changing.iter_mut().for_each(|changing| changing.doubt(shard));
+    }
+
     /// Gives up to publish elsewhere where this process was stopped for long since the plan.
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
@@ -136,7 +141,12 @@ impl Planned {
     }
 }
 
-/// Whether a batch changes what every lane reads. Then no other batch may run beside it.
+/// Whether a batch changes what other lanes read. Then no other batch of its shards may run beside it.
 pub(super) fn changes_boards(batch: &[Request]) -> bool {
     batch.iter().any(|request| on_kind!(request, one => one.changes_boards()))
+}
+
+/// Whether it changes that for all players, as a new definition does. Then no other batch may run beside it on any shard.
+pub(super) fn changes_all(batch: &[Request]) -> bool {
+    batch.iter().any(|request| on_kind!(request, one => one.changes_boards() && one.player().is_none()))
 }

@@ -1,9 +1,10 @@
 //! What a score lane does with a batch: one transaction, then one publication, then the replies.
 //!
 //! A player's requests are in one lane at a time, so lanes need not wait for each other. Requests of several players have a lane
-//! of their own, whose batches pass the barrier alone.
+//! of their own, whose batches pass the barrier alone. So do bans, and batches that open a window, at their own shard: a commit in
+//! doubt keeps no batch of another shard waiting.
 
-use super::guard::{Guard, OnShard, Planned, Replan, changes_boards};
+use super::guard::{Guard, OnShard, Planned, Replan, changes_all, changes_boards};
 use super::kind::{Decision, Reply, Replying, Request, on_kind};
 use super::publish::{Versions, publish};
 use super::several::InDoubt;
@@ -86,27 +87,27 @@ impl ScoreWork {
         shards: ShardSet,
     ) -> Result<(Targets, Judged, BarrierGuard), (ShardSet, Fault)> {
         let all = ShardSet::first(self.shared.store.shards());
-        let places = if changes_boards(batch) { all } else { shards };
+        let places = if changes_all(batch) { all } else { shards };
         // Instants are given once: those of targets that are not used come again.
         let target = |is_exclusive| {
             let time = self.shared.clock.judge();
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
-            let targets = Targets::new(batch, &mut next, time.now);
+            let targets = Targets::new(batch, &mut next, time.now, shards);
             let is_used = is_exclusive || targets.opened.is_empty();
             if is_used {
                 *instants = next;
             }
             is_used.then_some((targets, time))
         };
-        let is_exclusive = self.shared.is_of_several(self.number);
+        let is_exclusive = self.shared.is_of_several(self.number) || changes_boards(batch);
         let pass = self.shared.pass(places, is_exclusive)?;
-        if let Some((targets, time)) = target(is_exclusive && places == all) {
+        if let Some((targets, time)) = target(is_exclusive) {
             return Ok((targets, time, pass));
         }
-        // Two lanes must not open one window twice.
+        // One lane of a shard opens a window. Lanes of another shard may open it at the same time: see `Targets::install`.
         drop(pass);
-        let pass = self.shared.pass_alone()?;
+        let pass = self.shared.pass(places, true)?;
         let (targets, time) = target(true).expect("an exclusive batch uses its targets");
         Ok((targets, time, pass))
     }
@@ -154,8 +155,11 @@ impl BatchHandler for ScoreWork {
     /// The store finds the transaction by its name. What it decided was kept, because it must not be decided again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
         let (lost, _) = self.lost.as_ref().expect("a commit is in doubt");
-        let done = self.shared.store.resolve(lost).inspect_err(|_| match &self.open {
-            Some(Unresolved::Whole(.., pass)) => pass.mark_stuck(),
+        let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.open {
+            Some(Unresolved::Whole(_, planned, shard, pass)) => {
+                planned.doubt(*shard);
+                pass.mark_stuck();
+            }
             Some(Unresolved::Slice(in_doubt)) => in_doubt.mark_stuck(),
             None => {}
         })?;
@@ -176,7 +180,7 @@ impl BatchHandler for ScoreWork {
     }
 
     fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Rejection>> {
-        let Decided { mut decisions, targets, stale, planned, done, pass: _inside } = decided;
+        let Decided { mut decisions, mut targets, stale, planned, done, pass: _inside } = decided;
         targets.install();
         if !stale.is_empty() {
             let mark = &mut |board: &Arc<_>| OutdatedArchives::mark(board, &stale);
@@ -216,7 +220,9 @@ impl ScoreWork {
             Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
             Err((_, fault)) => return Err(Failure::Piece(fault)),
         };
-        self.judge(batch, &mut targets, time)?;
+        if let Some((_, fault)) = self.judge(batch, &mut targets, time)? {
+            return Err(Failure::Piece(fault));
+        }
         let Some(planned) = guard.plan(batch, &targets) else {
             return Ok(Err(Replan::Moved(Vec::new())));
         };

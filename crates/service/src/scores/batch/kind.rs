@@ -116,7 +116,8 @@ pub(crate) trait Kind: Sized {
         1
     }
 
-    /// Whether it changes what every lane reads: definitions, windows or bans. Then its batch is exclusive.
+    /// Whether it changes what other lanes read: definitions, windows or bans. Then its batch is exclusive: on the shard of its player,
+    /// or on all.
     fn changes_boards(&self) -> bool {
         false
     }

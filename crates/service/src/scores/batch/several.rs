@@ -4,7 +4,7 @@
 //! its fault, and the others go on. A commit in doubt ends the batch: what was done waits, unseen, until the commit is resolved.
 //! The first shard comes last, because it has the position of an import.
 
-use super::guard::{Guard, OnShard, Planned, Replan, changes_boards};
+use super::guard::{Guard, OnShard, Planned, Replan};
 use super::handler::{CHANGED, Decided, ScoreWork, TRIES, Unresolved};
 use super::kind::Request;
 use super::slices::{Slice, Whole};
@@ -52,15 +52,16 @@ impl ScoreWork {
                 Err((_, fault)) if batch.len() > 1 => return Err(Failure::Row(fault)),
                 Err((away, fault)) => {
                     there = there.iter().filter(|shard| !away.has(*shard)).collect();
-                    if there.is_empty() || changes_boards(batch) {
+                    if there.is_empty() {
                         return Err(Failure::Piece(fault));
                     }
-                    let known = stuck.map_or_else(ShardSet::default, |(known, _)| known);
-                    stuck = Some((known.and(away), fault));
+                    stuck = Some((shards_of(&stuck).and(away), fault));
                 }
             }
         };
-        self.judge(batch, &mut targets, time)?;
+        if let Some((away, fault)) = self.judge(batch, &mut targets, time)? {
+            stuck = Some((shards_of(&stuck).and(away), fault));
+        }
         let whole = Whole::of(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
         let Some(planned) = guard.plan(batch, &targets) else {
             return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
@@ -129,6 +130,10 @@ impl ScoreWork {
         }
         Err(Failure::Retry(failed))
     }
+}
+
+fn shards_of(stuck: &Option<(ShardSet, Fault)>) -> ShardSet {
+    stuck.as_ref().map_or_else(ShardSet::default, |(shards, _)| *shards)
 }
 
 fn fault_of(failure: &Failure<Fault>) -> &Fault {

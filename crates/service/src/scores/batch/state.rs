@@ -177,7 +177,7 @@ impl State {
     /// Notes, with the change itself, that the archives of a player's closed periods are no longer right. The caller writes
     /// them anew before the reply; if that is cut short, the next start does.
     pub(crate) fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
-        for row in board.periods().packed() {
+        for row in board.periods().packed_anywhere(board.is_shared()) {
             let key = score_key(board.no, row.window, player);
             if self.scores.is_loaded(&key) && self.scores.get(&key).is_some() {
                 let window = WindowKey { board: board.no, window: row.window };

@@ -13,7 +13,7 @@ use tally_ranking::WindowRanking;
 use tally_rules::instant::{Instants, RowTime};
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::plan::ALL_TIME;
-use tally_store::{BoardNo, Store, StoreError, Window, WindowKey, WindowRow};
+use tally_store::{BoardNo, ShardSet, Store, StoreError, Window, WindowKey, WindowRow};
 
 /// A window whose ranking is in memory.
 #[derive(Clone, Debug)]
@@ -45,13 +45,17 @@ pub(crate) struct RowTarget {
 /// The targets of a batch.
 pub(crate) struct Targets {
     /// Those of all rows, in order.
-    rows: Vec<RowTarget>,
+    pub(super) rows: Vec<RowTarget>,
     /// Where the rows of each request begin.
     begins: Vec<usize>,
     /// Windows that are new in memory.
     pub(super) opened: BTreeMap<WindowKey, (Arc<Board>, Arc<LiveWindow>)>,
     /// Closed windows whose records change.
     pub(super) stale: BTreeMap<WindowKey, (Arc<Board>, WindowRow)>,
+    /// The shards of the batch.
+    pub(super) shards: ShardSet,
+    /// Open windows of which a shard of the batch has not said yet that it has nothing to purge under their number.
+    pub(super) unchecked: BTreeMap<WindowKey, Arc<LiveWindow>>,
 }
 
 /// Calls `each` for every row of a batch, with its place among all of them.
@@ -67,8 +71,8 @@ pub(super) fn each_row<'a>(batch: &'a [Request], mut each: impl FnMut(usize, Row
 }
 
 impl Targets {
-    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros) -> Self {
-        let mut targets = Self::empty(batch.len());
+    pub(super) fn new(batch: &[Request], instants: &mut Instants, now: Micros, shards: ShardSet) -> Self {
+        let mut targets = Self { shards, ..Self::empty(batch.len()) };
         for request in batch {
             targets.begins.push(targets.rows.len());
             let mut next = |row| {
@@ -82,7 +86,8 @@ impl Targets {
 
     fn empty(requests: usize) -> Self {
         let (rows, begins) = (Vec::with_capacity(requests), Vec::with_capacity(requests));
-        Self { rows, begins, opened: BTreeMap::new(), stale: BTreeMap::new() }
+        let (opened, stale, shards, unchecked) = Default::default();
+        Self { rows, begins, opened, stale, shards, unchecked }
     }
 
     /// The targets of one request.
@@ -108,7 +113,8 @@ impl Targets {
 
     /// The same windows without a row.
     pub(super) fn without_rows(&self) -> Self {
-        Self { opened: self.opened.clone(), stale: self.stale.clone(), ..Self::empty(0) }
+        let (opened, stale) = (self.opened.clone(), self.stale.clone());
+        Self { opened, stale, shards: self.shards, ..Self::empty(0) }
     }
 
     /// Drops new windows that no row counts for.
@@ -206,12 +212,16 @@ impl Targets {
 
     fn ensure_live(&mut self, board: &Arc<Board>, aimed: Aimed) {
         let Some((rule, span)) = aimed.period else { return };
-        if board.periods().live(aimed.window).is_some() {
+        let key = WindowKey { board: board.no, window: aimed.window };
+        if let Some(live) = board.periods().live(aimed.window) {
+            if !live.is_checked(self.shards) {
+                self.unchecked.insert(key, Arc::clone(live));
+            }
             return;
         }
-        self.opened.entry(WindowKey { board: board.no, window: aimed.window }).or_insert_with(|| {
+        self.opened.entry(key).or_insert_with(|| {
             let order = board.order_of_window(aimed.window);
-            (Arc::clone(board), Arc::new(LiveWindow { window: aimed.window, rule, span, order }))
+            (Arc::clone(board), Arc::new(LiveWindow::new(aimed.window, rule, span, order)))
         });
     }
 
@@ -231,56 +241,6 @@ impl Targets {
                 total: 0,
             };
             (Arc::clone(board), WindowRow { stale: true, ..known.copied().unwrap_or(fresh) })
-        });
-    }
-
-    /// Windows that this batch would store anew while rows of the same number still wait to be purged. A new score does not
-    /// count for such a window: it was closed before it was forgotten. A line of a file or a changed schedule needs the number, so
-    /// what has to be purged first is returned.
-    pub(super) fn settle_purged(
-        &mut self,
-        batch: &[Request],
-        store: &dyn Store,
-        now: Micros,
-    ) -> Result<Vec<WindowKey>, StoreError> {
-        let mut begun = Vec::new();
-        batch.iter().for_each(|request| begun.extend(on_kind!(request, one => one.begins(now))));
-        let stale = self.stale.iter().filter(|(_, (_, row))| row.version == 0).map(|(key, _)| *key);
-        let keys: Vec<WindowKey> =
-            stale.chain(self.opened.keys().copied()).chain(begun.iter().copied()).collect();
-        if keys.is_empty() || is_planted(Plant::NumberReused) {
-            return Ok(Vec::new());
-        }
-        let waiting = store.unpurged(&keys)?;
-        if waiting.is_empty() {
-            return Ok(waiting);
-        }
-        each_row(batch, |place, row| {
-            let is_imported = |key: &&WindowKey| {
-                row.board.is_some_and(|board| board.no == key.board)
-                    && self.rows[place].windows.contains(&key.window)
-            };
-            if let Access::Line(_) = row.access {
-                begun.extend(waiting.iter().filter(is_imported));
-            }
-        });
-        let needed: Vec<WindowKey> = waiting.iter().copied().filter(|key| begun.contains(key)).collect();
-        if needed.is_empty() {
-            waiting.iter().for_each(|key| self.leave(batch, *key));
-        }
-        Ok(needed)
-    }
-
-    /// New scores do not count for a window, as if it were closed.
-    fn leave(&mut self, batch: &[Request], key: WindowKey) {
-        let Some((board, live)) = self.opened.remove(&key) else { return };
-        let name = board.periods().rule_no(live.rule).map(|state| state.name(live.span.start));
-        each_row(batch, |place, row| {
-            let target = &mut self.rows[place];
-            if row.board.is_some_and(|of| of.no == key.board) && target.windows.contains(&key.window) {
-                target.windows.retain(|window| *window != key.window);
-                target.closed.push(name.clone().unwrap_or_default());
-            }
         });
     }
 
@@ -319,14 +279,19 @@ impl Targets {
         all
     }
 
-    /// Makes the parts that were stored with the batch visible.
-    pub(super) fn install(&self) {
-        for (board, live) in self.opened.values() {
-            if let Some(state) = board.periods_mut().rule_mut(live.rule) {
-                state.live.retain(|known| known.window != live.window);
-                state.live.push(Arc::clone(live));
-                state.live.sort_by_key(|live| live.span.start);
+    /// Makes the windows that were stored with the batch visible. A batch of another shard may have opened one of them since this
+    /// batch was targeted: then both publish to the same ranking.
+    pub(super) fn install(&mut self) {
+        for (board, live) in self.opened.values_mut() {
+            let mut periods = board.periods_mut();
+            let Some(state) = periods.rule_mut(live.rule) else { continue };
+            if let Some(known) = state.live(live.window).filter(|known| known.span == live.span) {
+                *live = Arc::clone(known);
+                continue;
             }
+            state.live.retain(|known| known.window != live.window);
+            state.live.push(Arc::clone(live));
+            state.live.sort_by_key(|live| live.span.start);
         }
     }
 

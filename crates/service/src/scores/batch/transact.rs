@@ -3,6 +3,7 @@
 use super::guard::{Guard, Planned, Replan};
 use super::handler::ScoreWork;
 use super::kind::{Decision, Request, on_kind};
+use super::shards::Shards;
 use super::targets::Targets;
 use super::{read, state};
 use crate::boards::Board;
@@ -29,17 +30,21 @@ pub(super) struct Transacted {
 }
 
 impl ScoreWork {
-    /// Applies the rules of contests. A window whose rows wait to be purged does not begin again.
+    /// Applies the rules of contests. A window whose rows wait to be purged does not begin again. Gives the shards that could not be
+    /// asked for such rows.
     pub(super) fn judge(
         &self,
         batch: &[Request],
         targets: &mut Targets,
         time: Judged,
-    ) -> Result<(), Failure<Fault>> {
+    ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
         let store = &*self.shared.store;
         targets.check_contests(batch, store, time.now).map_err(in_lane)?;
-        let purging = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
-        if purging.is_empty() { Ok(()) } else { Err(Failure::Row(Fault::Purging(purging))) }
+        let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
+        if !purging.is_empty() {
+            return Err(Failure::Row(Fault::Purging(purging)));
+        }
+        Ok(away.map(|(shards, error)| (shards, error.into())))
     }
 
     pub(super) fn transact(
@@ -113,8 +118,12 @@ impl ScoreWork {
         };
         match why {
             Replan::Moved(boards) => {
+                let shards = Shards::of(batch, &*self.shared.store);
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(fault)?;
+                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
+                        return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
+                    }
                 }
                 // A batch of another lane may be about to change it here.
                 self.shared.background.wait(Duration::from_millis(1));

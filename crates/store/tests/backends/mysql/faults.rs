@@ -112,6 +112,8 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let (store, other) = (open(&url), open(&url));
     add(&store, |_| ()).unwrap();
+    let mut beside = other.ledger().snapshot().unwrap();
+    beside.totals().unwrap();
     // Its connection is not new, so what was undone is decided again on another.
     let done = add(&store, |decided| {
         if decided > 1 {
@@ -123,7 +125,8 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     });
     done.unwrap();
     assert_eq!(count(&other), 3);
-    // What only reads is not ended where it is slow.
+    // What only reads is not ended where it is slow, also when others end what holds rows.
+    beside.totals().unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     std::thread::sleep(Duration::from_secs(5));
     snapshot.totals().unwrap();

@@ -333,7 +333,7 @@ fn removed_records_are_walked_with_their_versions(kind: DatabaseKind) {
     let second = store.run(&plan_of(keys.to_vec()), &mut |_| gone.clone()).unwrap().version;
     let mut seen = Vec::new();
     let mut each = |player: PlayerId, record: Option<Record>, version| seen.push((player, record, version));
-    assert_eq!(store.scan_states(BoardNo(1), Window(0), None, 9, &mut each), Ok(2));
+    assert_eq!(store.scan_states(None, (BoardNo(1), Window(0)), None, 9, &mut each), Ok(2));
     let names = keys.clone().map(|key| key.player);
     assert_eq!(seen, [(names[0].clone(), None, second), (names[1].clone(), Some(record(1)), first)]);
     let states = store.states(&[keys[1].clone(), key(1, 0, "c"), keys[0].clone()]).unwrap();

@@ -6,8 +6,8 @@ use tally_rules::Definition;
 use tally_rules::period::Span;
 use tally_rules::{BoardId, Micros};
 use tally_store::{
-    BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Maintenance, OutboxContent,
-    Reads, Revisions, ShardSet, Transactions, Window, WindowKey, WindowRow,
+    BanKey, Bans, BoardChange, BoardNo, BoardRef, Coordination, FeedPosition, Garbage, Maintenance,
+    OutboxContent, Reads, Revisions, ShardSet, Transactions, Window, WindowKey, WindowRow,
 };
 
 const BOARD: BoardNo = BoardNo(1);
@@ -174,8 +174,13 @@ fn a_period_is_over_when_every_database_knows() {
     world.cut_off(1);
     let done = alter(&first, &windows(true));
     assert!(matches!(done, Err(StoreError::Partly(_))), "{done:?}");
-    let (half, _) = state(&second, None);
-    assert_eq!((half.of(0) > open.of(0), half.of(1)), (true, open.of(1)));
+    // The server that reads the leaderboard anew tells the database.
+    let (over, _) = state(&second, None);
+    assert!(
+        over.of(0) > open.of(0) && over.of(1) > open.of(1),
+        "a plan of {open:?} is planned again: {over:?}"
+    );
+    assert_eq!(second.each()[1].windows(BOARD).unwrap(), [row(true)]);
     world.proxies[1].pass();
     loop {
         match alter(&first, &windows(true)) {
@@ -183,9 +188,112 @@ fn a_period_is_over_when_every_database_knows() {
             done => break done.unwrap(),
         }
     }
-    let (over, _) = state(&second, None);
-    assert!(over.of(1) > open.of(1), "whoever planned with {open:?} plans again");
+    // A database that knows it already is not written to again.
+    assert_eq!(state(&second, None).0.of(1), over.of(1));
     assert_eq!(second.windows(BOARD).unwrap(), [row(true)]);
+}
+
+#[test]
+fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
+    let world = World::new();
+    let (first, second) = (beside(&world.through, "first"), beside(&world.urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let (known, _) = state(&first, None);
+    world.cut_off(1);
+    let [who, other] = [0, 1].map(|shard| player(&first, shard, 0));
+    alter(&second, &ban(who.clone(), true)).unwrap();
+    alter(&second, &ban(other.clone(), true)).unwrap();
+    let (partly, bans) = state(&first, Some(&known));
+    assert_eq!(bans, Bans::Since { revisions: known.clone(), changes: vec![(who, true)] });
+    assert_eq!(partly.unheard(), ShardSet::of(1));
+    let (now, _) = state(&second, None);
+    let stands = |read: &Revisions| [0, 1].map(|shard| read.stands(shard, now.of(shard)));
+    assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
+    assert!(known.are_less_than(&partly) && !partly.stands(1, known.of(1)));
+    // One that is not known is read whole.
+    is_away(&first.board(BoardRef::No(BOARD), None));
+    world.proxies[1].pass();
+    let (whole, bans) = loop {
+        let (read, bans) = state(&first, Some(&partly));
+        if read.unheard().is_empty() {
+            break (read, bans);
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(
+        (stands(&whole), bans),
+        ([true, true], Bans::Since { revisions: partly.clone(), changes: vec![(other, true)] })
+    );
+    assert!(partly.are_less_than(&whole));
+}
+
+/// As if the server that forgot a period had died before it told the others.
+#[test]
+fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
+    let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let urls = databases();
+    let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
+    create(&first, "b", &Definition::default()).unwrap();
+    let span = Span { start: Micros(0), end: Micros(9) };
+    let row =
+        WindowRow { window: Window(7), rule: 0, span, closed: true, version: 0, stale: false, total: 0 };
+    let part = WindowKey { board: BOARD, window: Window(7) };
+    alter(&first, &WriteSet { windows: vec![(part, Some(row))], ..WriteSet::default() }).unwrap();
+    let who = player(&first, 1, 0);
+    let key = key(BOARD.0, 7, who.as_str());
+    let plan = ReadSet { scores: vec![key.clone()], ..ReadSet::default() };
+    first.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
+    let [one, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
+    server.sql(&format!("DELETE FROM {one}.parts; INSERT INTO {one}.deleted_parts VALUES (1, 7, -1)"));
+    while second.purge_deleted(100).unwrap() > 0 {}
+    assert_eq!(server.sql(&format!("SELECT COUNT(*) FROM {other}.parts")).trim(), "0");
+    assert_eq!(second.records(&[key]).unwrap(), [None]);
+    assert_eq!([0, 1].map(|shard| second.unpurged(&[part], shard).unwrap()), [Vec::new(), Vec::new()]);
+}
+
+#[test]
+fn what_is_gone_is_purged_on_the_first_database_last() {
+    let store = beside(&databases(), "one");
+    create(&store, "b", &Definition::default()).unwrap();
+    let part = WindowKey { board: BOARD, window: Window(7) };
+    let keys: Vec<_> = (0..3).map(|nth| key(BOARD.0, 7, player(&store, 1, nth).as_str())).collect();
+    for key in &keys {
+        let plan = ReadSet { scores: vec![key.clone()], ..ReadSet::default() };
+        store.run(&plan, &mut |_| scores(vec![(key.clone(), Some(record(1)))])).unwrap();
+    }
+    let gone =
+        WriteSet { windows: vec![(part, None)], garbage: vec![Garbage::Window(part)], ..WriteSet::default() };
+    alter(&store, &gone).unwrap();
+    while !store.purge_window(part, 1).unwrap() {
+        assert_eq!(store.unpurged(&[part], 0).unwrap(), [part]);
+    }
+    assert_eq!([0, 1].map(|shard| store.unpurged(&[part], shard).unwrap()), [Vec::new(), Vec::new()]);
+}
+
+#[test]
+fn a_database_that_is_away_keeps_no_marks_and_no_periods_of_others() {
+    let world = World::new();
+    let store = beside(&world.through, "one");
+    create(&store, "b", &Definition::default()).unwrap();
+    let part = WindowKey { board: BOARD, window: Window(7) };
+    for (away, here) in [(0, 1), (1, 0)] {
+        let key = key(BOARD.0, 0, player(&store, here, 0).as_str());
+        let plan =
+            ReadSet { boards: vec![BOARD], scores: vec![key.clone()], outbox: true, ..ReadSet::default() };
+        let score = |_: &_| scores(vec![(key.clone(), Some(record(1)))]);
+        let left = patiently(|| store.run(&plan, &mut { score })).outbox.unwrap();
+        world.cut_off(away);
+        let found = store.outbox(Duration::ZERO, None).unwrap();
+        assert_eq!(found.iter().map(|mark| mark.batch).collect::<Vec<_>>(), [left]);
+        assert_eq!(store.outbox(Duration::ZERO, Some(left)).unwrap(), []);
+        let mut players = Vec::new();
+        let mut each = |player, _, _| players.push(player);
+        store.scan_states(Some(here), (BOARD, Window(0)), None, 9, &mut each).unwrap();
+        assert_eq!(players, [key.player]);
+        assert_eq!(store.unpurged(&[part], here).unwrap(), []);
+        store.clear_outbox(&[left]).unwrap();
+        world.proxies[away].pass();
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tally_testkit::{Client, Request, Rng, TestTally};
+use tally_testkit::redis::{RedisKind, ScratchRedis};
+use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
 use tally_wire::resp::Reply;
 
 /// What a client of a sum board has done: for each player, what was added for certain.
@@ -135,4 +136,34 @@ fn what_a_dead_server_left_is_published_by_another() {
     wait_until("the other one publishes it", || names(&page(&mut other, "b")) == ["bob", "ann"]);
     servers.all[0].restart();
     assert_eq!(names(&page(&mut servers.all[0].client(), "b")), ["bob", "ann"]);
+}
+
+/// While Redis is away the notes of what is to be published stay few, and none is forgotten.
+#[test]
+fn what_a_dead_server_has_folded_is_published_by_another() {
+    const BATCHES: usize = 600;
+    let database = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+    let url = database.create_database();
+    let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
+    let mut servers = Servers { all: start_at(&url, &format!("redis://{}", redis.address()), 2), redis };
+    let mut clients = servers.clients();
+    put(&mut clients[0], "b", &json!({})).expect(201);
+    submit(&mut clients[1], "b", "ann", 1000).expect(200);
+    servers.redis.freeze();
+    for nth in 0..BATCHES {
+        submit(&mut clients[0], "b", &format!("p{nth}"), nth as i64).expect(200);
+    }
+    let name = url.rsplit('/').next().unwrap();
+    let left = database.sql(&format!("SELECT COUNT(*) FROM {name}.batches WHERE marks IS NOT NULL"));
+    let left: usize = left.trim().parse().unwrap();
+    assert!(left > 0 && left < BATCHES / 2, "{left} rows of {BATCHES} batches");
+    servers.all[0].kill9();
+    servers.redis.thaw();
+    let mut other = servers.all[1].client();
+    let wanted: Vec<String> =
+        std::iter::once("ann".into()).chain((0..BATCHES).rev().map(|nth| format!("p{nth}"))).collect();
+    wait_until("the other one publishes them", || names(&page(&mut other, "b")) == wanted);
+    let gone = || database.sql(&format!("SELECT COUNT(*) FROM {name}.batches WHERE marks IS NOT NULL"));
+    wait_until("nothing is left to publish", || gone().trim() == "0");
+    servers.all[0].restart();
 }

@@ -226,8 +226,8 @@ impl Maintenance for Dying {
         self.inner.purge_deleted(limit)
     }
 
-    fn unpurged(&self, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
-        self.inner.unpurged(windows)
+    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError> {
+        self.inner.unpurged(windows, shard)
     }
 
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {

@@ -1,0 +1,91 @@
+//! Windows of a batch whose numbers were used before: nothing is stored under one of them before its old rows are purged.
+//!
+//! Each shard is asked once for each window, before the first record of it there: so a shard that is away keeps no period of the
+//! others from beginning. Not here: purging (`periods/purge`).
+
+use super::kind::{Access, Request, on_kind};
+use super::targets::{Targets, each_row};
+use crate::plants::{Plant, is_planted};
+use std::collections::BTreeSet;
+use tally_rules::Micros;
+use tally_store::{ShardSet, Store, StoreError, WindowKey};
+
+/// Shards that could not be asked, and why.
+type Unasked = Option<(ShardSet, StoreError)>;
+
+impl Targets {
+    /// Windows that this batch would store anew while rows of the same number still wait to be purged. A new score does not
+    /// count for such a window: it was closed before it was forgotten. A line of a file or a changed schedule needs the number, so
+    /// what has to be purged first is returned. Shards that cannot be asked are returned too: the batch does nothing there.
+    pub(super) fn settle_purged(
+        &mut self,
+        batch: &[Request],
+        store: &dyn Store,
+        now: Micros,
+    ) -> Result<(Vec<WindowKey>, Unasked), StoreError> {
+        let mut begun = Vec::new();
+        batch.iter().for_each(|request| begun.extend(on_kind!(request, one => one.begins(now))));
+        let stale = self.stale.iter().filter(|(_, (_, row))| row.version == 0).map(|(key, _)| *key);
+        let live = self.opened.keys().chain(self.unchecked.keys()).copied();
+        let keys: Vec<WindowKey> = stale.chain(live).chain(begun.iter().copied()).collect();
+        if keys.is_empty() || is_planted(Plant::NumberReused) {
+            return Ok((Vec::new(), None));
+        }
+        let (waiting, away) = self.ask_unpurged(&keys, store)?;
+        if waiting.is_empty() {
+            return Ok((Vec::new(), away));
+        }
+        begun.extend(self.unchecked.keys());
+        each_row(batch, |place, row| {
+            let is_imported = |key: &&WindowKey| {
+                row.board.is_some_and(|board| board.no == key.board)
+                    && self.rows[place].windows.contains(&key.window)
+            };
+            if let Access::Line(_) = row.access {
+                begun.extend(waiting.iter().filter(is_imported));
+            }
+        });
+        let needed: Vec<WindowKey> = waiting.iter().copied().filter(|key| begun.contains(key)).collect();
+        if needed.is_empty() {
+            waiting.iter().for_each(|key| self.leave(batch, *key));
+        }
+        Ok((needed, away))
+    }
+
+    /// Which of these windows a shard of the batch has to purge, and which shards are away.
+    fn ask_unpurged(
+        &self,
+        keys: &[WindowKey],
+        store: &dyn Store,
+    ) -> Result<(BTreeSet<WindowKey>, Unasked), StoreError> {
+        let (mut waiting, mut away): (_, Unasked) = (BTreeSet::new(), None);
+        for shard in self.shards.iter() {
+            match store.unpurged(keys, shard) {
+                Ok(some) => {
+                    let opened = self.opened.iter().map(|(key, (_, live))| (key, live));
+                    let live = opened.chain(&self.unchecked).filter(|(key, _)| !some.contains(key));
+                    live.for_each(|(_, live)| live.check(shard));
+                    waiting.extend(some);
+                }
+                Err(error @ StoreError::ShardUnavailable { .. }) => {
+                    away.get_or_insert((ShardSet::default(), error)).0.insert(shard);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((waiting, away))
+    }
+
+    /// New scores do not count for a window, as if it were closed.
+    fn leave(&mut self, batch: &[Request], key: WindowKey) {
+        let Some((board, live)) = self.opened.remove(&key) else { return };
+        let name = board.periods().rule_no(live.rule).map(|state| state.name(live.span.start));
+        each_row(batch, |place, row| {
+            let target = &mut self.rows[place];
+            if row.board.is_some_and(|of| of.no == key.board) && target.windows.contains(&key.window) {
+                target.windows.retain(|window| *window != key.window);
+                target.closed.push(name.clone().unwrap_or_default());
+            }
+        });
+    }
+}

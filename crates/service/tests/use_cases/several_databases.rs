@@ -1,0 +1,188 @@
+//! A service with ranks in memory on two databases, one of which does not answer: players of the other one go on.
+//!
+//! Not here: several servers (`servers`), and the databases themselves (`store/tests/backends/shards`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tally_ranking::PageQuery;
+use tally_rules::definition::{BoardSpec, Update};
+use tally_rules::instant::SECOND;
+use tally_rules::period::{PeriodPrizes, PeriodRule};
+use tally_rules::score::Given;
+use tally_rules::{BoardId, Micros, PlayerId};
+use tally_service::failure::Fault;
+use tally_service::periods::view::View;
+use tally_service::players::erase::{ban, erase};
+use tally_service::scores::submit::Submitted;
+use tally_service::scores::submit::{NewScore, submit};
+use tally_service::secret::Secret;
+use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
+use tally_store::Store;
+use tally_store::mysql::Options;
+use tally_store::shards::Shards;
+use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tokio::runtime::Runtime;
+
+const DAY: i64 = 86_400 * SECOND;
+
+struct World {
+    tally: Arc<Tally>,
+    proxies: Vec<Proxy>,
+    clock: Arc<AtomicI64>,
+    runtime: Runtime,
+}
+
+impl World {
+    fn new() -> Self {
+        let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
+        let address = server.address().to_string();
+        let proxies: Vec<Proxy> = (0..2).map(|_| Proxy::start(server.address())).collect();
+        let through =
+            |proxy: &Proxy| server.create_database().replace(&address, &proxy.address().to_string());
+        let urls: Vec<String> = proxies.iter().map(through).collect();
+        let store: Arc<dyn Store> = Arc::new(Shards::open(&urls, &Options::default()).unwrap());
+        let clock = Arc::new(AtomicI64::new(10 * DAY));
+        let now = Arc::clone(&clock);
+        let told = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
+        let (secret, settings) = (Secret::new([1; 32]), Settings::default());
+        let keys = Keys::load(Arc::clone(&store), secret.clone(), told.clone(), &settings).unwrap();
+        let tally =
+            Tally::start(store, Arc::new(keys), &secret, told, settings, &Progress::default()).unwrap();
+        let rule = PeriodRule {
+            no: 0,
+            name: "daily".into(),
+            schedule: "0 0 * * *".into(),
+            time_zone: "UTC".into(),
+            keep: 9,
+            grace_s: 0,
+            prizes: PeriodPrizes::default(),
+        };
+        let spec = BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() };
+        boards::put(&tally, &id(), &spec, None).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        Self { tally, proxies, clock, runtime }
+    }
+
+    /// A player of a database.
+    fn player(&self, shard: usize, nth: usize) -> PlayerId {
+        let all = (0..).map(|number| PlayerId::new(&format!("p{number}")).unwrap());
+        all.filter(|player| self.tally.store.shard_of(player) == shard).nth(nth).unwrap()
+    }
+
+    fn add(&self, player: &PlayerId) -> Result<Submitted, Failure> {
+        let (score, subscore, at, identity) = (Given::Int(1), None, None, None);
+        let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
+        self.runtime.block_on(submit(&self.tally, new)).map(|(_, done)| done)
+    }
+
+    /// The same, again while the player's database does not answer.
+    fn add_at_last(&self, player: &PlayerId) -> Submitted {
+        loop {
+            match self.add(player) {
+                Err(Failure::Fault(Fault::ShardUnavailable { .. })) => std::thread::yield_now(),
+                done => break done.unwrap(),
+            }
+        }
+    }
+
+    fn ban(&self, player: &PlayerId, hidden: bool) -> Result<bool, Failure> {
+        self.runtime.block_on(ban(&self.tally, &id(), player.clone(), hidden, None))
+    }
+
+    /// The next commit on the second database is lost. What became of it is asked on a new connection, which there is none of until
+    /// the proxy passes again.
+    fn lose(&self, cut: Cut) {
+        self.proxies[1].cut_at(b"COMMIT", cut);
+        self.proxies[1].refuse();
+    }
+
+    fn page(&self, period: &str) -> BTreeMap<PlayerId, i64> {
+        let board = self.tally.boards.get(&id()).unwrap();
+        let view = View::find(&board, Some(period), self.tally.now(), |_| None).unwrap();
+        let query = PageQuery { limit: 9, ..PageQuery::default() };
+        let page = view.read(&*self.tally.store, |order| order.page(&query)).unwrap();
+        page.entries.into_iter().map(|place| (place.player, place.record.score)).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.proxies.iter().for_each(Proxy::pass);
+        self.tally.drain();
+    }
+}
+
+fn id() -> BoardId {
+    BoardId::new("b").unwrap()
+}
+
+fn is_away<T: std::fmt::Debug>(done: Result<T, Failure>) {
+    assert!(matches!(done, Err(Failure::Fault(Fault::ShardUnavailable { .. }))), "{done:?}");
+}
+
+fn is_unknown<T: std::fmt::Debug>(done: Result<T, Failure>) {
+    assert!(matches!(done, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{done:?}");
+}
+
+#[test]
+fn a_ban_in_doubt_keeps_only_players_of_its_database_waiting() {
+    for cut in [Cut::Answer, Cut::Before] {
+        let world = World::new();
+        let (here, there) = (world.player(0, 0), world.player(1, 0));
+        [&here, &there].iter().for_each(|player| drop(world.add(player).unwrap()));
+        world.lose(cut);
+        is_unknown(world.ban(&there, true));
+        // Scores, bans and a new period of the other database do not wait for it.
+        world.add(&here).unwrap();
+        world.ban(&here, true).unwrap();
+        world.ban(&here, false).unwrap();
+        world.clock.fetch_add(DAY, Ordering::SeqCst);
+        assert_eq!(world.add(&here).unwrap().rank, Some(1));
+        world.runtime.block_on(erase(&world.tally, world.player(0, 0), None)).unwrap();
+        is_away(world.add(&world.player(1, 1)));
+        is_away(world.ban(&there, false));
+        world.proxies[1].pass();
+        assert_eq!(world.add_at_last(&there).record.score, 2);
+        let is_hidden = cut == Cut::Answer;
+        assert_eq!(world.page("all_time").contains_key(&there), !is_hidden);
+        assert!(!world.page("all_time").contains_key(&here));
+    }
+}
+
+#[test]
+fn a_period_whose_opening_is_in_doubt_is_opened_by_players_of_the_other_database() {
+    for cut in [Cut::Answer, Cut::Before] {
+        let world = World::new();
+        let (here, there) = (world.player(0, 0), world.player(1, 0));
+        [&here, &there].iter().for_each(|player| drop(world.add(player).unwrap()));
+        world.clock.fetch_add(DAY, Ordering::SeqCst);
+        world.lose(cut);
+        is_unknown(world.add(&there));
+        world.add(&here).unwrap();
+        world.add(&here).unwrap();
+        world.proxies[1].pass();
+        world.add_at_last(&there);
+        // Both are in one ranking.
+        let of_there = if cut == Cut::Answer { 2 } else { 1 };
+        assert_eq!(world.page("daily"), BTreeMap::from([(here.clone(), 2), (there.clone(), of_there)]));
+        let of_there = of_there + 1;
+        assert_eq!(world.page("all_time"), BTreeMap::from([(here, 3), (there, of_there)]));
+    }
+}
+
+#[test]
+fn a_period_begins_while_a_database_is_away_for_players_of_the_other_one() {
+    let world = World::new();
+    for (away, here) in [(1, 0), (0, 1)] {
+        world.proxies[away].refuse();
+        world.proxies[away].cut();
+        world.clock.fetch_add(DAY, Ordering::SeqCst);
+        let (here, away_one) = (world.player(here, 0), world.player(away, 0));
+        world.add(&here).unwrap();
+        is_away(world.add(&away_one));
+        world.proxies[away].pass();
+        world.add_at_last(&away_one);
+        assert_eq!(world.page("daily"), BTreeMap::from([(here, 1), (away_one, 1)]));
+    }
+}
