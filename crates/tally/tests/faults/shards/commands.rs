@@ -193,7 +193,10 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
             "ZCARD b".into(),
         ];
         assert_eq!(ask(&mut resp, &commands), ["0", "away", "0", &PLAYERS.to_string()]);
-        client.post(&format!("/v1/leaderboards/b/players/{here}/ban"), &json!({})).refused(503, "store_away");
+        let ban = |player: &str| format!("/v1/leaderboards/b/players/{player}/ban");
+        client.post(&ban(&here), &json!({})).expect(200);
+        client.delete(&ban(&here)).expect(200);
+        client.post(&ban(&also_there), &json!({})).refused(503, "store_away");
         client.send(&submit(&also_there, 1)).refused(503, "store_away");
     }
     proxy.pass();
