@@ -1,4 +1,4 @@
-//! The table `period_payments`: what is paid for closed periods.
+//! The table `period_payments`: the payouts of closed periods.
 //!
 //! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
 

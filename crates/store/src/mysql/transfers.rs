@@ -1,4 +1,4 @@
-//! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
+//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change.
 
 use super::fault::damaged;
 use super::row::Fields;
