@@ -1,4 +1,4 @@
-//! The table `contest_series`: series by their names, and by when the next contest of one is made.
+//! The table `contest_series`: series, by name and by the time at which the next contest of one is created.
 //!
 //! Not here: their bytes (`series`).
 
@@ -43,7 +43,7 @@ pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<Seri
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }
 
-/// The table, for the journal.
+/// The table `contest_series` for the journal.
 pub(super) struct AllSeries;
 
 impl Table for AllSeries {

@@ -1,4 +1,4 @@
-//! The tables `wallets` and `totals`: what members have, and what accounts came to.
+//! The tables `wallets` and `totals`: balances of members, and totals of accounts.
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
@@ -51,7 +51,7 @@ pub(super) fn of_member(
     Ok(list)
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
     Ok(Wallet {
         balance: row.get(0)?,
@@ -70,12 +70,12 @@ fn truth(number: i64) -> Result<bool, StoreError> {
     }
 }
 
-/// A number of entries as it is stored.
+/// Decodes a stored number of entries.
 pub(super) fn counted(table: &'static str, number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(|_| damaged(table, "a negative number of entries"))
 }
 
-/// The code of a currency as it is stored.
+/// Decodes a stored currency.
 pub(super) fn currency(table: &'static str, text: &str) -> Result<Currency, StoreError> {
     Currency::parse(text).ok_or_else(|| damaged(table, "a currency that cannot be"))
 }
@@ -108,7 +108,7 @@ pub(super) fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
     Ok(Total { debits: number(0)?, credits: number(1)? })
 }
 
-/// The table `wallets`, for the journal.
+/// The table `wallets` for the journal.
 pub(super) struct Wallets;
 
 impl Table for Wallets {
@@ -186,7 +186,7 @@ impl Table for Wallets {
     }
 }
 
-/// The table `totals`, for the journal.
+/// The table `totals` for the journal.
 pub(super) struct Totals;
 
 impl Table for Totals {
