@@ -12,7 +12,7 @@ use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
-/// What is due and since when, in order of that time and of names.
+/// Due contests or series, each with the time since when it is due, in order of that time and of names.
 pub type Due = Vec<(Micros, ContestId)>;
 
 /// The position after which a list of due contests continues.
@@ -31,7 +31,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(ContestId, Record)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_contests`](Self::list_contests), for work that may leave none out: fails if a row is corrupt.
     fn contests(
         &self,
         state: Option<State>,
@@ -58,7 +58,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_applications`](Self::list_applications), for work that may leave none out: fails if a row is corrupt.
     fn applications(
         &self,
         contest: Uuid,
@@ -90,7 +90,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_members`](Self::list_members), for work that may leave none out: fails if a row is corrupt.
     fn contest_members(
         &self,
         contest: Uuid,
@@ -112,7 +112,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(u32, Payout)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_payouts`](Self::list_payouts), for work that may leave none out: fails if a row is corrupt.
     fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
         self.list_payouts(contest, from, limit)?.whole()
     }

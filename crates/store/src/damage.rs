@@ -31,7 +31,7 @@ pub struct CorruptRow {
     pub table: &'static str,
     /// Its key as text: columns separated by `/`.
     pub key: String,
-    /// What is wrong with it.
+    /// The description of the error.
     pub what: String,
 }
 
@@ -171,7 +171,7 @@ pub(crate) struct Damages {
     notes: Mutex<Notes>,
 }
 
-/// What is wrong, by table and key.
+/// The errors by table and key.
 type Notes = BTreeMap<(&'static str, String), String>;
 
 impl Damages {

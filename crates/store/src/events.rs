@@ -11,7 +11,7 @@ use tally_rules::Micros;
 use tally_rules::event::Event;
 use tally_rules::ledger::{MemberId, Uuid, WalletKey};
 
-/// What events belong to.
+/// The subject of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// A board.
@@ -39,7 +39,7 @@ pub trait EventReads {
         limit: usize,
     ) -> Result<Listing<(u64, Event)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_events`](Self::list_events), for work that may leave none out: fails if a row is corrupt.
     fn events(&self, topic: Topic, after: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
         self.list_events(topic, after, limit)?.whole()
     }

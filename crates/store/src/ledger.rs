@@ -132,7 +132,7 @@ pub trait Ledger: Contests + EventReads {
     /// Every wallet of a member, in order of currency.
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_wallets`](Self::list_wallets), for work that may leave none out: fails if a row is corrupt.
     fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
         self.list_wallets(member)?.whole()
     }
@@ -147,7 +147,7 @@ pub trait Ledger: Contests + EventReads {
         numbers: Range<u64>,
     ) -> Result<Listing<(u64, Entry)>, StoreError>;
 
-    /// The same for work: an error if one of them is corrupt.
+    /// Like [`list_entries`](Self::list_entries), for work that may leave none out: fails if a row is corrupt.
     fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
         self.list_entries(wallet, numbers)?.whole()
     }

@@ -193,7 +193,7 @@ impl Display for LostCommits {
     }
 }
 
-/// What a transaction left to publish.
+/// The unpublished changes of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboxEntry {
     /// The transaction.
@@ -207,7 +207,7 @@ pub struct OutboxEntry {
 /// The state of a record, with its version: the record, or `None` for a tombstone.
 pub type ScoreState = (Option<Record>, u64);
 
-/// What is to be published.
+/// The changes to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboxContent {
     /// These records.

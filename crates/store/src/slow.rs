@@ -24,7 +24,7 @@ pub struct Slow {
     pub cause: Stage,
     /// The duration of that wait.
     pub waited: Duration,
-    /// What used the same files meanwhile, as far as known.
+    /// The background work that used the same files meanwhile, as far as known.
     pub beside: Option<&'static str>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A transaction writes the row (connection, number) together with its changes. To resolve a commit, a server inserts the
 //! same row as a fence. If the row exists, the transaction was committed. If it does not, the fence makes the transaction's
-//! own insert fail in case its message still arrives, and the statements after a failed one are not run. The insert waits
-//! for an undecided one. Resolving twice gives the same answer. Not here: when to resolve.
+//! own insert fail when its message still arrives. The statements after a failed one are not run. The insert waits for an
+//! undecided one. Resolving twice gives the same answer. Not here: when to resolve.
 
 use super::fault::corrupt;
 use super::leases;

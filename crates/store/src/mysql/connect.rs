@@ -74,7 +74,7 @@ impl Flavour {
     }
 }
 
-/// What the server reported when the connection was opened.
+/// The properties of the server, as it reported them when the connection was opened.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) flavour: Flavour,

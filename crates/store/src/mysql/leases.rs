@@ -24,7 +24,7 @@ const BESIDE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 
 /// The holder of the writer's row after servers side by side have fenced the last single writer.
 pub(super) const SIDE_BY_SIDE: &str = "servers that write side by side";
 
-/// Which other servers may write as well.
+/// The kind of a lease: which other servers may write as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// None.
@@ -160,9 +160,9 @@ pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
     Ok(read(answers)?.fence)
 }
 
-/// Writes the end of a `SELECT`. Its last column is 0 if the lease has this token and all these boards are live, else null,
-/// for a column that is NOT NULL. From then on no server takes the lease or deletes a board until the transaction ends. One
-/// join, because each subquery would cost as much as five records.
+/// Writes the end of a `SELECT`. Its last column is 0 if the lease has this token and all these boards are live. Otherwise
+/// it is null, for a column that is NOT NULL. From then on no server takes the lease or deletes a board until the
+/// transaction ends. One join, because each subquery would cost as much as five records.
 pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
     script.sql("IF(COUNT(*) = ").number(live.len().max(1) as u64).sql(", 0, NULL) FROM leases");
     if !live.is_empty() {

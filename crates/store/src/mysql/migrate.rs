@@ -2,9 +2,9 @@
 //!
 //! An empty database becomes ours. One with tables is ours if the comment of `meta` says so, which is written with the
 //! table. Migrations run under a lock of the server, so two that start at once make one schema. Only the holder of the lease
-//! changes an older schema. DDL commits by itself, so each statement can be repeated (an existing column was added before, a
-//! missing one was dropped), and the version is written after each file. Not here: downgrades; the operator has backups of
-//! such a database.
+//! changes an older schema. DDL commits by itself. So each statement can be repeated (an existing column was added before, a
+//! missing one was dropped). The version is written after each file. Not here: downgrades; the operator has backups of such
+//! a database.
 
 use super::fault::{self, Fault};
 use super::link::Link;

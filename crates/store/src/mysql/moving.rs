@@ -40,12 +40,10 @@ pub(crate) struct Moved {
     pub(crate) gone: Option<usize>,
 }
 
-/// A row.
 pub(crate) type Cells = Vec<Cell>;
 
 use Kind::{Bytes, Signed, Unsigned};
 
-/// Records.
 pub(crate) const SCORES: Moved = Moved {
     name: "scores",
     select: "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY)",
@@ -57,7 +55,6 @@ pub(crate) const SCORES: Moved = Moved {
     gone: Some(7),
 };
 
-/// Banned players.
 pub(crate) const BANS: Moved = Moved {
     name: "bans",
     select: "SELECT board, player FROM bans",

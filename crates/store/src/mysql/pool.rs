@@ -210,9 +210,9 @@ impl Pool {
         }
     }
 
-    /// Ends connections of this account that were silent for long, because the one that locks the rows is among them. Only
-    /// on MySQL, which does not end such transactions by itself. The pool replaces an idle connection on demand. If this
-    /// fails, the next lock wait tries again.
+    /// Ends connections of this account that were silent for long: the one that locks the rows is among them. Only on MySQL,
+    /// which does not end such transactions by itself. The pool replaces an idle connection on demand. If this fails, the
+    /// next lock wait tries again.
     pub(super) fn end_silent_transactions(&self) {
         let mut script = Script::default();
         script.sql("SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= ");

@@ -20,7 +20,7 @@ const REMOVED_MICROS: u64 = 3600 * 1_000_000;
 /// The number of consecutive steps with only tombstones before the caller is asked to come again.
 const EMPTY_BITES_MAX: usize = 64;
 
-/// What is purged: a window, a version of its blocks, or a whole board.
+/// A target of the purge: a window, a version of its blocks, or a whole board.
 #[derive(Clone, Copy)]
 struct Of {
     board: u64,

@@ -101,8 +101,8 @@ pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
 }
 
 /// Asks for the rows after a position, up to the last revision that was there before. On MariaDB, a statement may see a
-/// commit and not the one that it waited for, because its list of open transactions is not of one moment. The next statement
-/// sees both.
+/// commit and not the one that it waited for: its list of open transactions is not of one moment. The next statement sees
+/// both.
 fn since(after: FeedPosition) -> Script {
     let mut script = Script::default();
     script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");

@@ -1,10 +1,11 @@
 //! The row cache: ledger rows as the only writer last read or wrote them, so that it need not read them again.
 //!
-//! While one process is the only writer, its last commit is the present state: so its rankings are, too. A transaction whose
-//! rows are all cached is one message instead of two. A transaction of the ledger locks the cache, so they run one after the
-//! other. Any end but an answered commit clears the cache. Only existing rows are cached, and the least recently used are
-//! evicted first. The transaction itself checks that this is still the only writer (`leases`). A wallet that is written must
-//! still equal its cached row (`wallets`): one that an operator changed by hand is a conflict, and is read.
+//! While one process is the only writer, the rows of its last commit are the present ones. Its rankings rely on the same. A
+//! transaction whose rows are all cached is one message instead of two. A transaction of the ledger locks the cache, so they
+//! run one after the other. Any end but an answered commit clears the cache. Only existing rows are cached, and the least
+//! recently used are evicted first. The transaction itself checks that this is still the only writer (`leases`). A wallet
+//! that is written must still equal its cached row (`wallets`): one that an operator changed by hand is a conflict, and is
+//! read.
 //!
 //! Not here: holds and contests, which are always read, and when a transaction may skip reading (`run`).
 

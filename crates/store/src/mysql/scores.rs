@@ -1,7 +1,7 @@
 //! The table `scores`, with `removed`: one record for each player of each window of each board.
 //!
-//! A removed record leaves a tombstone with its version, `gone`, until no server can bring an older one any more. No read
-//! returns it. The keys of one `IN` list are in order, and so are the rows that a statement locks.
+//! A removed record leaves a tombstone with its version, `gone`, until no server can bring an older one any more. Reads of
+//! records do not return it. The keys of one `IN` list are in order, and so are the rows that a statement locks.
 
 use super::connect::Flavour;
 use super::fault::corrupt;

@@ -11,7 +11,6 @@ use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
 
-/// A table.
 pub(super) trait Table {
     const NAME: &'static str;
     /// The key, as a `WHERE` compares it: `id`, or `(member, currency)`.
@@ -107,7 +106,6 @@ fn put<T: Table>(row: &mut Row<'_>, (key, value): (&T::Key, &T::Value)) {
     T::put(row, value);
 }
 
-/// Deletes rows.
 pub(super) fn delete<'a, T: Table + 'a>(script: &mut Script, keys: impl IntoIterator<Item = &'a T::Key>) {
     let head = |script: &mut Script| {
         script.sql("DELETE FROM ").sql(T::NAME).sql(" WHERE ").sql(T::KEY).sql(" IN (");
@@ -126,7 +124,7 @@ pub(super) fn write<'a, T: Table + 'a>(
     delete::<T>(script, gone);
 }
 
-/// Like [`write`], but returns the keys to delete instead of deleting them.
+/// Like [`write()`], but returns the keys to delete instead of deleting them.
 pub(super) fn put_states<'a, T: Table + 'a>(
     script: &mut Script,
     rows: impl Iterator<Item = (&'a T::Key, Option<&'a T::Value>)> + Clone,

@@ -93,7 +93,7 @@ fn a_schema_that_a_server_works_on_is_not_migrated() {
     }
 }
 
-/// The database reads a list of keys by the primary key in its order, for any length of the list and any size of the table.
+/// The database reads a list of keys in the order of the primary key, for any length of the list and any size of the table.
 /// Otherwise it would lock other rows, and in another order.
 #[test]
 fn lists_of_keys_are_ranges_of_the_primary_key() {
@@ -262,7 +262,7 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
                 let requests = vec![(plan.requests[0].clone(), stored.clone())];
                 WriteSet { requests, ledger, ..WriteSet::default() }
             };
-            // If the connection seems idle, a changed wallet is a conflict of two messages.
+            // A changed wallet is a conflict of two messages if the connection seems idle.
             while matches!(store.run(&plan, &mut decide), Err(StoreError::Conflict(_))) {}
             let after = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
             (found, after - before)

@@ -11,8 +11,8 @@ use std::fmt::Write;
 /// Begins a block: several statements that are one.
 const BLOCK: &str = "BEGIN NOT ATOMIC ";
 
-/// The maximum number of keys in one `IN` list. MariaDB puts a list with 1,000 numbers or names into a temporary table, and
-/// then reads (and locks) in that table's order instead of the key's: 240 keys of four columns stay below.
+/// The maximum number of keys in one `IN` list. MariaDB puts a list with 1,000 numbers or names into a temporary table. Then
+/// it reads (and locks) in that table's order instead of the key's. 240 keys of four columns stay below.
 const KEYS_MAX: usize = 240;
 
 /// The maximum number of rows in one statement.

@@ -93,12 +93,12 @@ impl Witnesses {
         markers.settled.push(batch);
     }
 
-    /// Returns markers of published transactions, or of those whose deletion failed.
+    /// Adds markers to delete: those of published transactions, or those whose deletion failed.
     pub(super) fn settle(&self, batches: impl IntoIterator<Item = Batch>) {
         self.markers().settled.extend(batches);
     }
 
-    /// What the database has lost, once that is known.
+    /// The commits that the database has lost, once that is known.
     pub(super) fn lost(&self) -> Option<LostCommits> {
         if !self.is_lost.load(Ordering::Acquire) {
             return None;

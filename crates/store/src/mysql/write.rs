@@ -1,6 +1,6 @@
 //! The second message of a transaction: one statement for each table, the commit marker, COMMIT.
 //!
-//! A key that had no row when it was read is inserted without ON DUPLICATE KEY, so a row that another transaction inserted
+//! A key that had no row when it was read is inserted without ON DUPLICATE KEY. So a row that another transaction inserted
 //! meanwhile is a conflict. A key that had none and gets none is guarded: inserted and deleted again. So the rows of the
 //! decision hold until the end, without a lock on missing ones. Not here: changes that refer to existing boards and keys,
 //! which `run` reads first, and bans, which take the revision.

@@ -1,4 +1,4 @@
-//! What several servers share, over all shards. Tasks and the store id are on the first shard.
+//! The state that several servers share, over all shards. Tasks and the store id are on the first shard.
 
 use super::run::batch_of;
 use super::split::FIRST;

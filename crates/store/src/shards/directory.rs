@@ -1,4 +1,5 @@
-//! What every shard needs of boards: which exist, their definitions, and which of their periods are closed or forgotten.
+//! The directory of boards that every shard needs: which exist, their definitions, and which of their periods are closed or
+//! forgotten.
 //!
 //! The first shard has the truth: a change is valid when it is committed there. Then each other shard is told in a
 //! transaction of its own. That transaction holds its boards and writes what the first shard says at that moment. So the
@@ -6,8 +7,8 @@
 //!
 //! A shard that cannot be told lags. Before it is used again, it gets everything that it lacks from the first shard. A start
 //! compares all shards, because a process may have been killed between the two commits. Servers that write side by side also
-//! find a lagging shard when they read a board anew, or when a shard does not know a board. The rows that the first shard
-//! still has to purge list what is deleted, so the first shard purges last. Not here: what a server caches of boards.
+//! find a lagging shard when they read a board, or when a shard does not know a board. The rows that the first shard still
+//! has to purge list what is deleted, so the first shard purges last. Not here: what a server caches of boards.
 
 use super::Inner;
 use super::split::FIRST;
@@ -26,7 +27,7 @@ const TOLD_MAX: usize = 100;
 /// The name of the note with the number of the next board.
 pub(super) const NEXT_BOARD: &str = "store.next_board";
 
-/// How often telling a shard is tried when other transactions conflict.
+/// The maximum number of attempts to tell a shard when other transactions conflict.
 const TRIES: usize = 5;
 
 /// A change on the first shard that the other shards have to learn.
@@ -292,7 +293,7 @@ fn lacks(
     Ok(changes)
 }
 
-/// What a shard knows of boards.
+/// The boards that a shard knows.
 #[derive(Default)]
 struct View {
     /// Live boards; a corrupt board has no definition.

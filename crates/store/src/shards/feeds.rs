@@ -60,8 +60,8 @@ impl Inner {
         Ok(changed)
     }
 
-    /// See [`Store::board`]. A shard that knows the board differently from the first shard is told. An unavailable shard may
-    /// keep the cached state of a known board, so players of the other shards are still served.
+    /// See [`Coordination::board`]. A shard that knows the board differently from the first shard is told. An unavailable
+    /// shard may keep the cached state of a known board, so players of the other shards are still served.
     pub(super) fn board(
         &self,
         name: BoardRef<'_>,

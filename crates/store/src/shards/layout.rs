@@ -1,5 +1,5 @@
-//! Which shard of which store a database is. A note in each database says it, so a wrong list, a wrong order or a database
-//! of another store is refused before anything is read.
+//! The identity of a database as a shard, in a note. A wrong list, a wrong order or a database of another store is refused
+//! before anything is read.
 //!
 //! The note has the layout version, the store (a random number), the shard's number and the number of shards. Not here:
 //! moving records to another number of shards (`reshard`).

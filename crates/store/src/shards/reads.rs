@@ -220,7 +220,7 @@ impl Inner {
         }
     }
 
-    /// See [`Store::resolve`].
+    /// See [`crate::Store::resolve`].
     pub(super) fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         let (shard, (store, batch)) = (usize::from(batch.shard), self.place(*batch));
         let committed = store.resolve(&batch).map_err(|error| self.of_one(shard, error))?;
@@ -254,7 +254,7 @@ impl Inner {
         Ok(Vec::new())
     }
 
-    /// What the home shards of some players have of them, in the order of the keys.
+    /// Rows of players from their home shards, in the order of the keys.
     pub(super) fn of_players<K: Clone, T: Clone>(
         &self,
         keys: &[K],

@@ -21,7 +21,7 @@ use tally_rules::PlayerId;
 
 type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> WriteSet;
 
-/// What a transaction needs.
+/// The needs of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Needs {
     shards: ShardSet,

@@ -145,8 +145,8 @@ impl<'a> Split<'a> {
         for (key, hidden) in changes.bans {
             slices.of(home(&key.player, self.all)).bans.push((key, hidden));
         }
-        // If all changes are of one home shard, the request is there, even if a part of its effect is elsewhere: a retry
-        // looks only there. A request without a known shard is on the lowest.
+        // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere:
+        // a retry looks only there. A request without a known shard is on the lowest.
         let mut of_players = slices.0.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
         let otherwise = hinted(self.plan).or(only).unwrap_or_else(|| self.lowest());

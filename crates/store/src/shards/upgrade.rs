@@ -1,4 +1,4 @@
-//! What releases up to 0.1 may have left in a store of several shards: intents, and positions of imports on the first shard
+//! The upgrade of a store of several shards from releases up to 0.1: intents, and positions of imports on the first shard
 //! alone.
 //!
 //! An intent was what a transaction still had to do on each shard but the lowest, as notes on the lowest. A note on each

@@ -23,7 +23,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// How often the server may be faster.
+/// The maximum number of attempts: each fails if the server was faster.
 const TRIES: usize = 50;
 
 /// The number of pages between two progress reports.

@@ -47,7 +47,7 @@ pub(super) const MEMBERS: &str = "SELECT place, division, member, player FROM co
 pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency, amount, transfer, unpaid, no \
      FROM contest_prizes WHERE contest = ?1 AND no >= ?2 ORDER BY no";
 
-/// What the memtable has of a plan.
+/// The rows of a plan in the memtable.
 pub(super) struct Seen {
     contests: Found<Record>,
     applications: Found<Application>,

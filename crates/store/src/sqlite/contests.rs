@@ -112,12 +112,10 @@ pub(super) fn one<T>(
     rows.next()?.map(decode).transpose()
 }
 
-/// A contest.
 pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<Record>, StoreError> {
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }
 
-/// An application.
 pub(super) fn application(
     connection: &Connection,
     key: &EntrantKey,
@@ -126,7 +124,6 @@ pub(super) fn application(
     Ok(one(connection, GET_APPLICATION, keys, decode_application)?.map(|(_, row)| row))
 }
 
-/// A member.
 pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<ContestMember>, StoreError> {
     let keys = params![key.contest.0, key.player.as_str()];
     Ok(one(connection, GET_MEMBER, keys, decode_member)?.map(|(_, row)| row))

@@ -152,7 +152,6 @@ impl Files {
         synced.map_err(|error| fault::file("sync", path, &error))
     }
 
-    /// Renames a file.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
         self.0.rename(from, to).map_err(|error| fault::file("rename", from, &error))
     }

@@ -19,7 +19,6 @@ pub(super) const REMOVE: &str = "DELETE FROM holds WHERE id = ?1";
 pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY holds_due \
      WHERE state = 0 AND expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY expires_at";
 
-/// A hold.
 pub(super) fn get(connection: &Connection, id: &HoldId) -> Result<Option<Hold>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;

@@ -70,8 +70,8 @@ fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A power cut during the creation of a store leaves zeros at the beginning, and the rollback journal by which SQLite makes
-/// the file empty again.
+/// A power cut during the creation of a store leaves zeros at the beginning, and a rollback journal. SQLite makes the file
+/// empty again by it.
 fn is_unfinished(path: &Path, header: &[u8]) -> bool {
     header.iter().all(|byte| *byte == 0) && files::beside(path, files::ROLLBACK).exists()
 }

@@ -44,7 +44,7 @@ const OTHER_PAGES: u64 = 12;
 /// The header of a log. Without it SQLite reads nothing of the log.
 const LOG_HEADER: [u8; 32] = [0; 32];
 
-/// The size of a page in a log. The page size is set below.
+/// The size of a page in a log, which is more than the log takes at its beginning. The page size is set below.
 const FRAME_BYTES: u64 = connect::PAGE_BYTES as u64 + 24;
 
 /// How long a reuse of a file waits for its readers.

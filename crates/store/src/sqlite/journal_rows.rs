@@ -1,8 +1,8 @@
 //! Reads and checks rows of a journal file.
 //!
-//! A row has the number of its batch, the number of the last batch that was synced when it was written, and a digest of
-//! these, of its bytes and of the journal's identity. So a row that was copied from the journal of another store, or from
-//! another file of this one, is rejected.
+//! A row has the number of its batch, and the number of the last batch that was synced when it was written. It also has a
+//! digest of these, of its bytes and of the journal's identity. So a row that was copied from the journal of another store,
+//! or from another file of this one, is rejected.
 //!
 //! Not here: the meaning of the bytes (`batch`), and the meaning of a gap between rows (`recover`, `damage`).
 

@@ -23,7 +23,7 @@ use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
 };
 
-/// What the memtable has of a plan.
+/// The rows of a plan in the memtable.
 pub(super) struct Seen {
     handles: Found<MemberId>,
     members: Found<Member>,

@@ -21,7 +21,7 @@ const ID: &str = "store.id";
 const JOURNALS: &str = "store.journals";
 const OLDER: &[u8] = b"older";
 
-/// What the tables know of the journal files.
+/// The list of the journal files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
     /// The id of the store.

@@ -21,7 +21,6 @@ pub(super) const GET_HANDLE: &str = "SELECT member FROM handles WHERE kind = ?1 
 pub(super) const PUT_HANDLE: &str = "REPLACE INTO handles (kind, text, member) VALUES (?1, ?2, ?3)";
 pub(super) const REMOVE_HANDLE: &str = "DELETE FROM handles WHERE kind = ?1 AND text = ?2";
 
-/// A member.
 pub(super) fn get(connection: &Connection, id: &MemberId) -> Result<Option<Member>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;

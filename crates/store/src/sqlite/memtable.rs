@@ -24,10 +24,10 @@ const fn row_bytes(entry: usize) -> usize {
     entry + entry / 2
 }
 
-/// A larger row counts as one more for each of these bytes: an archive block is as much to write as sixty records.
+/// The number of bytes that count as one more row: an archive block is as much to write as sixty records.
 const ROW_BYTES: usize = 256;
 
-/// The weight of rows with their bytes.
+/// The weight of rows: their number, or more if they are large.
 pub(super) fn weight(rows: usize, bytes: usize) -> usize {
     rows.max(bytes / ROW_BYTES)
 }

@@ -14,7 +14,6 @@ const FOLDING: &str = "store.folding";
 pub(super) const GET: &str = "SELECT value FROM meta WHERE name = ?1";
 pub(super) const PUT: &str = "REPLACE INTO meta (name, value) VALUES (?1, ?2)";
 
-/// A stored value.
 pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     Ok(connection.prepare_cached(GET)?.query_row(params![name], |row| row.get(0)).optional()?)
 }

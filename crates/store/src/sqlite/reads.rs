@@ -86,7 +86,7 @@ impl Reads for SqliteStore {
     }
 }
 
-/// What the memtable has of keys: nothing, a removed row, or a row.
+/// The state of each key in the memtable: nothing, a removed row, or a row.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
 
 /// Reads keys from a table that the memtable does not have. The error of a corrupt row gets its key.

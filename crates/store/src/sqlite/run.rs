@@ -284,7 +284,7 @@ fn load(shared: &Shared, connection: &Connection, plan: &ReadSet) -> Result<Load
     Ok(loaded)
 }
 
-/// What is known of boards without reading the tables.
+/// The boards of a plan, from memory.
 fn boards(memtables: &Memtables, plan: &ReadSet) -> Loaded {
     let boards = &memtables.boards;
     Loaded {

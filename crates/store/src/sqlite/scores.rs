@@ -161,7 +161,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The player of a row that begins like one of [`WALK`].
+/// The player of a row with the first columns of [`WALK`].
 pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
     let ValueRef::Text(bytes) = row.get_ref(3)? else {
         return Err(damaged("scores", "a player that is not text"));

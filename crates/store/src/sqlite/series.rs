@@ -38,7 +38,6 @@ pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreEr
     read().map_err(|error: StoreError| error.of_row("contest_series", || column_text(row, 0)))
 }
 
-/// A series.
 pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }

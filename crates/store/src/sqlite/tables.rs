@@ -113,8 +113,8 @@ impl Tables {
         // An error drops the transaction, which rolls it back.
         let done = counters.while_busy(WRITES, || work(&transaction))?;
         if let Err(error) = counters.while_busy(WRITES, || transaction.commit()) {
-            // A failed sync rolls the transaction back, but its pages may be complete at the end of the log, and a start
-            // after a crash would take them for committed. So the log is emptied, or the commit is in doubt.
+            // A failed sync rolls the transaction back, but its pages may be complete at the end of the log. A start after a
+            // crash would take them for committed. So the log is emptied, or the commit is in doubt.
             let of_disk = [Some(ErrorCode::SystemIoFailure), Some(ErrorCode::DiskFull)];
             if of_disk.contains(&error.sqlite_error_code()) && !self.empty_log(counters) {
                 let batch = BatchId::default();

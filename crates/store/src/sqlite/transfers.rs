@@ -26,7 +26,6 @@ pub(super) const PUT_ENTRY: &str = "REPLACE INTO entries (member, currency, sequ
 pub(super) const REMOVE_ENTRY: &str =
     "DELETE FROM entries WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
 
-/// A transfer.
 pub(super) fn get(connection: &Connection, id: &TransferId) -> Result<Option<Transfer>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;
@@ -54,7 +53,6 @@ fn kind(table: &'static str, number: u8) -> Result<Kind, StoreError> {
     Kind::of_number(number).ok_or_else(|| damaged(table, "a kind that there is not"))
 }
 
-/// An entry.
 pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<Entry>, StoreError> {
     let mut statement = connection.prepare_cached(GET_ENTRY)?;
     let WalletKey { member, currency } = key.wallet;

@@ -1,9 +1,9 @@
 //! Asynchronous commits: transactions in the journal that are not known to be on the disk, for at most a second.
 //!
-//! A thread syncs half a second after the first of them. It syncs the log by its own descriptor, so writers go on meanwhile,
-//! and an error that the system reports once to each descriptor reaches both. The backlog is bounded in bytes and in age:
-//! past a limit the next transaction is synced itself, and with it everything before. After a failed sync the state of the
-//! disk is unknown, so nothing is appended before the journal was repaired. Not here: the repair (`run`).
+//! A thread syncs half a second after the first of them. It syncs the log by its own descriptor, so writers go on meanwhile.
+//! The system reports an error once to each descriptor, so it reaches both. The backlog is bounded in bytes and in age: past
+//! a limit the next transaction is synced itself, and with it everything before. After a failed sync the state of the disk
+//! is unknown, so nothing is appended before the journal was repaired. Not here: the repair (`run`).
 
 use super::options::Background;
 use super::state::Shared;
@@ -26,7 +26,6 @@ const BYTES_MAX: u64 = 8 << 20;
 /// The name of the operation in the log.
 const WHAT: &str = "write the journal";
 
-/// The backlog.
 #[derive(Debug, Default)]
 pub(super) struct Unsynced {
     state: Mutex<State>,

@@ -23,7 +23,6 @@ pub(super) const PUT_TOTAL: &str =
     "REPLACE INTO totals (account, currency, debits, credits) VALUES (?1, ?2, ?3, ?4)";
 pub(super) const REMOVE_TOTAL: &str = "DELETE FROM totals WHERE account = ?1 AND currency = ?2";
 
-/// A wallet.
 pub(super) fn get(connection: &Connection, key: &WalletKey) -> Result<Option<Wallet>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![key.member.0.0, key.currency.as_str()])?;
@@ -80,14 +79,12 @@ pub(super) fn currency(table: &'static str, text: &str) -> Result<Currency, Stor
     Currency::parse(text).ok_or_else(|| damaged(table, "a currency that cannot be"))
 }
 
-/// A total.
 pub(super) fn total(connection: &Connection, key: &AccountKey) -> Result<Option<Total>, StoreError> {
     let mut statement = connection.prepare_cached(GET_TOTAL)?;
     let mut rows = statement.query(params![key.account.number(), key.currency.as_str()])?;
     rows.next()?.map(decode_total).transpose()
 }
 
-/// Every total.
 pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>, StoreError> {
     let mut statement = connection.prepare_cached(ALL_TOTALS)?;
     let mut rows = statement.query([])?;

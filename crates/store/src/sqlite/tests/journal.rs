@@ -381,7 +381,7 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     assert_eq!(store.shared.unsynced.synced(), 1);
     let found = place.killed();
     assert_eq!(players(&found.open().unwrap()), ["ann", "bob"]);
-    // If the repair fails, nothing is appended.
+    // Nothing is appended if the repair fails.
     let reader = Connection::open(place.folder.path().join("tally.db.journal-1")).unwrap();
     reader.busy_timeout(Duration::ZERO).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM batches").unwrap();
