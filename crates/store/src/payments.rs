@@ -11,8 +11,8 @@ pub trait PaymentReads {
     /// The payment of a period.
     fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError>;
 
-    /// At most `limit` periods with a payment, from the first one after `after`: those with prizes that were not paid yet,
-    /// or all.
+    /// At most `limit` periods with a payment, from the first one after `after`: those whose payment is not finished, or
+    /// all.
     fn payments(
         &self,
         open: bool,

@@ -78,7 +78,7 @@ pub trait Snapshot: ScoreSnapshot {
     /// Prizes of a contest, or fees that it refunded, from the number `from` on.
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
 
-    /// The numbers of the contests that have rows in a table, each once.
+    /// The numbers of the contests and periods that have rows in a table, each once.
     fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
 
     /// Payments of closed periods.

@@ -12,7 +12,7 @@ use tally_rules::PlayerId;
 /// How long a lifted ban is kept for servers that have not read it.
 const LIFTED_MICROS: u64 = 3600 * 1_000_000;
 
-/// Asks for every banned player of a board.
+/// Queries every banned player of a board.
 pub(super) fn select(board: BoardNo) -> Script {
     let mut script = Script::default();
     script.sql("SELECT player FROM bans WHERE board = ").number(board.0).sql(" ORDER BY player").end();

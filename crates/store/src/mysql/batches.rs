@@ -73,7 +73,7 @@ pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
     pool.ask(&script).map(drop).inspect_err(|_| pool.witnesses.settle(settled))
 }
 
-/// Asks for the outcome of a transaction, and fences it if it did not commit.
+/// Queries the outcome of a transaction, and fences it if it has not committed.
 pub(super) fn find_out(batch: &Batch) -> Script {
     let mut script = Script::default();
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
@@ -94,7 +94,7 @@ pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
     Ok((!fence).then_some(version))
 }
 
-/// Asks for rows of connections that are long closed. It takes no locks, because most rows are of other servers'
+/// Queries rows of connections that are long closed. It takes no locks, because most rows are of other servers'
 /// transactions.
 pub(super) fn find_old() -> Script {
     let mut script = Script::default();

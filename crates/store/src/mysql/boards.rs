@@ -1,8 +1,8 @@
 //! The tables `boards`, `periods` and `deleted_boards`: the boards and their definitions.
 //!
 //! Changes are rare, so they are made one at a time: a transaction that changes boards, or reads one by name for that, locks
-//! the row of the next number. A deleted board is gone at once and its name is free. Its rows in other tables wait for
-//! `purge`. Each number is given once, so the number of a deleted board never becomes live again.
+//! the row of the next number. A board is deleted at once, and its name is free. Its rows in other tables wait for `purge`.
+//! Each number is given once, so the number of a deleted board never becomes live again.
 
 use super::fault::damaged;
 use super::row::{Answers, Fields};
@@ -30,21 +30,21 @@ macro_rules! rows {
     };
 }
 
-/// Asks for every live board. One statement, so that boards and periods are of one moment.
+/// Queries every live board. One statement, so that boards and periods are of one moment.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
     script.sql(rows!()).sql(" ORDER BY b.`no`").end();
     script
 }
 
-/// Asks for boards by name. Returns the number of statements. The caller holds the row of the next number.
+/// Queries boards by name. Returns the number of statements. The caller holds the row of the next number.
 pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
     script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`", |row, name| {
         row.bytes(name.as_str().as_bytes());
     })
 }
 
-/// Asks for one board by number or by name.
+/// Queries one board by number or by name.
 pub(super) fn select_one(script: &mut Script, name: BoardRef<'_>) {
     match name {
         BoardRef::No(no) => script.sql(rows!()).sql(" WHERE b.`no` = ").number(no.0),
@@ -177,7 +177,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, Per
     Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }
 
-/// Asks for the boards that changes refer to, by number and by name. The caller has locked the next number. Returns the
+/// Queries the boards that changes refer to, by number and by name. The caller has locked the next number. Returns the
 /// number of statements.
 pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> usize {
     let created = changes.iter().filter_map(|change| match change {

@@ -140,7 +140,7 @@ impl Absent {
     }
 }
 
-/// Asks for all rows of a plan, and locks them.
+/// Queries all rows of a plan, and locks them.
 pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> Asked {
     // Series come first: a transaction that creates a contest locks its series.
     Asked {
@@ -217,7 +217,7 @@ pub(super) fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
 
-/// Asks for contests of one state or of all, in order of names, from the first one after `after`.
+/// Queries contests of one state or of all, in order of names, from the first one after `after`.
 pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Contests::READ).sql(" FROM contests").sql(if state.is_some() {
@@ -233,7 +233,7 @@ pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize
     script
 }
 
-/// Asks for members of a contest in order of players.
+/// Queries members of a contest in order of players.
 pub(super) fn members(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     by_players::<Members>(contest, after, limit)
 }
@@ -246,7 +246,7 @@ fn by_players<T: Table>(contest: Uuid, after: Option<&PlayerId>, limit: usize) -
     script
 }
 
-/// Asks for applications of a contest in order of players.
+/// Queries applications of a contest in order of players.
 pub(super) fn applications(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     by_players::<Applications>(contest, after, limit)
 }

@@ -11,7 +11,7 @@ use tally_rules::role::Role;
 
 const LAST: &str = "SELECT COALESCE(MAX(`no`), 0) FROM api_keys";
 
-/// Asks for every key that is not revoked.
+/// Queries every key that is not revoked.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
     script.statement(
@@ -44,7 +44,7 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<KeyRow, StoreError> {
     })
 }
 
-/// Asks for the number of the last key.
+/// Queries the number of the last key.
 pub(super) fn select_had() -> Script {
     let mut script = Script::default();
     script.statement(LAST);
@@ -56,7 +56,7 @@ pub(super) fn read_had(mut answers: Answers) -> Result<bool, StoreError> {
     Ok(answers.one_number("api_keys")? > 0)
 }
 
-/// Asks for what changes refer to: the last number, then which ids are taken. Returns the number of statements.
+/// Queries what changes refer to: the last number, then which ids are taken. Returns the number of statements.
 pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usize {
     script.statement(LAST);
     1 + script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {

@@ -1,5 +1,5 @@
-//! The lease of the writers. It is a row of the database that one server holds and renews; or another row that all servers
-//! renew which write side by side.
+//! The lease of the writers. It is a row of the database that one server holds and renews. Servers that write side by side
+//! renew another row together.
 //!
 //! A server that keeps rankings in memory is right only while no other server writes. So it takes the lease when it opens
 //! the store, under a fencing token that grows with every holder. A thread with its own connection renews the lease. Neither
@@ -17,8 +17,8 @@
 //! and the rankings in memory are still exact.
 //!
 //! Servers with rankings elsewhere write side by side ([`Kind::Beside`]). They do not exclude each other, but they exclude a
-//! single writer: it does not begin while one of them renews their common row. When it begins, their token changes, so one
-//! that was frozen meanwhile is fenced as well.
+//! single writer: it does not begin while one of them renews their common row. When it begins, it raises the token that they
+//! have read. So one that was frozen meanwhile is fenced as well.
 //!
 //! Not here: how these servers coordinate (`revisions`), and background deletes (`purge`, `requests`), which any server may
 //! run.
@@ -171,8 +171,8 @@ impl Lease {
         given.map_or(now, next)
     }
 
-    /// The number of times that servers side by side began while none was there. For the only writer: the number of times
-    /// the lease was taken.
+    /// A number that grows when servers side by side begin while none was there. For the only writer, it grows when the
+    /// lease is taken.
     pub(super) fn generation(&self) -> u64 {
         match self.shared.kind {
             Kind::Alone => self.shared.fence | 1 << 63,

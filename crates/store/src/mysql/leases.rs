@@ -150,7 +150,7 @@ fn read_row(answers: &mut Answers) -> Result<Option<Found>, StoreError> {
     Ok(Some(Found { fence, holder, expires_at: row.number()? }))
 }
 
-/// Asks for the row of the single writer.
+/// Queries the row of the single writer.
 pub(super) fn select(script: &mut Script) {
     script.statement(ALONE);
 }

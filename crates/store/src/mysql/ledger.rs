@@ -54,7 +54,7 @@ impl Absent {
     }
 }
 
-/// Asks for all rows of a plan, and locks them.
+/// Queries all rows of a plan, and locks them.
 pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> Asked {
     Asked {
         // Contests come first: a transaction that changes a contest waits here, before it holds rows that others need.

@@ -1,4 +1,4 @@
-//! Reads of several rows: by keys, all rows of a statement, a list for people, and due rows.
+//! Reads of several rows: by keys, all rows of a statement, a list for display, and due rows.
 //!
 //! Not here: the meaning of the columns.
 

@@ -13,7 +13,7 @@ use crate::plan::BoardNo;
 const OWN: &str = "store.";
 const PUT: &str = "REPLACE INTO meta (name, value) VALUES (";
 
-/// Asks for a value.
+/// Queries a value.
 pub(super) fn select(name: &str) -> Script {
     let mut script = Script::default();
     script.sql("SELECT value FROM meta WHERE name = ").bytes(name.as_bytes()).end();
@@ -71,7 +71,7 @@ pub(super) fn note(script: &mut Script, notes: &[Note]) {
     });
 }
 
-/// Asks for every value whose name begins with `prefix`, in order of names.
+/// Queries every value whose name begins with `prefix`, in order of names.
 pub(super) fn select_beginning(prefix: &str) -> Script {
     let mut script = Script::default();
     script.sql("SELECT name, value FROM meta WHERE LEFT(name, ").number(prefix.len() as u64);

@@ -37,7 +37,7 @@ const OURS: &str = "tally";
 
 const VERSION: &str = "store.schema";
 
-/// How long a migration by another server is waited for.
+/// The maximum wait for a migration by another server.
 const LOCK_SECONDS: u64 = 60;
 
 /// How long one statement may take: a table of hundreds of millions of rows may be rewritten.

@@ -138,12 +138,12 @@ impl MySqlStore {
         }
     }
 
-    /// See [`Ledger::books`]; it may outlive the store.
+    /// See [`crate::Ledger::snapshot`]; it may outlive the store.
     pub(crate) fn begin_snapshot(&self) -> Result<snapshot::MySqlSnapshot, StoreError> {
         snapshot::MySqlSnapshot::begin(&self.pool)
     }
 
-    /// What the database reports of itself.
+    /// Reads what the database reports of itself.
     pub fn probe(&self) -> Result<Probe, StoreError> {
         probe::probe(&self.pool)
     }

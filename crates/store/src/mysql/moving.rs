@@ -117,7 +117,7 @@ pub(crate) const IMPORTS: Moved = Moved {
 pub(crate) const IMPORT_COUNTS: std::ops::Range<usize> = 3..5;
 
 impl Moved {
-    /// Asks for the next rows.
+    /// Queries the next rows.
     fn bite(&self, after: Option<&[Cell]>, limit: u64) -> Script {
         let mut script = Script::default();
         script.sql(self.select);

@@ -179,7 +179,7 @@ fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Asks for entries of at least this age, in order of key, so that a caller that cannot publish some can read on after them.
+/// Queries entries of at least this age, in order of key, so that a caller that cannot publish some can read on after them.
 pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     let mut script = Script::default();
     script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");

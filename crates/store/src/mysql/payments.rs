@@ -41,7 +41,7 @@ impl Table for Payments {
     }
 }
 
-/// Asks for payments in order of periods, from the first one after `after`; rows as of [`table::select`].
+/// Queries payments in order of periods, from the first one after `after`; rows as of [`table::select`].
 pub(super) fn list(after: Option<&WindowKey>, limit: usize) -> Script {
     let mut script = Script::default();
     table::all::<Payments>(&mut script);

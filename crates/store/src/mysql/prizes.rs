@@ -45,7 +45,7 @@ impl Table for Prizes {
     }
 }
 
-/// Asks for prizes of a contest by their numbers.
+/// Queries prizes of a contest by their numbers.
 pub(super) fn select(contest: Uuid, from: u32, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql("SELECT `no`, player, member, division, `rank`, currency, amount, transfer, unpaid ");

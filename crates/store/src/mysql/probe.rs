@@ -9,7 +9,7 @@ use crate::StoreError;
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_flush_log_at_trx_commit', \
      'sync_binlog', 'log_bin', 'innodb_doublewrite', 'max_allowed_packet', 'innodb_buffer_pool_size', 'read_only')";
 
-/// Asks for the report.
+/// Reads the report.
 pub(super) fn probe(pool: &Pool) -> Result<Probe, StoreError> {
     let mut script = Script::default();
     script.statement("SELECT VERSION()");

@@ -41,7 +41,7 @@ impl Of {
         }
     }
 
-    /// Like [`Self::put`], for a DELETE: only while the row in `deleted_parts` exists.
+    /// Like [`Self::put`], but only while the row in `deleted_parts` exists.
     fn put_marked(self, script: &mut Script) {
         self.put(script);
         if self.mark.is_some() {

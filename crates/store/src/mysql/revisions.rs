@@ -32,7 +32,7 @@ const READS_MAX: usize = 20;
 /// How long the row of a deleted board is kept. A server that asks less often reads everything.
 const GONE_MICROS: u64 = 3600 * 1_000_000;
 
-/// Asks which boards are live and locks them: `alone` if the transaction may change one, else shared. Returns the number of
+/// Queries which boards are live and locks them: `alone` if the transaction may change one, else shared. Returns the number of
 /// statements.
 pub(super) fn select(script: &mut Script, boards: &[BoardNo], alone: bool) -> usize {
     let before = script.len();
@@ -100,7 +100,7 @@ pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
     true
 }
 
-/// Asks for the rows after a position, up to the last revision that was there before. On MariaDB, a statement may see a
+/// Queries the rows after a position, up to the last revision that was there before. On MariaDB, a statement may see a
 /// commit and not the one that it waited for: its list of open transactions is not of one moment. The next statement sees
 /// both.
 fn since(after: FeedPosition) -> Script {
@@ -116,7 +116,7 @@ fn since(after: FeedPosition) -> Script {
     script
 }
 
-/// Asks for the changes after a position. A database that lacks the revision of that position has lost it. Servers that
+/// Queries the changes after a position. A database that lacks the revision of that position has lost it. Servers that
 /// write side by side also learn here that one of them has begun a new generation.
 pub(super) fn change_feed(
     pool: &Pool,
@@ -175,7 +175,7 @@ pub(super) fn read_board(
     Err(StoreError::Conflict(format!("a board was changed {READS_MAX} times while it was read")))
 }
 
-/// Asks for everything of one board, and before that for its revision in a separate statement (see [`since`] why). If the
+/// Queries everything of one board, and before that for its revision in a separate statement (see [`since`] why). If the
 /// revision in the snapshot is the same, the snapshot has everything up to it and nothing later.
 fn select_board(name: BoardRef<'_>, known: Option<u64>) -> Script {
     const REVISION: (&str, &str) = ("SELECT revision, bans_forgotten FROM revisions WHERE board = ", "");
@@ -218,7 +218,7 @@ fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), na
     script.sql(tail);
 }
 
-/// Asks for the rows of boards that were deleted long ago, without a lock.
+/// Queries the rows of boards that were deleted long ago, without a lock.
 pub(super) fn find_old() -> Script {
     let mut script = Script::default();
     script.sql("SELECT board FROM revisions WHERE gone = 1 AND revision + ").number(GONE_MICROS);

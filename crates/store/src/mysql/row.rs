@@ -121,7 +121,7 @@ impl Answers {
         Ok((rows.len(), rows.last().map(|row| first_column(row).to_vec())))
     }
 
-    /// Records corrupt rows.
+    /// Returns a function that records corrupt rows.
     pub(super) fn notes(&self) -> impl Fn(&CorruptRow) + use<> {
         let stats = self.stats.clone();
         move |row| stats.iter().for_each(|stats| stats.damages.note(row))

@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) version: u64,
 }
 
-/// Asks for records. Returns the number of statements. The keys ascend.
+/// Queries records. Returns the number of statements. The keys ascend.
 pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> usize {
     script.keys(
         "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) \
@@ -159,7 +159,7 @@ pub(super) fn walk_all(
     Ok(given)
 }
 
-/// Asks for a page of a scan.
+/// Queries a page of a scan.
 fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql(
@@ -191,7 +191,7 @@ fn read_walk(
     Ok((asked, sound, last))
 }
 
-/// Asks for the number of records of a window: few are counted, many are estimated.
+/// Queries the number of records of a window: few are counted, many are estimated.
 pub(super) fn count(board: BoardNo, window: Window) -> Script {
     let mut script = Script::default();
     let of = |script: &mut Script| {

@@ -40,7 +40,7 @@ pub(super) fn all<T: Table>(script: &mut Script) -> &mut Script {
     script.sql("SELECT ").sql(T::READ).sql(" FROM ").sql(T::NAME).sql(" FORCE INDEX (PRIMARY)")
 }
 
-/// Asks for rows by key. Returns the number of statements. The keys ascend.
+/// Queries rows by key. Returns the number of statements. The keys ascend.
 pub(super) fn select<T: Table>(script: &mut Script, keys: &[T::Key], locking: bool) -> usize {
     let head = |script: &mut Script| {
         all::<T>(script).sql(" WHERE ").sql(T::KEY).sql(" IN (");

@@ -93,8 +93,8 @@ fn a_schema_that_a_server_works_on_is_not_migrated() {
     }
 }
 
-/// The database reads a list of keys in the order of the primary key, for any length of the list and any size of the table.
-/// Otherwise it would lock other rows, and in another order.
+/// The database reads a list of keys in the order of the primary key, even a long list or from a small table. Otherwise it
+/// would lock other rows, and in another order.
 #[test]
 fn lists_of_keys_are_ranges_of_the_primary_key() {
     for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {

@@ -87,7 +87,7 @@ impl Table for Entries {
     }
 }
 
-/// Asks for the entries of a wallet whose numbers are in the range, newest first.
+/// Queries the entries of a wallet whose numbers are in the range, newest first.
 pub(super) fn select_history(wallet: WalletKey, numbers: &Range<u64>) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Entries::READ).sql(" FROM entries WHERE member = ");

@@ -59,7 +59,7 @@ pub(super) fn key(row: &mut Fields<'_>) -> Result<WalletKey, StoreError> {
     Ok(WalletKey { member: MemberId(Uuid(row.fixed()?)), currency: row.choice(Currency::parse)? })
 }
 
-/// Asks for every wallet of a member.
+/// Queries every wallet of a member.
 pub(super) fn of_member(member: MemberId) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Wallets::READ).sql(" FROM wallets WHERE member = ").bytes(&member.0.0);
@@ -156,7 +156,7 @@ pub(super) fn add(script: &mut Script, rows: &[(AccountKey, Total)], flavour: Fl
     });
 }
 
-/// Asks for every total.
+/// Queries every total.
 pub(super) fn select_totals() -> Script {
     let mut script = Script::default();
     script.statement(

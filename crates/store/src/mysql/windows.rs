@@ -68,7 +68,7 @@ impl Table for Blocks {
     }
 }
 
-/// Asks for every period of a board.
+/// Queries every period of a board.
 pub(super) fn select(board: BoardNo) -> Script {
     let mut script = Script::default();
     script.sql(SELECT).number(board.0).sql(" ORDER BY part").end();
@@ -102,7 +102,7 @@ pub(super) fn decode_block(row: &mut Fields<'_>) -> Result<Block, StoreError> {
     Ok(Block { distinct_better: row.number()?, entries: row.bytes()?.to_vec() })
 }
 
-/// Asks for one block.
+/// Queries one block.
 pub(super) fn select_block(key: &BlockKey) -> Script {
     let mut script = Script::default();
     script.sql("SELECT distinct_better, entries FROM blocks WHERE board = ").number(key.window.board.0);

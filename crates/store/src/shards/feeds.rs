@@ -1,8 +1,8 @@
 //! The change feeds of all shards, and a board merged from all shards.
 //!
-//! The first shard is always waited for: it has the keys and the names. The others are asked at the same time and waited for
-//! briefly. A late answer is used by a later call, so an unavailable shard does not block answers that do not need it. Not
-//! here: what a shard was not told (`directory`).
+//! A read always waits for the first shard, which has the keys and the names. It asks the others at the same time and waits
+//! for them briefly. A late answer is used by a later call, so an unavailable shard does not block answers that do not need
+//! it. Not here: what a shard was not told (`directory`).
 
 use super::Inner;
 use super::directory::{Told, no_bans};
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the other shards are waited for.
+/// The maximum wait for the other shards.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A pending answer of a shard.

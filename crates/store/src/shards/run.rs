@@ -44,7 +44,7 @@ struct Run<'a> {
     slices: BTreeMap<usize, WriteSet>,
     /// What the other shards have to be told of boards.
     told: Told,
-    /// Boards that a shard other than the first does not know.
+    /// Boards that shards other than the first do not know.
     unknown: Vec<(usize, Vec<BoardNo>)>,
     /// What the transaction turned out to need.
     more: Option<Needs>,
@@ -127,7 +127,7 @@ impl Inner {
         }
         needs.shards.iter().for_each(|shard| self.breaker.take(shard));
         if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
-            // A row that a server without this news writes there would be missing in the ranking of the period.
+            // A server that does not know of the close could write a row there. The archive of the period would lack it.
             return Err(StoreError::Partly("a database has not heard that a period is over".into()));
         }
         let main = run.committed.get(&run.split.main()).copied().unwrap_or_default();

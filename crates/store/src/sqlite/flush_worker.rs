@@ -27,7 +27,7 @@ const UNHURRIED_REST: u32 = 4;
 /// The longest such rest.
 const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
 
-/// The maximum number of files that cannot be emptied or deleted now: with more, no memtable is flushed.
+/// The number of files that cannot be emptied or deleted now at which no more memtable is flushed.
 const SPENT_MAX: usize = 2;
 
 /// The private state of the flush.

@@ -70,8 +70,8 @@ fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A power cut during the creation of a store leaves zeros at the beginning, and a rollback journal. SQLite makes the file
-/// empty again by it.
+/// A power cut during the creation of a store leaves zeros at the beginning, and a rollback journal. SQLite uses it to make
+/// the file empty again.
 fn is_unfinished(path: &Path, header: &[u8]) -> bool {
     header.iter().all(|byte| *byte == 0) && files::beside(path, files::ROLLBACK).exists()
 }

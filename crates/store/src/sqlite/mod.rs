@@ -1,9 +1,9 @@
 //! The store in SQLite: tables in one file, and beside it a journal of the rows that are not in them yet.
 //!
-//! A random row written into a table dirties a page of some eight kilobytes. So a transaction is one row of the journal,
-//! synced, and its rows stay in a memtable. Much later a flush writes them with many others into the tables, in key order.
-//! Both are SQLite files. At rest there is one file of plain tables that any client reads. While a server runs, that file is
-//! some seconds behind.
+//! A random row written into a table dirties a whole page of 4 KiB. So a transaction is one row of the journal, synced, and
+//! its rows stay in a memtable. Much later a flush writes them with many others into the tables, in key order. Both are
+//! SQLite files. At rest there is one file of plain tables that any client reads. While a server runs, that file is some
+//! seconds behind.
 //!
 //! - `run`: transactions; `reads`; `maintenance`; `batch`: the rows in a row of the journal; `table`: a table, described
 //!   once
