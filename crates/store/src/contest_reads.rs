@@ -1,7 +1,7 @@
-//! What is read of contests without a transaction.
+//! Reads of contests without a transaction.
 //!
-//! A method that lists is for people: it leaves damaged rows out and names them. The one without `list_` is for work, which
-//! may leave none out. Not here: what a transaction reads (`contests`).
+//! A method with `list_` is for display: it leaves out corrupt rows and names them. The one without `list_` is for work,
+//! which may leave none out: it fails. Not here: what a transaction reads (`contests`).
 
 use crate::contests::EntrantKey;
 use crate::payments::PaymentReads;
@@ -12,13 +12,13 @@ use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
-/// What is due, with since when: in order of that and of names.
+/// Due contests or series, each with the time since when it is due, in order of that time and of names.
 pub type Due = Vec<(Micros, ContestId)>;
 
-/// Where a list of what is due goes on: behind that moment and name.
+/// The position after which a list of due contests continues.
 pub type DueAfter<'a> = Option<(Micros, &'a str)>;
 
-/// What can be read of contests without a transaction.
+/// Reads of contests without a transaction.
 pub trait Contests: SeriesReads + PaymentReads {
     /// A contest.
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError>;
@@ -31,7 +31,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(ContestId, Record)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_contests`](Self::list_contests), for work that may leave none out: fails if a row is corrupt.
     fn contests(
         &self,
         state: Option<State>,
@@ -41,15 +41,15 @@ pub trait Contests: SeriesReads + PaymentReads {
         self.list_contests(state, after, limit)?.whole()
     }
 
-    /// At most `limit` contests of which something happens by itself at `now` or before, first things first, from the first
-    /// one behind `after`.
+    /// At most `limit` contests that are due for the scheduler at `now` or before, in order of time, from the first one
+    /// after `after`.
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError>;
 
-    /// How many there are in each state, in the order of [`State::ALL`]. Of each at most so many are counted.
+    /// The number of contests in each state, in the order of [`State::ALL`]. At most `most` of each are counted.
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError>;
 
-    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`. Whoever wants
-    /// all of them asks once: a page may cost as much as all that were changed lately.
+    /// At most `limit` applications of a contest in one status, by their places, from the first one above `above`. One large
+    /// page is cheaper than many: a page may cost as much as all recently changed ones.
     fn list_applications(
         &self,
         contest: Uuid,
@@ -58,7 +58,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_applications`](Self::list_applications), for work that may leave none out: fails if a row is corrupt.
     fn applications(
         &self,
         contest: Uuid,
@@ -69,8 +69,9 @@ pub trait Contests: SeriesReads + PaymentReads {
         self.list_applications(contest, status, above, limit)?.whole()
     }
 
-    /// The first applications of a contest in order of players, whatever became of them: at most `limit`, from the first one
-    /// after `after`. Whoever removes them page by page says the last one, and passes none over that it has removed.
+    /// The first applications of a contest in order of players, in any status: at most `limit`, from the first one after
+    /// `after`. A caller that removes them page by page passes the last one as `after`, so that removed ones are not scanned
+    /// again.
     fn first_applications(
         &self,
         contest: Uuid,
@@ -78,7 +79,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError>;
 
-    /// The application of each key, which ascend.
+    /// The application of each key. The keys ascend.
     fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError>;
 
     /// At most `limit` members of a contest in order of players, from the first one after `after`.
@@ -89,7 +90,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_members`](Self::list_members), for work that may leave none out: fails if a row is corrupt.
     fn contest_members(
         &self,
         contest: Uuid,
@@ -99,10 +100,11 @@ pub trait Contests: SeriesReads + PaymentReads {
         self.list_members(contest, after, limit)?.whole()
     }
 
-    /// The member of each key, which ascend. One that is there is never changed.
+    /// The member of each key. The keys ascend. A member is never changed.
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError>;
 
-    /// At most `limit` prizes of a contest with their numbers, from that one on; of one that was called off, fees paid back.
+    /// At most `limit` prizes of a contest with their numbers, from `from` on. A cancelled contest has refunded fees
+    /// instead.
     fn list_payouts(
         &self,
         contest: Uuid,
@@ -110,7 +112,7 @@ pub trait Contests: SeriesReads + PaymentReads {
         limit: usize,
     ) -> Result<Listing<(u32, Payout)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_payouts`](Self::list_payouts), for work that may leave none out: fails if a row is corrupt.
     fn payouts(&self, contest: Uuid, from: u32, limit: usize) -> Result<Vec<(u32, Payout)>, StoreError> {
         self.list_payouts(contest, from, limit)?.whole()
     }

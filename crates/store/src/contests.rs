@@ -1,10 +1,10 @@
 //! Contests in a store: what a transaction reads and writes of them.
 //!
-//! A contest is found by its name; what belongs to it by a number of 16 bytes that it was given once. Whoever changes an
-//! application reads its contest in the same transaction, so that row serialises them and has their counts. All of it is
-//! nobody's score, so it is beside members and money: a fee and an application are one transaction of one database.
+//! A contest is found by its name; its rows by a number of 16 bytes that is given once. A transaction that changes an
+//! application reads its contest, so the row of the contest serializes them and has their counts. Contests are stored beside
+//! members and money, not beside scores: a fee and an application are one transaction of one database.
 //!
-//! Not here: rules, the tables, and what is read without a transaction (`contest_reads`).
+//! Not here: rules, the tables, and reads without a transaction (`contest_reads`).
 
 use crate::WindowKey;
 use tally_rules::PlayerId;
@@ -12,7 +12,7 @@ use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 
-/// A player of a contest, which is named by its number.
+/// A player of a contest. The contest is given by its number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntrantKey {
     /// The contest.
@@ -21,12 +21,12 @@ pub struct EntrantKey {
     pub player: PlayerId,
 }
 
-/// A prize of a contest that is being settled, or a fee that one which was called off pays back.
+/// A prize of a contest that is being settled, or a fee that a cancelled contest refunds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PayoutKey {
     /// The contest.
     pub contest: Uuid,
-    /// From 0, best rank first; of a fee, its member's place.
+    /// From 0, best rank first; for a fee, the place of its member.
     pub no: u32,
 }
 
@@ -39,11 +39,11 @@ pub struct ContestReadSet {
     pub applications: Vec<EntrantKey>,
     /// Series.
     pub series: Vec<ContestId>,
-    /// What is paid for closed periods.
+    /// Payments of closed periods.
     pub payments: Vec<WindowKey>,
 }
 
-/// What was read, each list as long as its list in the plan and in the same order.
+/// The rows that were read. Each list has the length and the order of its list in the plan.
 #[derive(Clone, Debug, Default)]
 pub struct ContestLoaded {
     /// The contest.
@@ -69,7 +69,7 @@ pub struct ContestWriteSet {
     pub payouts: Vec<(PayoutKey, Payout)>,
     /// Series; `None` removes one.
     pub series: Vec<(ContestId, Option<SeriesRecord>)>,
-    /// What is paid for closed periods.
+    /// Payments of closed periods.
     pub payments: Vec<(WindowKey, Payment)>,
 }
 

@@ -11,12 +11,14 @@ use std::time::Duration;
 
 /// The change feed, the outbox, task leases, and whether this process may answer. Methods block unless they say that they are cheap.
 ///
-/// - **Feed.** A follower that reads the feed from a position sees every later change of a board or an API key, in order.
-/// - **Outbox.** A transaction with `outbox` leaves an entry until [`published`](Self::published), whatever ends in between.
-/// - **Task leases save work and order nothing.** Two servers may hold one at a time, so every task is right when it is done twice.
+/// - **Feed.** A server that reads the feed from a position sees every later change of a board or an API key, in order.
+/// - **Outbox.** A transaction with `outbox` leaves an entry until [`published`](Self::published), even if its server ends
+///   in between.
+/// - **Task leases save work and guarantee nothing.** Two servers may hold one at a time, so every task must be correct when
+///   it runs twice.
 pub trait Coordination: Reads {
-    /// Everything of a live board that servers keep in memory. With the revisions that a server knows, only later changes of bans
-    /// are read, where that is possible.
+    /// Everything of a live board that servers cache. With the revisions that a server knows, only later changes of bans are
+    /// read, if possible.
     fn board(
         &self,
         name: BoardRef<'_>,
@@ -47,8 +49,8 @@ pub trait Coordination: Reads {
         0
     }
 
-    /// A number that changes when this process began and no other server was running. Data outside may then be of another store, or
-    /// of another state of this one.
+    /// A number that changes if no other server was running when this process began. External data may then belong to
+    /// another store, or to another state of this one.
     fn generation(&self) -> u64 {
         0
     }
@@ -58,16 +60,16 @@ pub trait Coordination: Reads {
         Ok(true)
     }
 
-    /// The outbox entry of a transaction is published. Cheap: a later transaction removes the entry.
+    /// Marks the outbox entry of a transaction as published. Cheap: a later transaction removes the entry.
     fn published(&self, _batch: BatchId) {}
 
-    /// Some outbox entries of at least this age, in the order of their ids, from the first one after `after`. None are left when
-    /// the list is empty.
+    /// Some outbox entries of at least this age, in the order of their ids, from the first one after `after`. An empty list
+    /// means that none are left.
     fn outbox(&self, _age: Duration, _after: Option<BatchId>) -> Result<Vec<OutboxEntry>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// Merges outbox entries of this server into one, in a transaction of its own. `None` when they stay as they are.
+    /// Merges outbox entries of this server into one, in a separate transaction. `None` if they stay as they are.
     fn merge_outbox(&self, _batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
         Ok(None)
     }
@@ -77,15 +79,15 @@ pub trait Coordination: Reads {
         Ok(())
     }
 
-    /// Whether this process still is the only one that can write, so that what it derived from the store is current. Cheap, because
-    /// every answer asks it. A store that several processes may write to always returns true: they keep nothing derived that
-    /// another could make stale.
+    /// Whether this process is still the only writer, so that everything it derived from the store is current. Cheap,
+    /// because every answer checks it. A store with several writers always returns true: their processes keep nothing
+    /// derived that another could make stale.
     fn may_answer(&self) -> bool {
         true
     }
 
     /// Acknowledged commits that the store has lost, once that is known. From then on it refuses everything, and
-    /// [`may_answer`](Self::may_answer) is false: memory has a history that is gone.
+    /// [`may_answer`](Self::may_answer) is false: memory has a lost history.
     fn lost(&self) -> Option<LostCommits> {
         None
     }

@@ -1,9 +1,9 @@
-//! Damaged rows: rows that cannot be what a store wrote.
+//! Corrupt rows: rows that a store cannot have written.
 //!
-//! A damaged row fails the requests that need it, and no others. So a fault names table and key, and a walk over many
-//! rows leaves such a row out and notes it here. A note is made once for each row, is bounded, and stays until the
-//! process ends. A list for people leaves such a row out as well, and names it beside its rows: [`Listing`]. Not here: damage of a
-//! whole file, which is [`StoreError::Corrupt`], and mending.
+//! A corrupt row fails the requests that need it, and no others. So a fault names table and key, and a scan of many rows
+//! leaves such a row out and records it here. Each row is recorded once, their number is bounded, and records stay until the
+//! process ends. A list for display also leaves such a row out, and names it beside its rows: [`Listing`]. Not here:
+//! corruption of a whole file, which is [`StoreError::Corrupt`], and repair.
 
 use crate::StoreError;
 use crate::contests::{EntrantKey, PayoutKey};
@@ -21,17 +21,17 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{HoldId, MemberId, TransferId, WalletKey};
 
-/// Notes that are kept.
+/// The maximum number of recorded rows.
 const NOTED_MAX: usize = 10_000;
 
-/// A row that cannot be what a store wrote.
+/// A row that a store cannot have written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CorruptRow {
     /// Its table.
     pub table: &'static str,
     /// Its key as text: columns separated by `/`.
     pub key: String,
-    /// What is wrong with it.
+    /// The description of the error.
     pub what: String,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for CorruptRow {
 }
 
 impl StoreError {
-    /// Names the table, where the decoder of its columns could not.
+    /// Adds the table, if the decoder of the columns did not know it.
     pub(crate) fn of_table(self, table: &'static str) -> Self {
         match self {
             Self::CorruptRow(row) if row.table.is_empty() => {
@@ -52,7 +52,7 @@ impl StoreError {
         }
     }
 
-    /// Names the damaged row, as far as the decoder of its columns could not.
+    /// Adds table and key of the corrupt row, if the decoder of the columns did not know them.
     pub(crate) fn of_row(self, table: &'static str, key: impl FnOnce() -> String) -> Self {
         let Self::CorruptRow(mut row) = self else { return self };
         if row.table.is_empty() {
@@ -65,15 +65,15 @@ impl StoreError {
     }
 }
 
-/// Damaged rows that one list names. A list that meets more fails.
+/// The maximum number of corrupt rows of one list. A list with more fails.
 const LISTED_MAX: usize = 100;
 
-/// The rows of a list in its order, and those that were left out of it because they cannot be read.
+/// The rows of a list in its order, and the corrupt rows that were left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<T> {
-    /// Rows that can be read, at most as many as were asked for; fewer mean the end.
+    /// Sound rows, at most as many as were asked for; fewer mean the end.
     pub rows: Vec<T>,
-    /// Damaged rows among them, up to the last row.
+    /// Corrupt rows among them, up to the last row.
     pub damaged: Vec<CorruptRow>,
 }
 
@@ -90,7 +90,7 @@ impl<T> From<Vec<T>> for Listing<T> {
 }
 
 impl<T> Listing<T> {
-    /// The rows, for work that may leave none out: an error where one cannot be read.
+    /// The rows, for work that may leave none out: an error if one is corrupt.
     pub fn whole(self) -> Result<Vec<T>, StoreError> {
         match self.damaged.into_iter().next() {
             None => Ok(self.rows),
@@ -98,12 +98,12 @@ impl<T> Listing<T> {
         }
     }
 
-    /// The same with other rows.
+    /// The same list with mapped rows.
     pub fn map<U>(self, each: impl FnMut(T) -> U) -> Listing<U> {
         Listing { rows: self.rows.into_iter().map(each).collect(), damaged: self.damaged }
     }
 
-    /// Leaves a row out that cannot be read; any other error stays one.
+    /// Leaves out a corrupt row; any other error is returned.
     pub(crate) fn leave_out(&mut self, error: StoreError) -> Result<(), StoreError> {
         match error {
             StoreError::CorruptRow(row) if self.damaged.len() < LISTED_MAX => self.damaged.push(*row),
@@ -113,7 +113,7 @@ impl<T> Listing<T> {
     }
 }
 
-/// A key as text, for people.
+/// A key as text for messages.
 pub(crate) trait KeyText {
     /// Its columns, separated by `/`.
     fn text(&self) -> String;
@@ -163,19 +163,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     }) + "'"
 }
 
-/// Damaged rows that one open store has met.
+/// The corrupt rows that one open store has read.
 #[derive(Debug, Default)]
 pub(crate) struct Damages {
-    /// So that a sound store takes no lock.
+    /// A counter, so that a sound store takes no lock.
     count: AtomicU64,
     notes: Mutex<Notes>,
 }
 
-/// By table and key: what is wrong.
+/// The errors by table and key.
 type Notes = BTreeMap<(&'static str, String), String>;
 
 impl Damages {
-    /// Notes a row, unless it is known.
+    /// Records a row, unless it is recorded already.
     pub(crate) fn note(&self, row: &CorruptRow) {
         let mut notes = self.notes();
         if notes.len() < NOTED_MAX {
@@ -184,7 +184,7 @@ impl Damages {
         self.count.store(notes.len() as u64, Ordering::Release);
     }
 
-    /// Notes the row that a read failed for.
+    /// Records the row that a read failed for.
     pub(crate) fn noted<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::CorruptRow(row)) = &read {
             self.note(row);
@@ -192,17 +192,17 @@ impl Damages {
         read
     }
 
-    /// How many rows are noted.
+    /// The number of recorded rows.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Whether a row is noted.
+    /// Whether a row is recorded.
     pub(crate) fn has(&self, table: &'static str, key: &impl KeyText) -> bool {
         self.count() > 0 && self.notes().contains_key(&(table, key.text()))
     }
 
-    /// Every row that is noted.
+    /// Every recorded row.
     pub(crate) fn list(&self) -> Vec<CorruptRow> {
         let row = |((table, key), what): (&(&'static str, String), &String)| CorruptRow {
             table,
@@ -217,7 +217,7 @@ impl Damages {
     }
 }
 
-/// The text of a score's key whose player cannot be read.
+/// The key of a score as text, if its player may be unreadable.
 pub(crate) fn score_text((board, window): (BoardNo, Window), player: &[u8]) -> String {
     let player =
         std::str::from_utf8(player).map_or_else(|_| hex(player), |text| text.escape_debug().to_string());

@@ -1,54 +1,54 @@
-//! What can go wrong in a store, by what the caller must do about it.
+//! The faults of a store, by what the caller must do.
 
 use crate::damage::CorruptRow;
 use crate::plan::BatchId;
 
-/// A fault of a store. Rejections of a rule are never here: a rule's answer is not a fault.
+/// A fault of a store. Rejections by a rule are never here, because they are normal results.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
-    /// Another transaction was in the way (deadlock, lock wait, busy): nothing was done, the same may succeed again.
+    /// Another transaction conflicted (deadlock, lock wait, busy): nothing was done, the same may succeed again.
     #[error("in conflict with another transaction: {0}")]
     Conflict(String),
-    /// A row cannot be stored whatever is tried: nothing was done; without that row the others can go through.
+    /// A row cannot be stored on any attempt: nothing was done; without that row the others can succeed.
     #[error("a row was refused by the store: {0}")]
     Row(String),
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
     #[error("the store is away: {0}")]
     Unavailable(String),
-    /// One of several databases is away: nothing was done. What concerns the others alone can go through.
+    /// One of several shards is unavailable: nothing was done. Requests for the other shards can succeed.
     #[error("{shard} of the store is away: {why}")]
     ShardUnavailable {
-        /// Which, as people count.
+        /// The shard, counted from 1.
         shard: String,
-        /// Whether it is the only one that the transaction concerns.
+        /// Whether the transaction concerns only this shard.
         alone: bool,
         /// What happened.
         why: String,
     },
-    /// The connection was lost while committing: it is unknown whether the transaction was done.
+    /// The connection was lost at COMMIT: it is unknown whether the transaction was done.
     #[error("the connection was lost at commit: {why}")]
     InDoubt {
-        /// What to ask [`crate::Store::resolve`] about.
+        /// The id to [resolve](crate::Store::resolve).
         batch: BatchId,
         /// What happened.
         why: String,
     },
-    /// One of several databases has done its part, and another has not: the same again finishes the rest.
+    /// One of several shards has committed, and another has not: a retry finishes the rest.
     #[error("a part of it is done, and the rest is not: {0}")]
     Partly(String),
-    /// A row that was read cannot be what we wrote: nothing was done; what does not need that row can go through.
+    /// A row that was read is corrupt: nothing was done; requests that do not need that row can succeed.
     #[error("damaged: {0}")]
     CorruptRow(Box<CorruptRow>),
-    /// What is stored cannot be what we wrote, beyond one row: a file, a page of it, a table.
+    /// More than one row is corrupt: a file, a page of it, a table.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// Another process is the one that writes to this store: nothing was done.
+    /// Another process is the writer of this store: nothing was done.
     #[error("another process has the store open: {0}")]
     Locked(String),
     /// The clock of this machine is too far from that of the store: nothing was done.
     #[error("{0}")]
     Skewed(String),
-    /// The database is replicated in a way in which locks and leases do not hold: nothing was done.
+    /// Locks and leases do not hold with the replication of the database: nothing was done.
     #[error("{0}")]
     Replication(String),
     /// The store was written by a later version; it was not touched.
@@ -61,7 +61,7 @@ pub enum StoreError {
         /// The newest version known here.
         known: u32,
     },
-    /// The store was written by an earlier version and is not migrated unasked; it was not touched.
+    /// The store was written by an earlier version and is migrated only on request; it was not touched.
     #[error(
         "the store has schema version {found}, this tally needs {known}; run `tally migrate` (nothing was changed)"
     )]
@@ -71,10 +71,10 @@ pub enum StoreError {
         /// The version needed.
         known: u32,
     },
-    /// These databases are not the store's, or not in this order: nothing was touched.
+    /// These databases are not the shards of the store, or not in this order: nothing was touched.
     #[error("{0}")]
     Layout(String),
-    /// The file is some other program's database; it was not touched.
+    /// The file is a database of another program; it was not touched.
     #[error("{0} is not a tally store (nothing was changed)")]
     NotOurs(String),
 }

@@ -1,34 +1,34 @@
-//! Any bytes as stored rows: the entry of the fuzz target `rows`, and of the test that runs its corpus.
+//! Arbitrary bytes as stored rows: the entry of the fuzz target `rows`, and of the test that runs its corpus.
 //!
-//! Decoders are private to their backends, so their tables are listed there and called from here. A row that the store
-//! cannot have written is damage (`StoreError`), never a panic. Not part of the interface of this crate.
+//! Decoders are private to their backends, so each backend lists its tables. A row that the store cannot have written is a
+//! `StoreError`, never a panic. Not part of the interface of this crate.
 
 use crate::codec::{Input, put_bytes, put_number, put_signed};
 use crate::{StoreError, mysql, sqlite};
 
-/// A value of a row, of any kind that a database may give.
+/// A value of a row, of any kind that a database may return.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// No value.
     Null,
     /// A whole number.
     Number(i64),
-    /// Another number, of which no table has one.
+    /// Another number; no table has one.
     Real(f64),
-    /// Text, maybe no UTF-8.
+    /// Text, maybe invalid UTF-8.
     Text(Vec<u8>),
     /// Bytes.
     Bytes(Vec<u8>),
 }
 
-/// What the first byte of an input says that the rest is.
+/// The kind of an input, given by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A batch of the journal.
     Journal,
-    /// A row of a table of SQLite; the next byte says of which.
+    /// A row of a table of SQLite; the next byte chooses the table.
     Sqlite,
-    /// A row of a table of MySQL; the next byte says of which.
+    /// A row of a table of MySQL; the next byte chooses the table.
     MySql,
 }
 
@@ -52,7 +52,7 @@ fn with_table(input: &[u8], decode: fn(usize, Vec<Column>) -> Result<(), StoreEr
     }
 }
 
-/// The input of a row, for seeds.
+/// Encodes a row as an input, for seeds.
 pub fn input(kind: Kind, table: u8, row: &[Column]) -> Vec<u8> {
     let mut out = vec![kind as u8, table];
     for column in row {

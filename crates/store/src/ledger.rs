@@ -1,8 +1,8 @@
-//! Money in a store: what a transaction reads and writes of it, and what is read without one.
+//! Money in a store: what a transaction reads and writes of it, and reads without a transaction.
 //!
-//! Rows are the values of `tally_rules::ledger`. Transfers and entries are only ever added. Totals of accounts are added
-//! to, never read by a transaction: every movement changes them, and a row that all transactions lock would be the end of
-//! doing several at once. Not here: rules, and rows of scores.
+//! Rows are the values of `tally_rules::ledger`. Transfers and entries are only added. A transaction adds to the totals of
+//! accounts but never reads them: every transfer changes them, and a row that all transactions lock would serialize them.
+//! Not here: rules, and rows of scores.
 
 use crate::contest_reads::Contests;
 use crate::contests::{ContestLoaded, ContestReadSet, ContestWriteSet};
@@ -21,7 +21,7 @@ use tally_rules::ledger::{
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerReadSet {
-    /// Whose a login, a phone number or a player is.
+    /// The handles to look up: logins, phone numbers and players.
     pub handles: Vec<Handle>,
     /// Members.
     pub members: Vec<MemberId>,
@@ -29,14 +29,14 @@ pub struct LedgerReadSet {
     pub wallets: Vec<WalletKey>,
     /// Holds.
     pub holds: Vec<HoldId>,
-    /// Contests, which money goes into and comes out of.
+    /// Contests, which receive and pay money.
     pub contests: ContestReadSet,
 }
 
-/// What was read, each list as long as its list in the plan and in the same order.
+/// The rows that were read. Each list has the length and the order of its list in the plan.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerLoaded {
-    /// The member.
+    /// The member of the handle.
     pub handles: Vec<Option<MemberId>>,
     /// The member.
     pub members: Vec<Option<Member>>,
@@ -44,14 +44,14 @@ pub struct LedgerLoaded {
     pub wallets: Vec<Option<Wallet>>,
     /// The hold.
     pub holds: Vec<Option<Hold>>,
-    /// Of contests.
+    /// The rows of contests.
     pub contests: ContestLoaded,
 }
 
 /// What a transaction writes of the ledger. Each list is sorted by key and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerWriteSet {
-    /// Whose a login, a phone number or a player is; nobody's any more.
+    /// The member of each handle; `None` frees the handle.
     pub handles: Vec<(Handle, Option<MemberId>)>,
     /// Members.
     pub members: Vec<(MemberId, Member)>,
@@ -59,15 +59,15 @@ pub struct LedgerWriteSet {
     pub wallets: Vec<(WalletKey, Wallet)>,
     /// Holds.
     pub holds: Vec<(HoldId, Hold)>,
-    /// New movements.
+    /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// What is added to accounts.
+    /// What is added to the totals of accounts.
     pub totals: Vec<(AccountKey, Total)>,
     /// Contests.
     pub contests: ContestWriteSet,
-    /// What happened, each under the next number of its topic: in order.
+    /// Events in order, each under the next number of its topic.
     pub events: Vec<(Topic, Event)>,
 }
 
@@ -127,12 +127,12 @@ impl LedgerWriteSet {
     }
 }
 
-/// What can be read of the ledger without a transaction.
+/// Reads of the ledger without a transaction.
 pub trait Ledger: Contests + EventReads {
     /// Every wallet of a member, in order of currency.
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_wallets`](Self::list_wallets), for work that may leave none out: fails if a row is corrupt.
     fn wallets_of(&self, member: MemberId) -> Result<Vec<(Currency, Wallet)>, StoreError> {
         self.list_wallets(member)?.whole()
     }
@@ -147,32 +147,32 @@ pub trait Ledger: Contests + EventReads {
         numbers: Range<u64>,
     ) -> Result<Listing<(u64, Entry)>, StoreError>;
 
-    /// The same for work: an error where one of them is damaged.
+    /// Like [`list_entries`](Self::list_entries), for work that may leave none out: fails if a row is corrupt.
     fn history(&self, wallet: WalletKey, numbers: Range<u64>) -> Result<Vec<(u64, Entry)>, StoreError> {
         self.list_entries(wallet, numbers)?.whole()
     }
 
-    /// A movement.
+    /// A transfer.
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;
 
     /// A hold.
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError>;
 
-    /// At most `limit` open holds whose time has run out at `now`, each with its wallet.
+    /// At most `limit` open holds that have expired at `now`, each with its wallet.
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError>;
 
     /// A member.
     fn member(&self, id: MemberId) -> Result<Option<Member>, StoreError>;
 
-    /// Whose a login, a phone number or a player is.
+    /// The member of a login, a phone number or a player.
     fn member_of(&self, handle: &Handle) -> Result<Option<MemberId>, StoreError>;
 
-    /// The member that each handle finds, in one question; they ascend.
+    /// The member of each handle, in one query. The handles ascend.
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
 
-    /// All that was ever debited and credited, in order of account and currency.
+    /// The sums of all debits and credits, in order of account and currency.
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError>;
 
-    /// All of it as it is at this moment, for reading it whole. Whoever writes meanwhile is not kept from it.
+    /// The whole ledger at this moment, to read it page by page. It does not block writers.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The store: what is acknowledged is here, and everything else is derived from it.
+//! The store: it holds everything that is acknowledged, and everything else is derived from it.
 //!
 //! [`Store`] is four traits with their guarantees: [`Transactions`], [`Reads`], [`Coordination`] and [`Maintenance`]. [`plan`] has what a
 //! transaction reads and writes, in the words of the domain. Each backend is a folder with a file for each table; `codec` has the bytes

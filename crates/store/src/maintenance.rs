@@ -9,39 +9,39 @@ use tally_rules::Micros;
 /// Expiry and purges are bounded steps: each deletes at most `limit` rows, and the caller repeats them. Stopping between two steps
 /// is harmless.
 pub trait Maintenance: Send + Sync {
-    /// The backend's name, for messages, metrics and the contract suite.
+    /// The name of the backend, for messages, metrics and the contract suite.
     fn name(&self) -> &'static str;
 
-    /// Forgets at most `limit` stored requests older than `before`; returns how many.
+    /// Deletes at most `limit` stored requests older than `before`. Returns their number.
     fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError>;
 
-    /// Deletes at most `limit` rows of deleted boards; returns how many. Zero means that none are left.
+    /// Deletes at most `limit` rows of deleted boards. Returns their number. Zero means that none are left.
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
 
-    /// Those of these windows that have rows or archives to purge. A window of the same number must not be stored before that is
-    /// done: it would see the old rows, and the purge would delete the new ones.
+    /// The windows of `windows` that have rows or archives to purge. A window with the same number must not be stored
+    /// before: it would see the old rows, and the purge would delete the new ones.
     fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError>;
 
-    /// Purges at most `limit` rows of one window; returns whether nothing of it is left.
+    /// Purges at most `limit` rows of one window. Returns whether nothing of it is left.
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError>;
 
-    /// Keeps a small value, such as the fingerprint of the secret, durably.
+    /// Stores a small value durably, such as the fingerprint of the secret.
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError>;
 
-    /// Brings the store to its plainest form on the disk, for the end of a process. The store can still be used afterwards.
+    /// Brings the store to its simplest form on the disk, for the end of a process. The store can still be used afterwards.
     fn checkpoint(&self) -> Result<(), StoreError>;
 
-    /// Corrupt rows among those read since the store was opened: some thousands at most.
+    /// The corrupt rows that were read since the store was opened: some thousands at most.
     fn corrupt_rows(&self) -> Vec<CorruptRow> {
         Vec::new()
     }
 
-    /// How many they are. Cheap.
+    /// The number of corrupt rows. Cheap.
     fn corrupt_row_count(&self) -> u64 {
         0
     }
 
-    /// Whether the record of a key is one of them. Cheap when there is none.
+    /// Whether the record of a key is corrupt. Cheap if there is none.
     fn is_corrupt(&self, _key: &ScoreKey) -> bool {
         false
     }

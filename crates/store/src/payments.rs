@@ -1,17 +1,17 @@
-//! What is paid for closed periods, in a store: what is read of it without a transaction.
+//! Payments of closed periods: reads without a transaction.
 //!
-//! A payment is found by its period; its prizes are among those of contests, by a number that it was given once. Not here: rules,
-//! and the tables.
+//! A payment is found by its period. Its prizes are stored among those of contests, by a number that is given once. Not
+//! here: rules, and the tables.
 
 use crate::{StoreError, WindowKey};
 use tally_rules::period::Payment;
 
-/// What can be read of payments without a transaction.
+/// Reads of payments without a transaction.
 pub trait PaymentReads {
-    /// What is paid for a period.
+    /// The payment of a period.
     fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError>;
 
-    /// At most `limit` periods with a payment, from the first one after `after`: those whose prizes have not all had their turn, or
+    /// At most `limit` periods with a payment, from the first one after `after`: those whose payment is not finished, or
     /// all.
     fn payments(
         &self,

@@ -1,7 +1,7 @@
 //! What one transaction reads and writes, in the words of the domain.
 //!
-//! A [`ReadSet`] names everything before the transaction begins, so a backend can read it in few messages and lock it in
-//! one order. Keys are sorted and unique; a backend asserts that. [`WriteSet`] holds one row per key: the newest.
+//! A [`ReadSet`] names everything before the transaction begins. So a backend can read it in few messages and lock it in one
+//! order. Keys are sorted and unique; a backend asserts that. [`WriteSet`] has one row for each key: the newest.
 
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::shard_set::ShardSet;
@@ -12,7 +12,7 @@ use tally_rules::profile::Profile;
 use tally_rules::role::Role;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
 
-/// A board's number: given once, never reused, so that rows of a deleted board can be purged at leisure.
+/// The number of a board. It is never reused, so that the background purge can delete the rows of a deleted board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BoardNo(pub u32);
 
@@ -20,15 +20,15 @@ pub struct BoardNo(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window(pub u64);
 
-/// The window over all time.
+/// The all-time window.
 pub const ALL_TIME: Window = Window(0);
 
-/// One player's record on one window of one board.
+/// The key of a player's record in one window of one board.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScoreKey {
     /// The board.
     pub board: BoardNo,
-    /// The window of it.
+    /// The window.
     pub window: Window,
     /// The player.
     pub player: PlayerId,
@@ -41,7 +41,7 @@ pub struct BoardRow {
     pub no: BoardNo,
     /// Its name.
     pub id: BoardId,
-    /// What it is.
+    /// Its definition.
     pub definition: Definition,
     /// When it was created.
     pub created_at: Micros,
@@ -72,39 +72,39 @@ pub struct WindowRow {
     pub window: Window,
     /// The number of its rule.
     pub rule: u32,
-    /// From when to when.
+    /// The start and the end.
     pub span: Span,
-    /// Whether it takes no more scores.
+    /// Whether it is closed: it takes no more scores.
     pub closed: bool,
-    /// Which blocks hold its order; 0 for none yet.
+    /// The version of its archive; 0 for none yet.
     pub version: u32,
-    /// Whether records changed since those blocks were written.
+    /// Whether records changed since that archive was written.
     pub stale: bool,
-    /// Players in those blocks.
+    /// The number of players in that archive.
     pub total: u64,
 }
 
-/// One piece of the order of a closed window.
+/// The key of one archive block of a closed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockKey {
-    /// Of which window.
+    /// The window.
     pub window: WindowKey,
-    /// Of which writing of its order.
+    /// The version of the archive.
     pub version: u32,
-    /// From 0.
+    /// The number of the block, from 0.
     pub block: u64,
 }
 
-/// Entries of the order of a closed window, as `tally-ranking` packs them.
+/// Entries of the archive of a closed window, as `tally-ranking` packs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Distinct scores better than that of its first.
+    /// The number of distinct scores better than that of its first entry.
     pub distinct_better: u64,
     /// The entries.
     pub entries: Vec<u8>,
 }
 
-/// What is no longer needed and is purged at leisure.
+/// Rows that the background purge deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Garbage {
     /// A window: its records and its blocks.
@@ -114,7 +114,7 @@ pub enum Garbage {
 }
 
 impl Garbage {
-    /// What a row of `deleted_parts` says: version -1 is all of the window.
+    /// Decodes a row of `deleted_parts`: version -1 is the whole window.
     pub(crate) fn of(window: WindowKey, version: i64) -> Self {
         u32::try_from(version).map_or(Self::Window(window), |version| Self::Blocks(window, version))
     }
@@ -127,9 +127,9 @@ pub struct KeyRow {
     pub id: Arc<str>,
     /// A digest of the secret.
     pub hash: [u8; 32],
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub name: String,
     /// When it was created.
     pub created_at: Micros,
@@ -140,78 +140,77 @@ pub struct KeyRow {
 pub struct ImportKey {
     /// The board.
     pub board: BoardNo,
-    /// A digest of the file and of how its columns are read, with a run number where it is meant again.
+    /// A digest of the file and of the meaning of its columns. A run number is added to import the same file again.
     pub digest: [u8; 32],
 }
 
-/// How far an import has come.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportRow {
-    /// Lines of the file that are done, the header included.
+    /// The number of processed lines of the file, the header included.
     pub lines: u64,
-    /// Rows that were taken.
+    /// The number of accepted rows.
     pub taken: u64,
-    /// Rows that were refused.
+    /// The number of refused rows.
     pub refused: u64,
     /// Whether the whole file is done.
     pub finished: bool,
 }
 
-/// What a transaction waits for before it is acknowledged.
+/// When a transaction is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// That it is on the disk, and with it everything that it could see.
+    /// After it is on the disk, with everything that it could read.
     #[default]
     Commit,
-    /// Nothing: it is on the disk within a second, or with the next transaction that waits. Every reader sees it at
-    /// once; a machine that stops before may lose it, and never one before it without it. A killed process loses
-    /// nothing.
+    /// At once. It is on the disk within a second, or with the next transaction that waits for the disk. Every reader sees
+    /// it at once. A machine that stops before may lose it, and then everything after it. A killed process loses nothing.
     Relaxed,
 }
 
 /// What a transaction reads. Each list is sorted and has no key twice.
 #[derive(Clone, Debug, Default)]
 pub struct ReadSet {
-    /// What it waits for.
+    /// When the transaction is acknowledged.
     pub durability: Durability,
-    /// Boards that must still be there, and unchanged until the transaction ends.
+    /// Boards that must be live, and unchanged until the transaction ends.
     pub boards: Vec<BoardNo>,
-    /// Whether it may change what these boards are: then nobody else reads them so meanwhile.
+    /// Whether it may change these boards. Then no other transaction locks them meanwhile.
     pub exclusive: bool,
-    /// Whether what it writes is published outside, and leaves a mark until [`crate::Store::published`] says that it was.
+    /// Whether its changes are published outside. Then it leaves an outbox entry until [`crate::Store::published`].
     pub outbox: bool,
-    /// Boards by name, for creating and deleting them.
+    /// Boards by name, to create and delete them.
     pub board_names: Vec<BoardId>,
     /// Records.
     pub scores: Vec<ScoreKey>,
-    /// Requests that may have been done before.
+    /// Requests that may have run before.
     pub requests: Vec<RequestKey>,
     /// Imports.
     pub imports: Vec<ImportKey>,
     /// Profiles.
     pub profiles: Vec<PlayerId>,
-    /// Where records may change although they are not read, as far as that is known: where all of it is one shard's, only
-    /// that one is asked. Only a hint, and only for a store of several.
+    /// The shards where records may change without being read, as far as known. If all changes are of one shard, only that
+    /// one is read. A hint for a store of several shards.
     pub shards: ShardSet,
     /// Members and money.
     pub ledger: LedgerReadSet,
 }
 
-/// What was read, each list as long as its list in the plan and in the same order.
+/// The rows that were read. Each list has the length and the order of its list in the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    /// The revision of each board that is live: another number means that something of it has changed that servers keep in
-    /// memory. 0 where one process writes.
+    /// The revision of each live board. A different revision means that something has changed that servers cache. 0 in a
+    /// store with one writer.
     pub boards: Vec<Option<u64>>,
-    /// The same on another database that the transaction concerns as well.
+    /// The revisions of these boards on the other shards of the transaction.
     pub boards_elsewhere: Vec<(usize, Vec<Option<u64>>)>,
     /// The live board of that name.
     pub board_names: Vec<Option<BoardRow>>,
-    /// The number for the next new board; only where the plan has names.
+    /// The number of the next new board; only if the plan has names.
     pub next_board: BoardNo,
     /// The record.
     pub scores: Vec<Option<Record>>,
-    /// What was stored of the request.
+    /// The stored outcome of the request.
     pub requests: Vec<Option<Stored>>,
     /// The progress.
     pub imports: Vec<Option<ImportRow>>,
@@ -226,73 +225,73 @@ pub struct Loaded {
 pub struct WriteSet {
     /// Records: the newest of each key; `None` removes it.
     pub scores: Vec<(ScoreKey, Option<Record>)>,
-    /// Requests done; one whose time was over is replaced.
+    /// Outcomes of requests; an expired one is replaced.
     pub requests: Vec<(RequestKey, Stored)>,
     /// Progress of imports.
     pub imports: Vec<(ImportKey, ImportRow)>,
     /// Profiles; `None` removes one.
     pub profiles: Vec<(PlayerId, Option<Profile>)>,
-    /// Whether a player is hidden on a board.
+    /// Whether a player is banned on a board.
     pub bans: Vec<(BanKey, bool)>,
     /// Periods; `None` removes one.
     pub windows: Vec<(WindowKey, Option<WindowRow>)>,
-    /// Pieces of the order of closed periods.
+    /// Archive blocks of closed periods.
     pub blocks: Vec<(BlockKey, Block)>,
-    /// What is to be purged.
+    /// Rows to purge.
     pub garbage: Vec<Garbage>,
     /// Boards.
     pub boards: Vec<BoardChange>,
-    /// Keys.
+    /// API keys.
     pub keys: Vec<KeyChange>,
     /// Members and money.
     pub ledger: LedgerWriteSet,
 }
 
-/// What is known of a transaction that was done.
+/// What is known of a committed transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Committed {
-    /// Greater than that of every transaction whose rows it read: what is derived from them outside keeps the greatest.
-    /// 0 where one process writes, and nothing outside can be older.
+    /// The version: greater than that of every transaction whose rows it read. A ranking outside keeps the greatest. 0 in a
+    /// store with one writer, because nothing outside can be older.
     pub version: u64,
-    /// The revision that boards have now that it has changed; 0 for none.
+    /// The new revision of the boards that it changed; 0 for none.
     pub revision: u64,
-    /// Its name, where it left a mark.
+    /// Its id, if it left an outbox entry.
     pub outbox: Option<BatchId>,
 }
 
-/// The name of a transaction, for asking what became of it.
+/// The id of a transaction, to resolve it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId {
-    /// Its database among those of the store. Not stored.
+    /// Its shard. Not stored.
     pub shard: u8,
-    /// Of the connection: random.
+    /// The random name of its connection.
     pub link: [u8; 16],
-    /// Of the transaction among those of its connection.
+    /// Its number among the transactions of the connection.
     pub sequence: u64,
 }
 
 /// A change of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoardChange {
-    /// A new one; its number is that of [`Loaded::next_board`].
+    /// A new board; its number is that of [`Loaded::next_board`].
     Create(BoardRow),
-    /// Another definition of the same board.
+    /// A new definition of the same board.
     Redefine(BoardNo, Definition),
-    /// Gone at once; its rows are purged later, see [`crate::Store::purge_deleted`].
+    /// Deleted at once; its rows are purged later, see [`crate::Store::purge_deleted`].
     Delete(BoardNo),
 }
 
 /// A change of an API key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyChange {
-    /// A new one.
+    /// A new key.
     Create(KeyRow),
-    /// No longer accepted, from this instant on.
+    /// Not accepted from this instant on.
     Revoke(Arc<str>, Micros),
 }
 
 impl ReadSet {
-    /// Panics where a list is not sorted or has a key twice: two rows for one key have no order in a batch.
+    /// Panics if a list is not sorted or has a key twice: two rows for one key have no order in a batch.
     pub(crate) fn assert_sorted(&self) {
         assert!(ascends(&self.boards), "boards of a plan ascend");
         assert!(ascends(&self.board_names), "names of a plan ascend");
@@ -305,7 +304,7 @@ impl ReadSet {
 }
 
 impl Loaded {
-    /// Panics where a list is not as long as its list in the plan: `decide` pairs them by position.
+    /// Panics if a list is not as long as its list in the plan: `decide` pairs them by position.
     pub(crate) fn assert_answers(&self, plan: &ReadSet) {
         assert_eq!(self.boards.len(), plan.boards.len());
         assert_eq!(self.board_names.len(), plan.board_names.len());
@@ -318,7 +317,7 @@ impl Loaded {
 }
 
 impl BoardChange {
-    /// The board it changes.
+    /// The number of the changed board.
     pub fn no(&self) -> BoardNo {
         match self {
             Self::Create(row) => row.no,
@@ -328,7 +327,7 @@ impl BoardChange {
 }
 
 impl KeyChange {
-    /// The key it changes.
+    /// The id of the changed key.
     pub fn id(&self) -> &str {
         match self {
             Self::Create(row) => &row.id,
@@ -338,7 +337,7 @@ impl KeyChange {
 }
 
 impl WriteSet {
-    /// Panics where a list is not sorted by key or has a key twice.
+    /// Panics if a list is not sorted by key or has a key twice.
     pub(crate) fn assert_sorted(&self) {
         assert!(self.scores.is_sorted_by(|a, b| a.0 < b.0), "changed scores ascend");
         assert!(self.requests.is_sorted_by(|a, b| a.0 < b.0), "changed requests ascend");

@@ -11,25 +11,25 @@ use tally_rules::{PlayerId, Record};
 
 /// Reads without a transaction. Every method blocks.
 ///
-/// Each read sees every transaction that ended before it began, and no half of one. A scan of many rows sees several moments.
-/// Lists leave out corrupt rows and [note](crate::Maintenance::corrupt_rows) them; a read by key returns
+/// Each read sees every transaction that ended before it began, and no half of one. A scan of many rows sees several
+/// moments. Lists leave out corrupt rows and [record](crate::Maintenance::corrupt_rows) them; a read by key returns
 /// [`StoreError::CorruptRow`].
 pub trait Reads: Send + Sync {
     /// Reads of members and money.
     fn ledger(&self) -> &dyn Ledger;
 
-    /// Every live board, in order of number. A corrupt one is noted by its name.
+    /// Every live board, in order of number. A corrupt one is recorded by its name.
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError>;
 
-    /// Every API key that was not revoked, in order of creation.
+    /// Every API key that is not revoked, in order of creation.
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError>;
 
-    /// Whether an API key was ever made, revoked or not.
+    /// Whether an API key was ever created, revoked or not.
     fn had_keys(&self) -> Result<bool, StoreError>;
 
-    /// Scans at most `limit` records of one window in order of player bytes, from the first one after `after`. Each comes with the
-    /// version of the transaction that wrote it, or 0 on a backend without versions. Returns the number of records; fewer than
-    /// `limit` means the end.
+    /// Scans at most `limit` records of one window in order of player bytes, from the first one after `after`. Each comes
+    /// with the version of the transaction that wrote it, or 0 on a backend without versions. Returns the number of records;
+    /// fewer than `limit` means the end.
     fn scan_versions(
         &self,
         board: BoardNo,
@@ -39,7 +39,7 @@ pub trait Reads: Send + Sync {
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError>;
 
-    /// The same without versions.
+    /// Like [`scan_versions`](Self::scan_versions), without versions.
     fn scan_scores(
         &self,
         board: BoardNo,
@@ -51,7 +51,8 @@ pub trait Reads: Send + Sync {
         self.scan_versions(board, window, after, limit, &mut |player, record, _| each(player, record))
     }
 
-    /// The same for the records of one shard, so that threads can scan shards side by side.
+    /// Like [`scan_versions`](Self::scan_versions), for the records of one shard, so that threads can scan shards side by
+    /// side.
     fn scan_shard(
         &self,
         shard: usize,
@@ -64,7 +65,8 @@ pub trait Reads: Send + Sync {
         self.scan_versions(board, window, after, limit, each)
     }
 
-    /// The same of all shards or one, with tombstones, as `None`. A ranking outside keeps them, so that a late older version does not bring a record back.
+    /// Like [`scan_versions`](Self::scan_versions), for all shards or one, with tombstones as `None`. A ranking outside
+    /// keeps tombstones, so that a late older version does not bring a record back.
     fn scan_states(
         &self,
         _shard: Option<usize>,
@@ -100,7 +102,7 @@ pub trait Reads: Send + Sync {
     /// Every player banned on a board, in order of bytes.
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
 
-    /// Those of these players that are banned on a board.
+    /// The players of `players` that are banned on a board.
     fn banned(&self, board: BoardNo, players: &[PlayerId]) -> Result<HashSet<PlayerId>, StoreError> {
         let all: HashSet<PlayerId> = self.bans(board)?.into_iter().collect();
         Ok(players.iter().filter(|player| all.contains(*player)).cloned().collect())
@@ -109,6 +111,6 @@ pub trait Reads: Send + Sync {
     /// The profile of each of these players, in one round trip. A corrupt one fails alone.
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError>;
 
-    /// A value kept by [`set_meta`](crate::Maintenance::set_meta).
+    /// A value stored by [`set_meta`](crate::Maintenance::set_meta).
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 }

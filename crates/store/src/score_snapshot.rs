@@ -1,6 +1,6 @@
-//! Boards, records, periods and archives as they were at one moment: the part of [`Snapshot`](crate::Snapshot) that proves scores.
+//! Boards, records, periods and archives at one moment: the part of [`Snapshot`](crate::Snapshot) that verifies scores.
 //!
-//! Not here: what the rows must agree in.
+//! Not here: the consistency rules of the rows.
 
 use crate::StoreError;
 use crate::plan::{Block, BoardNo, BoardRow, Garbage, ScoreKey, WindowKey, WindowRow};
@@ -10,13 +10,13 @@ use tally_rules::contest::Application;
 use tally_rules::ledger::Uuid;
 use tally_rules::{PlayerId, Record};
 
-/// Live boards in order of number; one whose definition is damaged has none.
+/// Live boards in order of number; a corrupt board has no definition.
 pub type Boards = Vec<(BoardNo, Option<BoardRow>)>;
 
 /// One version of the archive of a period.
 pub type ArchiveKey = (WindowKey, u32);
 
-/// What is gone and whose rows may still be there.
+/// Deleted boards, periods and archives whose rows may still exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToPurge {
     /// Boards.
@@ -41,25 +41,25 @@ pub trait ScoreSnapshot {
     /// Live boards.
     fn boards(&mut self) -> Result<Boards, StoreError>;
 
-    /// What is gone.
+    /// Deleted boards, periods and archives.
     fn to_purge(&mut self) -> Result<ToPurge, StoreError>;
 
     /// Records: board by board, window by window, in order of players.
     fn scores(&mut self, after: Option<&ScoreKey>, limit: usize) -> Page<ScoreKey, Record>;
 
-    /// The record of each key, which ascend.
+    /// The record of each key. The keys ascend.
     fn scores_of(&mut self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError>;
 
     /// Stored periods.
     fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow>;
 
-    /// Archive blocks of one version, from that number on.
+    /// Archive blocks of one version, from the number `from` on.
     fn blocks(&mut self, window: WindowKey, version: u32, from: u64, limit: usize) -> Page<u64, Block>;
 
     /// Archives that have blocks.
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
 
-    /// Players hidden on a board.
+    /// Banned players of a board.
     fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
 
     /// Applications for a contest.

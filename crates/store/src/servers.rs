@@ -1,6 +1,6 @@
-//! What several servers of one store ask it of each other's changes.
+//! Types that several servers of one store exchange through it.
 //!
-//! Apart from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
+//! Separate from [`crate::plan`], which is what one transaction reads and writes. Not here: what a server does with it.
 
 use crate::ShardSet;
 use crate::plan::{BatchId, BoardNo, BoardRow, ScoreKey, WindowKey, WindowRow};
@@ -17,58 +17,58 @@ pub enum BoardRef<'a> {
     Id(&'a BoardId),
 }
 
-/// Which change of a board is known, on each database of the store: each counts its own changes. 0 where nothing is known.
+/// The known revision of a board on each shard; each shard has its own revisions. 0 if none is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revisions {
     each: Vec<u64>,
-    /// Databases that were away when the board was read: theirs are of an earlier reading.
+    /// Shards that were unavailable when the board was read: their revisions are of an earlier read.
     unheard: ShardSet,
 }
 
 impl Revisions {
-    /// These, in the order of the databases.
+    /// These revisions, in the order of the shards.
     pub fn new(each: Vec<u64>) -> Self {
         Self { each, unheard: ShardSet::default() }
     }
 
-    /// The same where some of them are of an earlier reading. Nothing may be decided on those.
+    /// Marks the revisions of some shards as those of an earlier read. No decision may rely on them.
     #[must_use]
     pub fn without(self, unheard: ShardSet) -> Self {
         Self { unheard, ..self }
     }
 
-    /// Databases whose revisions are of an earlier reading.
+    /// Shards whose revisions are of an earlier read.
     pub fn unheard(&self) -> ShardSet {
         self.unheard
     }
 
-    /// That of one database.
+    /// The revision of one shard.
     pub fn of(&self, shard: usize) -> u64 {
         self.each.get(shard).copied().unwrap_or(0)
     }
 
-    /// Whether this is that of a database, which was not away.
+    /// Whether a shard has this revision, and was available.
     pub fn stands(&self, shard: usize, revision: u64) -> bool {
         self.of(shard) == revision && !self.unheard.has(shard)
     }
 
-    /// Whether anything is known.
+    /// Whether any revision is known.
     pub fn are_known(&self) -> bool {
         self.each.iter().any(|revision| *revision > 0)
     }
 
-    /// Whether one of them is older than the other's.
+    /// Whether one of them is older than that of `other`.
     pub fn are_behind(&self, other: &Self) -> bool {
         let all = self.each.len().max(other.each.len());
         (0..all).any(|shard| self.of(shard) < other.of(shard))
     }
 
-    /// Whether the others are newer, or of more databases.
+    /// Whether `other` is newer, or from more shards.
     pub fn are_less_than(&self, other: &Self) -> bool {
         self.are_behind(other) || self.unheard.bits() & !other.unheard.bits() != 0
     }
 
-    /// One database has made this change.
+    /// Records a new revision of one shard.
     pub fn advance(&mut self, shard: usize, revision: u64) {
         if self.each.len() <= shard {
             self.each.resize(shard + 1, 0);
@@ -77,14 +77,14 @@ impl Revisions {
     }
 }
 
-/// Everything of a board that servers keep in memory, as of one moment of each database.
+/// Everything of a board that servers cache, as of one moment on each shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoardState {
-    /// What it is.
+    /// The board.
     pub row: BoardRow,
-    /// Which change of it this is.
+    /// Its revisions.
     pub revisions: Revisions,
-    /// Which players are banned.
+    /// Its banned players.
     pub bans: Bans,
     /// Its periods, in order of number.
     pub windows: Vec<WindowRow>,
@@ -95,9 +95,9 @@ pub struct BoardState {
 pub enum Bans {
     /// All of them, in order of bytes.
     All(Vec<PlayerId>),
-    /// Those whose ban changed after revisions, and whether they are banned now.
+    /// The players whose ban changed after `revisions`, and whether they are banned now.
     Since {
-        /// Those revisions.
+        /// The revisions.
         revisions: Revisions,
         /// The players, in order of bytes.
         changes: Vec<(PlayerId, bool)>,
@@ -110,7 +110,7 @@ impl Bans {
         matches!(self, Self::Since { revisions, .. } if revisions == known)
     }
 
-    /// Brings what was known at revisions to these; whether they fit to it.
+    /// Applies them to the players that were banned at `known`. Returns whether the changes fit those revisions.
     pub fn apply(&self, known: &Revisions, banned: &mut HashSet<PlayerId>) -> bool {
         match self {
             Self::All(all) => *banned = all.iter().cloned().collect(),
@@ -129,44 +129,44 @@ impl Bans {
     }
 }
 
-/// A position in the change feed: a follower there has seen every row up to this one. Boards that one transaction changes share
-/// its revision, so a revision alone is no position.
+/// A position in the change feed: a server at this position has read every row up to this one. Boards that one transaction
+/// changes share its revision, so a revision alone is no position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedPosition {
-    /// The revision of that row.
+    /// The revision of the row.
     pub revision: u64,
-    /// Its board.
+    /// The board of the row.
     pub board: BoardNo,
 }
 
 /// One page of the change feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedPage {
-    /// Where the next page begins, on each database.
+    /// The position of the next page, for each shard.
     pub next: Vec<FeedPosition>,
-    /// Boards that were made, changed or deleted.
+    /// Boards that were created, changed or deleted.
     pub boards: Vec<BoardNo>,
-    /// Whether API keys were made or revoked.
+    /// Whether API keys were created or revoked.
     pub keys: bool,
-    /// Whether there is more: to be asked for at once.
+    /// Whether more pages can be read at once.
     pub more: bool,
 }
 
-/// What a database has lost of what it had acknowledged. Versions are microseconds since 1970, as the database's clock had them.
+/// Acknowledged commits that a database has lost. Versions are microseconds since 1970, by the database's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostCommits {
-    /// Which database.
+    /// The name of the database.
     pub database: String,
-    /// The newest version that it had then and has still; 0 where it has none.
+    /// The newest of the checked versions that the database still has; 0 if it has none.
     pub present: u64,
     /// The newest version that is missing.
     pub newest: u64,
-    /// Whether other servers have found it.
+    /// Whether other servers have found the loss.
     pub by_others: bool,
 }
 
 impl LostCommits {
-    /// How many seconds of commits are lost at most, where that is known.
+    /// The maximum number of seconds of lost commits, if known.
     pub fn seconds(&self) -> Option<f64> {
         (self.present > 0).then(|| self.newest.saturating_sub(self.present) as f64 / 1e6)
     }
@@ -193,44 +193,44 @@ impl Display for LostCommits {
     }
 }
 
-/// What a transaction left to publish.
+/// The unpublished changes of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboxEntry {
-    /// Which one.
+    /// The transaction.
     pub batch: BatchId,
     /// Its version.
     pub version: u64,
-    /// What it wrote.
+    /// The changes.
     pub what: OutboxContent,
 }
 
-/// What there is of a record: the record, or nothing where it was removed not long ago; and the version of that.
+/// The state of a record, with its version: the record, or `None` for a tombstone.
 pub type ScoreState = (Option<Record>, u64);
 
-/// What is to be published again.
+/// The changes to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutboxContent {
     /// These records.
     Records(Vec<ScoreKey>),
-    /// Whatever is in these windows: there were too many.
+    /// Everything in these windows, because there were too many records.
     Windows(Vec<WindowKey>),
 }
 
-/// What one of several servers does for all.
+/// A task that one of several servers does for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Deleting what nobody needs any more.
+    /// Deleting rows that are not needed any more.
     Clean,
-    /// Loading orders that are kept outside.
+    /// Loading rankings outside of the servers.
     Load,
-    /// Publishing what others left.
+    /// Publishing outbox entries of other servers.
     Outbox,
     /// Closing periods.
     Periods,
 }
 
 impl Task {
-    /// As it is stored.
+    /// Its stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clean => "clean",

@@ -1,16 +1,16 @@
-//! Which databases a transaction concerns, where records are spread over several: small numbers in one word.
+//! The shards that a transaction concerns, in one word.
 //!
-//! Not here: which of them a player's records are in ([`crate::Store::shard_of`]).
+//! Not here: the home shard of a player ([`crate::Store::shard_of`]).
 
-/// The most databases that records can be spread over.
+/// The maximum number of shards.
 pub const SHARDS_MAX: usize = 64;
 
-/// Some of them.
+/// A set of shards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardSet(u64);
 
 impl ShardSet {
-    /// One.
+    /// A set of one shard.
     #[must_use]
     pub fn of(shard: usize) -> Self {
         let mut set = Self::default();
@@ -18,59 +18,59 @@ impl ShardSet {
         set
     }
 
-    /// The first so many.
+    /// The first `count` shards.
     #[must_use]
     pub fn first(count: usize) -> Self {
         (0..count).collect()
     }
 
-    /// Adds one.
+    /// Adds a shard.
     ///
     /// # Panics
     ///
-    /// If there is no such number.
+    /// If there is no such shard.
     pub fn insert(&mut self, shard: usize) {
         assert!(shard < SHARDS_MAX, "there are at most {SHARDS_MAX} shards");
         self.0 |= 1 << shard;
     }
 
-    /// Those of both.
+    /// The union.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether it is one of them.
+    /// Whether a shard is in the set.
     #[must_use]
     pub fn has(self, shard: usize) -> bool {
         self.0 & Self::of(shard).0 != 0
     }
 
-    /// A bit for each.
+    /// A bit for each shard.
     #[must_use]
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many.
+    /// The number of shards.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The lowest.
+    /// The lowest shard.
     #[must_use]
     pub fn lowest(self) -> Option<usize> {
         self.iter().next()
     }
 
-    /// Upwards.
+    /// The shards, ascending.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = usize> + Clone {
         (0..SHARDS_MAX).filter(move |shard| self.has(*shard))
     }

@@ -1,45 +1,45 @@
-//! Transactions that took long, and what each waited for most: the last few are kept, all are counted.
+//! Slow transactions, and what each waited for most: the last few are kept, all are counted.
 //!
-//! Not here: whoever waited before a transaction began, and what is made of the list.
+//! Not here: waits before a transaction began, and the use of the list.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// One that takes longer is slow: what somebody who waits begins to notice.
+/// The duration from which a transaction is slow: people begin to notice it.
 pub const SLOW: Duration = Duration::from_millis(50);
 
-/// How many are kept.
+/// The number of slow transactions that are kept.
 const KEPT: usize = 64;
 
-/// A transaction that took long.
+/// A slow transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
     /// When it ended.
     pub at: SystemTime,
     /// How long it took.
     pub took: Duration,
-    /// What it waited for most: see [`Stage`].
+    /// The longest wait: see [`Stage`].
     pub cause: Stage,
-    /// For how long.
+    /// The duration of that wait.
     pub waited: Duration,
-    /// What worked on the same files meanwhile, as far as known.
+    /// The background work that used the same files meanwhile, as far as known.
     pub beside: Option<&'static str>,
 }
 
 /// What a transaction waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Room: what was written before has to be folded first.
+    /// Space: earlier writes have to be flushed first.
     Fold,
-    /// Its turn behind another writer, or a connection.
+    /// Another writer, or a connection.
     Turn,
-    /// Reading what it decides by.
+    /// Reading the rows of its read set.
     Read,
     /// The decision itself.
     Decide,
-    /// The disk: writing and syncing; on a database its answer to the commit.
+    /// The disk: writing and syncing; on a database, its answer to COMMIT.
     Sync,
     /// Something else, such as a processor.
     Other,
@@ -76,7 +76,7 @@ impl Watch {
         Self { began: now, last: now, most: (Stage::Other, Duration::ZERO), staged: Duration::ZERO }
     }
 
-    /// What was done since the stage before belongs to this one.
+    /// Counts the time since the previous stage as this stage.
     pub(crate) fn end_of(&mut self, stage: Stage) {
         let now = Instant::now();
         self.took(stage, now - self.last);
@@ -99,7 +99,7 @@ pub(crate) struct Slows {
 }
 
 impl Slows {
-    /// Notes a transaction that has ended, if it took long.
+    /// Records a transaction that has ended, if it was slow.
     pub(crate) fn note(&self, mut watch: Watch, beside: impl FnOnce() -> Option<&'static str>) {
         let took = watch.began.elapsed();
         if took < SLOW {
@@ -115,12 +115,12 @@ impl Slows {
         self.all.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Those that are kept, the newest last.
+    /// The kept transactions, the newest last.
     pub(crate) fn list(&self) -> Vec<Slow> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
 
-    /// How many there were.
+    /// The number of slow transactions.
     pub(crate) fn count(&self) -> f64 {
         self.all.load(Ordering::Relaxed) as f64
     }

@@ -1,7 +1,7 @@
-//! The whole store as it was at one moment, read page by page: what replays it sees every row once, and none half done.
+//! The whole store as of one moment, read page by page: a replay sees every row once, and no half of a transaction.
 //!
-//! Pages are in order of keys, so memory is that of one page however many rows there are. Not here: what the rows must
-//! agree in, and reading of the present, which is [`Ledger`](crate::Ledger).
+//! Pages are in order of keys, so memory holds one page, for any number of rows. Not here: the consistency rules of the
+//! rows, and reads of the present, which is [`Ledger`](crate::Ledger).
 
 use crate::score_snapshot::ScoreSnapshot;
 use crate::{CorruptRow, StoreError, WindowKey};
@@ -43,13 +43,13 @@ impl ContestSnapshot {
     }
 }
 
-/// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end. A row
-/// that cannot be read is left out, see [`damaged`](Self::damaged).
+/// The ledger at one moment. A page has at most `limit` rows, from the first one after `after`; fewer mean the end. Corrupt
+/// rows are left out, see [`corrupt_rows`](Self::corrupt_rows).
 pub trait Snapshot: ScoreSnapshot {
     /// Members.
     fn members(&mut self, after: Option<MemberId>, limit: usize) -> Page<MemberId, Member>;
 
-    /// What members are found by, and whom each finds: logins, then phone numbers, then players.
+    /// Handles and their members: logins, then phone numbers, then players.
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId>;
 
     /// Wallets.
@@ -58,7 +58,7 @@ pub trait Snapshot: ScoreSnapshot {
     /// Entries: wallet by wallet, each in its order.
     fn entries(&mut self, after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
 
-    /// Movements, the oldest first.
+    /// Transfers, the oldest first.
     fn transfers(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
 
     /// Holds, the oldest first.
@@ -75,33 +75,33 @@ pub trait Snapshot: ScoreSnapshot {
         limit: usize,
     ) -> Page<PlayerId, ContestMember>;
 
-    /// Prizes of a contest, or fees that it paid back, from that number on.
+    /// Prizes of a contest, or fees that it refunded, from the number `from` on.
     fn payouts(&mut self, contest: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
 
-    /// Whose rows there are in a table: each number once.
+    /// The numbers of the contests and periods that have rows in a table, each once.
     fn owners(&mut self, of: ContestSnapshot, after: Option<&Uuid>, limit: usize) -> Page<Uuid, ()>;
 
-    /// What is paid for closed periods.
+    /// Payments of closed periods.
     fn payments(&mut self, after: Option<&WindowKey>, limit: usize) -> Page<WindowKey, Payment>;
 
-    /// The member of each id, which ascend.
+    /// The member of each id. The ids ascend.
     fn members_of(&mut self, ids: &[MemberId]) -> Result<Vec<Option<Member>>, StoreError>;
 
-    /// Whom each handle finds; they ascend.
+    /// The member of each handle. The handles ascend.
     fn handles_of(&mut self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
 
-    /// The entry of each key, which ascend.
+    /// The entry of each key. The keys ascend.
     fn entries_of(&mut self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
 
-    /// The movement of each id, which ascend.
+    /// The transfer of each id. The ids ascend.
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
 
-    /// All that was ever debited and credited, in order of account and currency.
+    /// The sums of all debits and credits, in order of account and currency.
     fn totals(&mut self) -> Page<AccountKey, Total>;
 
-    /// Rows that cannot be read and were left out of pages since this was last asked. One may come several times.
+    /// Corrupt rows that were left out of pages since the last call. A row may come several times.
     fn corrupt_rows(&mut self) -> Vec<CorruptRow>;
 
-    /// About how many rows a walk of all six tables gives; for progress only.
+    /// The approximate number of rows in a scan of all six tables; for progress only.
     fn rows(&mut self) -> Result<u64, StoreError>;
 }

@@ -1,12 +1,12 @@
-//! Log lines of an operation that is tried again until it works: one for each kind of failure, and one when it works again.
+//! Throttled log of a repeated operation: one line for each kind of failure, and one when it works again.
 //!
-//! Not here: trying again, and the pause before that.
+//! Not here: the retries and their backoff.
 
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// How an operation fails at present; `K` says which failures are of one kind.
+/// The present failure of an operation; `K` says which failures are of one kind.
 #[derive(Debug)]
 pub struct ThrottledLog<K>(Mutex<Option<Failing<K>>>);
 
@@ -24,7 +24,7 @@ impl<K> Default for ThrottledLog<K> {
 }
 
 impl<K: PartialEq> ThrottledLog<K> {
-    /// Notes a failure.
+    /// Logs a failure, unless the last one was of the same kind.
     pub fn fails(&self, what: &str, kind: K, cause: &dyn Display) {
         let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, attempts, is_known) = match &*failing {
@@ -37,7 +37,7 @@ impl<K: PartialEq> ThrottledLog<K> {
         *failing = Some(Failing { since, attempts, kind });
     }
 
-    /// Notes a success.
+    /// Logs the first success after failures.
     pub fn works(&self, what: &str) {
         let failing = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Failing { since, attempts, .. }) = failing {

@@ -7,7 +7,7 @@ use crate::StoreError;
 use crate::plan::{BatchId, Committed, Loaded, ReadSet, WriteSet};
 use tally_rules::PlayerId;
 
-/// Transactions. Every method blocks; callers are threads of their own, never tasks of a runtime.
+/// Transactions. Every method blocks; callers use dedicated threads, never tasks of a runtime.
 ///
 /// The contract suite checks these guarantees on every backend:
 ///
@@ -16,15 +16,16 @@ use tally_rules::PlayerId;
 /// - **Durable when it returns.** After `Ok`, a killed process or machine loses nothing of it. With [`crate::Durability::Relaxed`], a
 ///   killed process loses nothing, and a stopped machine loses the last second at most. After an error other than
 ///   [`StoreError::InDoubt`], nothing was done.
-/// - **Decided on the present.** What `decide` saw does not change before its changes are written, whatever other threads do.
+/// - **Decided on the present.** The rows that `decide` saw do not change before its changes are written, whatever other
+///   threads do.
 /// - **Keyed.** The cost of a transaction depends on its read set and write set, not on what else is stored.
 pub trait Transactions: Send + Sync {
-    /// How many databases records are spread over by player.
+    /// The number of shards that records are spread over.
     fn shards(&self) -> usize {
         1
     }
 
-    /// The shard that has the records of a player: below [`shards`](Self::shards), and always the same.
+    /// The home shard of a player: below [`shards`](Self::shards), and always the same.
     fn shard_of(&self, _player: &PlayerId) -> usize {
         0
     }

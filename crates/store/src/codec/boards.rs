@@ -8,10 +8,10 @@ use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Definition, Micros};
 
-/// Added to the number of periods where they have prizes: more than a board can have.
+/// Added to the number of periods if they have prizes: more than a board can have.
 const WITH_PRIZES: u64 = 1 << 16;
 
-/// Appends a board, its choices by the names that users see, as in the table.
+/// Appends a board. Its choices are written by the names that users see, as in the table.
 pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
     let of = &value.definition;
     put_number(value.no.0.into(), out);
@@ -24,7 +24,7 @@ pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
     put_number(of.rules_given.into(), out);
     out.push(of.implicit.into());
     put_signed(value.created_at.0, out);
-    // Boards without prizes are as they were before there were any: journals of older versions are read.
+    // A board without prizes is encoded as before prizes existed, so journals of older versions can be read.
     let with_prizes = of.periods.iter().any(|period| period.prizes != PeriodPrizes::default());
     put_number(of.periods.len() as u64 + if with_prizes { WITH_PRIZES } else { 0 }, out);
     for period in &of.periods {
@@ -40,7 +40,7 @@ pub(crate) fn put_board(value: &BoardRow, out: &mut Vec<u8>) {
     }
 }
 
-/// The prizes of periods, in bytes.
+/// Encodes the prizes of periods.
 pub(crate) fn encode_prizes(prizes: &PeriodPrizes) -> Vec<u8> {
     let mut out = Vec::new();
     put_prizes((&prizes.table, prizes.ties), &mut out);

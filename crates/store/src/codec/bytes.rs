@@ -1,7 +1,7 @@
 //! Numbers, texts and options, written to a buffer and read back.
 //!
-//! Small numbers take few bytes, because most are (LEB128, signed ones folded to unsigned first). A reader answers
-//! `None` for bytes that it cannot read, and never allocates more than it was given. Not here: what a row puts in.
+//! Small numbers take few bytes, because most are small (LEB128; signed ones are mapped to unsigned first). A reader returns
+//! `None` for bytes that it cannot read, and never allocates more than the input has. Not here: the contents of a row.
 
 /// Appends a number.
 pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
@@ -23,7 +23,7 @@ pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends what may be missing.
+/// Appends an optional value.
 pub(crate) fn put_option<T>(value: Option<T>, out: &mut Vec<u8>, put: impl FnOnce(T, &mut Vec<u8>)) {
     out.push(u8::from(value.is_some()));
     if let Some(value) = value {
@@ -31,7 +31,7 @@ pub(crate) fn put_option<T>(value: Option<T>, out: &mut Vec<u8>, put: impl FnOnc
     }
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 pub(crate) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -100,7 +100,7 @@ impl<'a> Input<'a> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// What may be missing: `Some(None)` where it is.
+    /// An optional value: `Some(None)` if it is missing.
     pub(crate) fn option<T>(&mut self, get: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.truth()? { get(self).map(Some) } else { Some(None) }
     }

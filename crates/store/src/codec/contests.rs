@@ -1,4 +1,4 @@
-//! A contest. Its name, its number and its state are beside the bytes.
+//! A contest. Its name, its number and its state are stored beside the bytes.
 
 use super::boards::{put_board, put_prizes, take_board, take_money, take_prizes};
 use super::{Input, put_bytes, put_number, put_option, put_signed};
@@ -13,10 +13,10 @@ use tally_rules::contest::{Contest, ContestId, OnInvalid, Record};
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
-/// The form of the bytes below. A released one is never changed; another one gets another number.
+/// The format of the bytes below. A released one is never changed; a new one gets a new number.
 const FORM: u8 = 1;
 
-/// A contest in bytes.
+/// Encodes a contest.
 pub(crate) fn encode(record: &Record) -> Vec<u8> {
     let mut out = vec![FORM];
     let out_mut = &mut out;
@@ -54,7 +54,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_option(record.prizes, out_mut, |count, out| put_number(count.into(), out));
     put_signed(record.created_at.0, out_mut);
     put_signed(record.updated_at.0, out_mut);
-    // Where nothing is said they are in the store, as those were that were written before there was another place.
+    // Without a location, the applications are in the store, as in rows that were written before there was another place.
     match record.kept {
         ApplicationLocation::Store => {}
         ApplicationLocation::Lost => out_mut.push(1),
@@ -66,7 +66,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     out
 }
 
-/// Reads what [`encode`] wrote; the number and the state are beside it.
+/// Reads what [`encode`] wrote; the number and the state are stored beside it.
 pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     let mut bytes = Input::new(bytes);
     let input = &mut bytes;
@@ -135,7 +135,7 @@ pub(crate) fn put_contest(contest: &Contest, out: &mut Vec<u8>) {
         out.extend_from_slice(&fee.currency.bytes());
         put_signed(fee.amount.units(), out);
     });
-    // A board's bytes, with a name and a number that say nothing.
+    // The bytes of a board, with a dummy name and a dummy number.
     let (id, definition) = (board_name(), contest.leaderboard.clone());
     put_board(&BoardRow { no: BoardNo(0), id, definition, created_at: Micros(0) }, out);
     put_prizes((&contest.prizes, contest.prize_ties), out);

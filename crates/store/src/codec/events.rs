@@ -29,11 +29,11 @@ pub(crate) fn read_topic(bytes: &[u8]) -> Option<Topic> {
     }
 }
 
-/// The forms of the bytes below. A released one is never changed; another one gets another number.
+/// The formats of the bytes below. A released one is never changed; a new one gets a new number.
 const OF_CONTEST: u8 = 1;
 const OF_PERIOD: u8 = 2;
 
-/// What happened, in bytes; when it was written is beside them.
+/// Encodes an event; its time is stored beside the bytes.
 pub(crate) fn encode(what: &EventKind) -> Vec<u8> {
     let mut bytes = Vec::new();
     let out = &mut bytes;

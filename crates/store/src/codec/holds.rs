@@ -36,7 +36,7 @@ impl Columns {
         }
     }
 
-    /// The hold; `None` where no hold has such columns.
+    /// The hold; `None` if no hold has such columns.
     pub(crate) fn hold(self, wallet: WalletKey, amount: i64, expires_at: Option<i64>) -> Option<Hold> {
         let end = match (self.state, self.captured, self.transfer, self.captured_to) {
             (OPEN, None, None, None) if self.ended_at.is_none() => None,

@@ -1,14 +1,14 @@
-//! What is paid for a closed period.
+//! A payment of a closed period.
 
 use super::{Input, put_bytes, put_number, put_signed};
 use tally_rules::ledger::Uuid;
 use tally_rules::period::Payment;
 use tally_rules::{BoardId, Micros};
 
-/// The form of the bytes below. A released one is never changed; another one gets another number.
+/// The format of the bytes below. A released one is never changed; a new one gets a new number.
 const FORM: u8 = 1;
 
-/// A payment in bytes.
+/// Encodes a payment.
 pub(crate) fn encode(payment: &Payment) -> Vec<u8> {
     let mut bytes = vec![FORM];
     let out = &mut bytes;

@@ -5,10 +5,10 @@ use super::{Input, put_bytes, put_number, put_option, put_signed};
 use tally_rules::Micros;
 use tally_rules::contest::{ContestId, Series, SeriesRecord};
 
-/// The form of the bytes below. A released one is never changed; another one gets another number.
+/// The format of the bytes below. A released one is never changed; a new one gets a new number.
 const FORM: u8 = 1;
 
-/// A series in bytes.
+/// Encodes a series.
 pub(crate) fn encode(record: &SeriesRecord) -> Vec<u8> {
     let mut bytes = vec![FORM];
     let out = &mut bytes;

@@ -1,4 +1,4 @@
-//! The tables `bans` and `lifted_bans`: where players are hidden, and where they were until not long ago.
+//! The tables `bans` and `lifted_bans`: banned players, and bans that were lifted within the last hour.
 
 use super::pool::Pool;
 use super::row::Answers;
@@ -12,14 +12,14 @@ use tally_rules::PlayerId;
 /// How long a lifted ban is kept for servers that have not read it.
 const LIFTED_MICROS: u64 = 3600 * 1_000_000;
 
-/// Asks for every player hidden on a board.
+/// Queries every banned player of a board.
 pub(super) fn select(board: BoardNo) -> Script {
     let mut script = Script::default();
     script.sql("SELECT player FROM bans WHERE board = ").number(board.0).sql(" ORDER BY player").end();
     script
 }
 
-/// The answer, in order of bytes.
+/// Reads the answer of [`select`], in order of bytes.
 pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
     let mut players = Vec::new();
     answers.each(1, "bans", |row| {
@@ -29,7 +29,7 @@ pub(super) fn read(answers: &mut Answers) -> Result<Vec<PlayerId>, StoreError> {
     Ok(players)
 }
 
-/// Those of these players that are banned on a board.
+/// The players of `players` that are banned on a board.
 pub(super) fn some(
     pool: &Pool,
     board: BoardNo,
@@ -52,7 +52,7 @@ pub(super) fn some(
     Ok(players)
 }
 
-/// Reads each player with whether the ban was lifted.
+/// Reads each player, and whether the ban was added or lifted.
 pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)>, StoreError> {
     let mut changes = Vec::new();
     answers.each(1, "bans", |row| {
@@ -63,7 +63,7 @@ pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)
     Ok(changes)
 }
 
-/// Bans and lifts bans, in a transaction that has given its revision.
+/// Adds and lifts bans, in a transaction that has set `@revision`.
 pub(super) fn write(script: &mut Script, rows: &[(BanKey, bool)]) {
     let put = |row: &mut Row<'_>, (key, _): &(BanKey, bool)| {
         row.number(key.board.0).bytes(key.player.as_bytes());
@@ -86,7 +86,7 @@ pub(super) fn write(script: &mut Script, rows: &[(BanKey, bool)]) {
     script.keys("DELETE FROM bans WHERE (board, player) IN (", lifted(), ")", put);
 }
 
-/// Forgets bans that were lifted long ago. First it notes that they are forgotten.
+/// Deletes old rows of lifted bans. Before that, it stores up to which revision they are deleted.
 pub(super) fn forget(pool: &Pool) -> Result<(), StoreError> {
     let mut script = Script::default();
     script.sql("SELECT board, player, revision FROM lifted_bans WHERE revision < ").sql(CLOCK);

@@ -1,9 +1,9 @@
-//! The table `batches`: the last transaction of each connection, for whoever lost the answer to its COMMIT.
+//! The table `batches`: commit markers. They resolve a commit whose answer was lost.
 //!
-//! A transaction writes the row (connection, number) with its changes. Whoever wants to know what became of it inserts
-//! that row as a fence: where it is there already the transaction was done; where it was not, the fence makes the
-//! transaction's own insert fail should its message still arrive, and the statements after a failed one are not run. An
-//! insert waits for an undecided one. Asking twice gives the same answer. Not here: when to ask.
+//! A transaction writes the row (connection, number) together with its changes. To resolve a commit, a server inserts the
+//! same row as a fence. If the row exists, the transaction was committed. If it does not, the fence makes the transaction's
+//! own insert fail when its message still arrives. The statements after a failed one are not run. The insert waits for an
+//! undecided one. Resolving twice gives the same answer. Not here: when to resolve.
 
 use super::fault::corrupt;
 use super::leases;
@@ -15,16 +15,16 @@ use crate::plan::{BatchId, BoardNo};
 
 pub(super) type Batch = BatchId;
 
-/// How old rows of connections that are gone become: longer than anyone asks.
+/// The age at which rows of lost connections are deleted: longer than any server tries to resolve.
 const KEEP_MICROS: u64 = 7 * 24 * 3600 * 1_000_000;
 
-/// Rows of transactions that are published, deleted with one transaction, and how many must wait for it to be worth a
-/// statement of the only writer: one for each transaction would cost as much as five records.
+/// The maximum number of rows of published transactions that one transaction deletes, and the minimum for the only writer.
+/// One statement for each transaction would cost as much as five records.
 pub(super) const SETTLED_MAX: usize = 64;
 pub(super) const SETTLED_MIN: usize = 16;
 
-/// Writes the row of a transaction. With a lease's number and boards it is refused where the lease has another number, or
-/// one of the boards is not live.
+/// Writes the commit marker. With a fencing token and boards, the insert is refused when the lease has another token or a
+/// board is not live.
 pub(super) fn put(
     script: &mut Script,
     batch: &Batch,
@@ -47,7 +47,7 @@ pub(super) fn put(
     script.end();
 }
 
-/// Writes the row of a renewal and deletes those before the last one that was answered: it is a witness.
+/// Writes the marker of a lease renewal, which is a witness, and deletes those before the last answered renewal.
 pub(super) fn put_renewal(script: &mut Script, batch: &Batch, answered: u64) {
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
     script.sql(", ").number(batch.sequence).sql(", ").sql(super::CLOCK).sql(", 0)").end();
@@ -55,14 +55,14 @@ pub(super) fn put_renewal(script: &mut Script, batch: &Batch, answered: u64) {
     script.sql(" AND sequence < ").number(answered).end();
 }
 
-/// Deletes rows that nobody asks for any more: their commits were answered, and what they left is published.
+/// Deletes markers that no server resolves any more: their commits were answered, and their changes are published.
 pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
     script.keys("DELETE FROM batches WHERE (link, sequence) IN (", settled, ")", |row, batch| {
         row.bytes(&batch.link).number(batch.sequence);
     });
 }
 
-/// The same where no transaction comes that could do it.
+/// Deletes settled markers when no transaction comes that could do it.
 pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
     let mut script = Script::default();
     let (_, settled) = pool.witnesses.begin(1);
@@ -73,7 +73,7 @@ pub(super) fn forget_settled(pool: &Pool) -> Result<(), StoreError> {
     pool.ask(&script).map(drop).inspect_err(|_| pool.witnesses.settle(settled))
 }
 
-/// Asks what became of a transaction.
+/// Queries the outcome of a transaction, and fences it if it has not committed.
 pub(super) fn find_out(batch: &Batch) -> Script {
     let mut script = Script::default();
     script.sql("INSERT INTO batches (link, sequence, version, fence) VALUES (").bytes(&batch.link);
@@ -84,7 +84,7 @@ pub(super) fn find_out(batch: &Batch) -> Script {
     script
 }
 
-/// The answer: the version of a transaction that was done.
+/// Reads the answer of [`find_out`]: the version of a transaction that was committed.
 pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
     answers.skip(1);
     let rows = answers.rows();
@@ -94,7 +94,8 @@ pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
     Ok((!fence).then_some(version))
 }
 
-/// Rows of connections that are long gone. They are looked for without a lock: most rows are of others' transactions.
+/// Queries rows of connections that are long closed. It takes no locks, because most rows are of other servers'
+/// transactions.
 pub(super) fn find_old() -> Script {
     let mut script = Script::default();
     script.sql("SELECT link, sequence FROM batches WHERE marks IS NULL AND version + ").number(KEEP_MICROS);
@@ -102,7 +103,7 @@ pub(super) fn find_old() -> Script {
     script
 }
 
-/// Forgets what [`find_old`] found.
+/// Deletes what [`find_old`] found.
 pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
     let mut old = Vec::new();
     answers.each(1, "batches", |row| {

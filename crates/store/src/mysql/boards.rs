@@ -1,8 +1,8 @@
-//! The tables `boards`, `periods` and `deleted_boards`: what boards there are.
+//! The tables `boards`, `periods` and `deleted_boards`: the boards and their definitions.
 //!
-//! Changes are rare, so they are made one at a time: whoever changes boards, or reads one by name in order to, holds the
-//! row of the next number. A deleted board leaves at once, and with it its name is free; its rows elsewhere wait for
-//! `purge`. A number that is not live never comes to life for whoever saw it: numbers are given once.
+//! Changes are rare, so they are made one at a time: a transaction that changes boards, or reads one by name for that, locks
+//! the row of the next number. A board is deleted at once, and its name is free. Its rows in other tables wait for `purge`.
+//! Each number is given once, so the number of a deleted board never becomes live again.
 
 use super::fault::damaged;
 use super::row::{Answers, Fields};
@@ -30,21 +30,21 @@ macro_rules! rows {
     };
 }
 
-/// Asks for every live board. One statement, so that boards and periods are of one moment.
+/// Queries every live board. One statement, so that boards and periods are of one moment.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
     script.sql(rows!()).sql(" ORDER BY b.`no`").end();
     script
 }
 
-/// Asks for boards by name; how many statements that takes. The caller holds the row of the next number.
+/// Queries boards by name. Returns the number of statements. The caller holds the row of the next number.
 pub(super) fn select_names(script: &mut Script, names: &[BoardId]) -> usize {
     script.keys(concat!(rows!(), " WHERE b.id IN ("), names, ") ORDER BY b.`no`", |row, name| {
         row.bytes(name.as_str().as_bytes());
     })
 }
 
-/// Asks for one board.
+/// Queries one board by number or by name.
 pub(super) fn select_one(script: &mut Script, name: BoardRef<'_>) {
     match name {
         BoardRef::No(no) => script.sql(rows!()).sql(" WHERE b.`no` = ").number(no.0),
@@ -53,7 +53,7 @@ pub(super) fn select_one(script: &mut Script, name: BoardRef<'_>) {
     script.end();
 }
 
-/// A board, its revision, bans and periods, if there is one; and up to which revision lifted bans are forgotten.
+/// Reads a board with its revision, bans and periods, if it exists, and the revision up to which lifted bans are deleted.
 pub(super) fn read_one(
     answers: &mut Answers,
     known: Option<u64>,
@@ -71,7 +71,7 @@ pub(super) fn read_one(
     Ok(Some((BoardState { row, revisions: Revisions::new(vec![revision]), bans, windows }, forgotten)))
 }
 
-/// The answer, in order of number.
+/// Reads boards in order of number.
 pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<BoardRow>, StoreError> {
     let mut boards = Gathered::default();
     answers.each(statements, "boards", |row| {
@@ -81,7 +81,7 @@ pub(super) fn read_all(answers: &mut Answers, statements: usize) -> Result<Vec<B
     boards.0.into_iter().map(whole).collect()
 }
 
-/// The same, without boards that cannot be read: those are noted by name.
+/// Reads boards without corrupt ones, which are recorded by name.
 pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> {
     let (note, mut damaged) = (answers.notes(), Vec::new());
     let boards = read_parted(answers, &mut |row| damaged.push(row))?;
@@ -89,7 +89,7 @@ pub(super) fn read_sound(answers: Answers) -> Result<Vec<BoardRow>, StoreError> 
     Ok(boards.into_iter().filter_map(|(_, board)| board).collect())
 }
 
-/// The same; boards that cannot be read go to `skip` by name, and leave their numbers.
+/// Reads boards with their numbers. Corrupt boards go to `skip` by name; only their numbers are returned.
 pub(super) fn read_parted(
     mut answers: Answers,
     skip: &mut dyn FnMut(CorruptRow),
@@ -121,7 +121,7 @@ pub(super) fn read_parted(
     Ok(all)
 }
 
-/// Boards with their periods and the places of those.
+/// Boards with their periods, and the position of each period.
 #[derive(Default)]
 struct Gathered(Vec<(BoardRow, Vec<(u32, PeriodRule)>)>);
 
@@ -134,7 +134,7 @@ impl Gathered {
     }
 }
 
-/// Sorted here: the database would make a temporary table for it, with texts, on its disk.
+/// Sorts the periods here: the database would use a temporary table on disk for it, because of the texts.
 fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result<BoardRow, StoreError> {
     periods.sort_unstable_by_key(|(position, _)| *position);
     board.definition.periods = periods.into_iter().map(|(_, period)| period).collect();
@@ -147,7 +147,7 @@ fn whole((mut board, mut periods): (BoardRow, Vec<(u32, PeriodRule)>)) -> Result
     }
 }
 
-/// One row of the join: a board without its periods, and one of them with its place.
+/// Reads one row of the join: a board without its periods, and one period with its position.
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, PeriodRule)>), StoreError> {
     let no = BoardNo(row.small()?);
     let id = BoardId::new(row.text()?).map_err(|bad| damaged("boards", &format!("a name {}", bad.0)))?;
@@ -177,8 +177,8 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, Per
     Ok((BoardRow { no, id, definition, created_at }, Some((position, period))))
 }
 
-/// Asks for what changes of boards refer to, having locked the next number: by number, and by name. How many statements
-/// that takes.
+/// Queries the boards that changes refer to, by number and by name. The caller has locked the next number. Returns the
+/// number of statements.
 pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> usize {
     let created = changes.iter().filter_map(|change| match change {
         BoardChange::Create(row) => Some(&row.id),
@@ -195,7 +195,7 @@ pub(super) fn select_present(script: &mut Script, changes: &[BoardChange]) -> us
     by_number + by_name
 }
 
-/// The answer: number and name of boards that are live.
+/// Reads the answer of [`select_present`]: number and name of live boards.
 pub(super) fn read_present(
     answers: &mut Answers,
     statements: usize,
@@ -208,7 +208,7 @@ pub(super) fn read_present(
     Ok(present)
 }
 
-/// Changes boards. `next` is the number of the next one and is locked; `present` are the live ones that matter.
+/// Writes changes of boards. `next` is the locked next number; `present` are the live boards that the changes refer to.
 pub(super) fn write(
     script: &mut Script,
     changes: &[BoardChange],
@@ -227,7 +227,7 @@ pub(super) fn write(
                 }
                 check(no, &row.definition)?;
                 create(script, row);
-                // A database behind the first hears of them in any order.
+                // A shard other than the first is told of new boards in any order.
                 next = next.max(BoardNo(no.0 + 1));
                 present.push((no, name.as_bytes().to_vec()));
             }

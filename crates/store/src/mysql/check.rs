@@ -1,13 +1,13 @@
-//! What no table could hold, found before anything is sent.
+//! Refuses values that no table can hold, before anything is sent.
 //!
-//! The bounds are those of the embedded store, so that rows can move between stores. Not here: lengths of names, which
-//! their types have, and boards, which are checked against what is there.
+//! The limits are those of the embedded store, so that rows can move between stores. Not here: lengths of names, which their
+//! types check, and boards, which are checked against the stored ones.
 
 use super::{imports, ledger, windows};
 use crate::StoreError;
 use crate::plan::{Garbage, Window, WriteSet};
 
-/// Refuses changes that cannot be stored whatever is tried.
+/// Refuses changes that cannot be stored on any attempt.
 pub(super) fn changes(changes: &WriteSet) -> Result<(), StoreError> {
     changes.scores.iter().try_for_each(|(key, _)| window(key.window))?;
     changes.imports.iter().try_for_each(|(_, row)| imports::check(row))?;

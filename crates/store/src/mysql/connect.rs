@@ -1,7 +1,7 @@
-//! A new connection: where to, what the server is, and the settings of the session.
+//! Opens a connection: address, kind of server, and settings of the session.
 //!
-//! Every setting that changes what a statement means is said here, whatever the server's defaults are. Not here: whose
-//! database it is (`migrate`).
+//! Every setting that changes the meaning of a statement is set here, independent of the server's defaults. Not here:
+//! checking that the database is ours (`migrate`).
 
 mod address;
 
@@ -19,29 +19,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The longest message, whatever the server would take: it is in memory on both sides.
+/// The longest message, even if the server would take a longer one: both sides hold it in memory.
 const MESSAGE_BYTES_MAX: u64 = 16 << 20;
 
-/// What a message takes beside its text.
+/// The bytes of a message beside its text.
 const MESSAGE_HEAD: u64 = 1024;
 
-/// How long the server keeps a connection that says nothing: longer than the pool keeps one idle.
+/// How long the server keeps a silent connection: longer than the pool keeps an idle one.
 const SERVER_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the server keeps a transaction whose client says nothing: a process that is frozen or cut off with rows locked
-/// holds up others for so long. MariaDB ends it by itself; on MySQL a server that waits for it does (`pool`).
+/// How long the server keeps a transaction of a silent client. A frozen or disconnected process with locked rows blocks
+/// others for this time. MariaDB ends such a transaction by itself; on MySQL a waiting server ends it (`pool`).
 pub(super) const IDLE_TRANSACTION: Duration = Duration::from_secs(3);
 
-/// How long the server waits for a client in the middle of a message or of an answer.
+/// How long the server waits for a client within a message or an answer.
 const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the end of a short transaction may take beside its wait for rows.
+/// How long the end of a short transaction may take, besides its wait for row locks.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Which words the server knows.
+/// The SQL dialect of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
-    /// MySQL, or who speaks like it. Rows to insert have a name since 8.0.19, and `VALUES()` will go.
+    /// MySQL or a compatible server. It names the inserted row since 8.0.19, and `VALUES()` is deprecated.
     MySql { row_name: bool },
     /// MariaDB.
     MariaDb,
@@ -55,7 +55,7 @@ impl Flavour {
         }
     }
 
-    /// Ends an insert: where a row is there, these columns of it get the new values.
+    /// Ends an insert: these columns of an existing row get the new values.
     pub(super) fn replace(self, script: &mut Script, columns: &[&'static str]) {
         let named = self == Self::MySql { row_name: true };
         script.sql(if named { " AS new" } else { "" });
@@ -65,7 +65,7 @@ impl Flavour {
         }
     }
 
-    /// The new value of a column, behind [`Self::replace`].
+    /// Writes the new value of a column, after [`Self::replace`].
     pub(super) fn put_new(self, script: &mut Script, column: &'static str) {
         match self {
             Self::MySql { row_name: true } => script.sql("new.").sql(column),
@@ -74,7 +74,7 @@ impl Flavour {
     }
 }
 
-/// What a connection found at its other end.
+/// The properties of the server, as it reported them when the connection was opened.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) flavour: Flavour,
@@ -101,7 +101,7 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     let mut link = Link::new(conn, runtime, (unknown, name), options.query_timeout, Arc::clone(stats));
     link.patience = options.lock_wait + END_PATIENCE;
     let asked = link.send(&settings(options)).map_err(|fault| match fault {
-        // Not of a row, whatever the number says.
+        // An error of the connection, not of a row, whatever its code says.
         Fault::Refused { text, .. } => away(format!("prepare the session: {text}")),
         fault => away(StoreError::from(fault).to_string()),
     })?;
@@ -112,13 +112,13 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
 fn settings(options: &Options) -> Script {
     let mut script = Script::default();
     script.statement("SET NAMES utf8mb4");
-    // Rows that are there are locked as they are read; gaps are not, because two that lock a gap and then fill it are a
-    // deadlock every time. What is not there is guarded when something is written, see `run`.
+    // The database locks existing rows as they are read, but no gaps: two transactions that lock one gap and then fill it
+    // always deadlock. Missing rows are guarded when something is written, see `run`.
     script.statement("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     script
         .sql("SET SESSION autocommit = 1, time_zone = '+00:00', ")
         .sql("sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_select_limit = DEFAULT, ")
-        // A list of whole keys needs no look at the table to know what it finds.
+        // A list of whole keys needs no index dive to estimate its rows.
         .sql("eq_range_index_dive_limit = 1, wait_timeout = ")
         .number(SERVER_PATIENCE.as_secs())
         .sql(", net_read_timeout = ")
@@ -127,7 +127,7 @@ fn settings(options: &Options) -> Script {
         .number(MESSAGE_PATIENCE.as_secs())
         .sql(", innodb_lock_wait_timeout = ")
         .number(options.lock_wait.as_secs().max(1))
-        // To others than MariaDB this is a comment.
+        // A comment to every server but MariaDB.
         .sql(" /*M!100301 , idle_transaction_timeout = ")
         .number(IDLE_TRANSACTION.as_secs())
         .sql(" */")
@@ -151,7 +151,7 @@ fn server(mut answers: Answers) -> Result<Server, StoreError> {
 }
 
 fn flavour(version: &str) -> Result<Flavour, StoreError> {
-    // Behind proxies for old replicas MariaDB begins with `5.5.5-`.
+    // Behind proxies for old replicas, the version of MariaDB begins with `5.5.5-`.
     let mariadb = version.contains("MariaDB");
     let plain = if mariadb { version.trim_start_matches("5.5.5-") } else { version };
     let mut numbers =

@@ -1,7 +1,7 @@
 //! The tables `contests`, `contest_applications` and `contest_members`.
 //!
-//! Everything that changes of a contest is written by a transaction that holds its row, so members and prizes are read
-//! before it without a lock. Not here: a contest's bytes (`contests`), and prizes.
+//! A transaction that changes anything of a contest holds its row, so it reads members and prizes without a lock. Not here:
+//! the bytes of a contest (`contests`), and prizes.
 
 use super::connect::Flavour;
 use super::fault::damaged;
@@ -115,7 +115,7 @@ impl Table for Members {
     }
 }
 
-/// How many statements ask for each list of a plan.
+/// The number of statements for each list of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     contests: usize,
@@ -140,9 +140,9 @@ impl Absent {
     }
 }
 
-/// Asks for everything of a plan, and locks it.
+/// Queries all rows of a plan, and locks them.
 pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> Asked {
-    // Series first: who makes a contest holds its series.
+    // Series come first: a transaction that creates a contest locks its series.
     Asked {
         series: table::select::<Series>(script, &plan.series, true),
         payments: table::select::<Payments>(script, &plan.payments, true),
@@ -178,7 +178,7 @@ impl Asked {
     }
 }
 
-/// Fails where a key that had no row, and is not given one by the changes, has one by now.
+/// Fails if a key that had no row, and gets none by the changes, has a row now.
 pub(super) fn guard(script: &mut Script, changes: &ContestWriteSet, absent: &Absent) {
     table::guard::<Series>(script, &absent.series, changed(&changes.series));
     table::guard::<Payments>(script, &absent.payments, given(&changes.payments));
@@ -188,7 +188,7 @@ pub(super) fn guard(script: &mut Script, changes: &ContestWriteSet, absent: &Abs
     remove(script, applications.into_iter());
 }
 
-/// Writes changes. What was not there when it was read must not be there now.
+/// Writes changes. A key that had no row when it was read must have none now.
 pub(super) fn write(script: &mut Script, changes: &ContestWriteSet, absent: &Absent, flavour: Flavour) {
     table::write::<Series>(script, changed(&changes.series), &absent.series, flavour);
     table::write::<Payments>(script, given(&changes.payments), &absent.payments, flavour);
@@ -200,8 +200,8 @@ pub(super) fn write(script: &mut Script, changes: &ContestWriteSet, absent: &Abs
     table::upsert::<Prizes>(script, pairs(&changes.payouts), flavour);
 }
 
-/// Removes applications. The index is named, by the form for several tables: else MariaDB weighs each key against the other one
-/// too (60 ms for 240). A statement for each contest: 200 pairs took twice as long.
+/// Removes applications. The multi-table form of DELETE can name the index; otherwise MariaDB also considers the other one
+/// for each key (60 ms for 240). One statement for each contest: 200 pairs took twice as long.
 fn remove<'a>(script: &mut Script, keys: impl Iterator<Item = &'a EntrantKey>) {
     for some in keys.collect::<Vec<_>>().chunk_by(|a, b| a.contest == b.contest) {
         let head = |script: &mut Script| {
@@ -217,7 +217,7 @@ pub(super) fn by_player<T>(rows: Vec<(EntrantKey, T)>) -> Vec<(PlayerId, T)> {
     rows.into_iter().map(|(key, row)| (key.player, row)).collect()
 }
 
-/// Asks for contests of one state or of all, in order of names, from the first one after `after`.
+/// Queries contests of one state or of all, in order of names, from the first one after `after`.
 pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Contests::READ).sql(" FROM contests").sql(if state.is_some() {
@@ -233,7 +233,7 @@ pub(super) fn list(state: Option<State>, after: Option<&ContestId>, limit: usize
     script
 }
 
-/// Asks for members of a contest in order of players.
+/// Queries members of a contest in order of players.
 pub(super) fn members(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     by_players::<Members>(contest, after, limit)
 }
@@ -246,7 +246,7 @@ fn by_players<T: Table>(contest: Uuid, after: Option<&PlayerId>, limit: usize) -
     script
 }
 
-/// Asks for applications of a contest in order of players.
+/// Queries applications of a contest in order of players.
 pub(super) fn applications(contest: Uuid, after: Option<&PlayerId>, limit: usize) -> Script {
     by_players::<Applications>(contest, after, limit)
 }

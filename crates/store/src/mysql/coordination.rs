@@ -1,4 +1,4 @@
-//! What several servers share: the change feed, the outbox, task leases.
+//! The state that several servers share: the change feed, the outbox, task leases.
 
 use super::lease::Lease;
 use super::{MySqlStore, batches, meta, outbox, revisions, tasks};

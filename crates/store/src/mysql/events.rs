@@ -1,7 +1,7 @@
-//! The tables `events` and `event_topics`: what happened, numbered for each topic.
+//! The tables `events` and `event_topics`: events, numbered for each topic.
 //!
-//! A transaction takes the next number of a topic by adding to its row, which it holds until its end: so numbers are committed
-//! in their order, without a gap. Not here: their bytes (`events`).
+//! A transaction takes the next number by adding to the row of the topic, and holds the row until its end. So numbers are
+//! committed in order and without a gap. Not here: the bytes of an event (`events`).
 
 use super::MySqlStore;
 use super::fault::damaged;

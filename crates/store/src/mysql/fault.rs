@@ -1,25 +1,25 @@
-//! Faults of the database and of the way to it, as kinds of [`StoreError`]: by number, never by wording.
+//! Faults of the database and of the connection, as kinds of [`StoreError`]: by number, never by text.
 //!
-//! One place, so that no code has two meanings. Not here: any retry, and what a fault at COMMIT means (`run`).
+//! All codes are in one place, so that none has two meanings. Not here: any retry, and what a fault at COMMIT means (`run`).
 
 use crate::{CorruptRow, StoreError};
 use mysql_async::Error;
 
-/// Why a message was not answered as hoped.
+/// Why a message failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The database refused a statement; the statements after it were not run, and the connection is sound.
+    /// The database refused a statement. The statements after it were not run, and the connection is sound.
     Refused {
-        /// The error's number.
+        /// The number of the error.
         code: u16,
-        /// In the database's words.
+        /// The text of the database.
         text: String,
-        /// Statements of the message that were answered for certain.
+        /// The number of statements of the message that were certainly answered.
         answered: usize,
     },
-    /// The connection is lost, or no answer came in time: it is unknown what of the message was done.
+    /// The connection is lost, or no answer came in time. It is unknown which statements were run.
     Lost(String),
-    /// The message was not sent: this program cannot say it.
+    /// The message was not sent, because it cannot be built.
     Unsaid(StoreError),
 }
 
@@ -27,7 +27,7 @@ impl Fault {
     pub(super) fn of(error: &Error, answered: usize) -> Self {
         match error {
             Error::Server(error) => {
-                // Said while the connection ends: shut down, killed, closed for having been idle.
+                // These end the connection: shutdown, killed, closed while idle.
                 if matches!(error.code, 1053 | 1152 | 1317 | 1927 | 4031) {
                     return Self::Lost(error.to_string());
                 }
@@ -37,13 +37,13 @@ impl Fault {
         }
     }
 
-    /// Whether the same connection may fare better with the next transaction.
+    /// Whether the connection can be used for the next transaction.
     pub(super) fn spares_link(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if !matches!(of_code(*code), Kind::Unavailable))
     }
 }
 
-/// What the caller must do where nothing was done.
+/// The error for the caller when nothing was done.
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
@@ -59,22 +59,23 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// A key that is there already.
+/// Duplicate key.
 pub(super) const DUPLICATE: u16 = 1062;
 
-/// Rows that another transaction has were waited for in vain.
+/// Lock wait timeout.
 pub(super) const LOCK_WAIT: u16 = 1205;
 
-/// A column that is added is there.
+/// The column to add exists.
 pub(super) const COLUMN_THERE: u16 = 1060;
 
-/// A column that is dropped is not there.
+/// The column to drop does not exist.
 pub(super) const COLUMN_GONE: u16 = 1091;
 
-/// A value that must be there: the lease has another number, a board is gone, or a cached wallet is not as it was cached.
+/// A null in a column that must not be null: the lease has another number, a board is deleted, or a cached wallet differs
+/// from the row.
 pub(super) const NULL: u16 = 1048;
 
-/// Whether another transaction was in the way: then nothing was done, wherever in a message it is said.
+/// Whether another transaction conflicted. Nothing was done then, at any position in a message.
 pub(super) fn is_conflict(code: u16) -> bool {
     matches!(of_code(code), Kind::Conflict)
 }
@@ -88,25 +89,25 @@ enum Kind {
 
 fn of_code(code: u16) -> Kind {
     match code {
-        // Deadlock, lock wait, no wait, changed since it was read. A duplicate key: what was not there when it was read
-        // came meanwhile (names that are taken are found before).
+        // Deadlock, lock wait, no wait, changed since it was read. Duplicate key: a row that was missing when it was read
+        // exists now (taken names are found before).
         1213 | LOCK_WAIT | 3572 | 1020 | DUPLICATE | 1586 | NULL => Kind::Conflict,
-        // Wrong text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
+        // Invalid text, too long, out of range, a check (MySQL, MariaDB), a row too large, a message too large.
         1366 | 1406 | 1264 | 1690 | 3819 | 4025 | 1118 | 1153 | 1292 => Kind::Row,
-        // A table or a column is not there, or its pages are damaged.
+        // A table or a column is missing, or its pages are corrupt.
         1146 | 1054 | 1932 | 1034 | 1712 | 1194 | 1195 | 1877 => Kind::Corrupt,
-        // Read-only, disk full, too many connections, no rights, and what should not happen at all (a statement that
-        // does not parse): nothing was done, and another moment or another connection may fare better.
+        // Read-only, disk full, too many connections, missing permissions, and bugs such as a statement that does not parse.
+        // Nothing was done, and a later attempt or another connection may succeed.
         _ => Kind::Unavailable,
     }
 }
 
-/// A row that we cannot have written. Its key is added where the row is at hand.
+/// A corrupt row: tally cannot have written it. The caller adds the key if the row is at hand.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
     StoreError::CorruptRow(Box::new(CorruptRow { table, key: String::new(), what: what.into() }))
 }
 
-/// Something stored that we cannot have written, and that all the rest depends on.
+/// A corrupt value that the whole store depends on.
 pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
     StoreError::Corrupt(format!("{table}: {what}"))
 }

@@ -1,4 +1,4 @@
-//! Any values as rows of the tables; see `crate::fuzzing`.
+//! Decodes arbitrary values as rows of the tables; see `crate::fuzzing`.
 
 #![cfg(any(test, feature = "fuzzing"))]
 
@@ -16,7 +16,7 @@ use mysql_common::row::new_row;
 
 type Decoder = fn(&mut Fields<'_>) -> Result<(), StoreError>;
 
-/// What reads a row of each table.
+/// The decoder of each table.
 const DECODERS: &[Decoder] = &[
     |row| boards::decode(row).map(drop),
     |row| keys::decode(row).map(drop),
@@ -47,7 +47,7 @@ fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {
     T::decode(row).map(drop)
 }
 
-/// Reads one row of a table, as an answer of the database that has it, with its key as text where it is damaged.
+/// Decodes one row of a table, as if the database had sent it. The error of a corrupt row has its key as text.
 pub(crate) fn row(table: usize, columns: Vec<Column>) -> Result<(), StoreError> {
     let named: Vec<Named> = columns.iter().map(|_| Named::new(ColumnType::MYSQL_TYPE_BLOB)).collect();
     let row: Row = new_row(columns.into_iter().map(value).collect(), named.into());
@@ -56,7 +56,7 @@ pub(crate) fn row(table: usize, columns: Vec<Column>) -> Result<(), StoreError> 
     answers.each(1, "", DECODERS[table % DECODERS.len()])
 }
 
-/// Everything is text on this wire.
+/// In this protocol, every value is text.
 fn value(column: Column) -> Value {
     match column {
         Column::Null => Value::NULL,

@@ -57,7 +57,7 @@ impl Table for Holds {
     }
 }
 
-/// Open holds whose time has run out.
+/// Open holds that have expired.
 pub(super) fn due(
     store: &MySqlStore,
     now: Micros,

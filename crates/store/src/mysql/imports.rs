@@ -1,4 +1,4 @@
-//! The table `imports`: how far each file has come into its board.
+//! The table `imports`: the position of each imported file in its board.
 
 use super::check::count;
 use super::row::Fields;
@@ -34,7 +34,7 @@ impl Table for Imports {
     }
 }
 
-/// What no row can hold.
+/// Refuses values that no row can hold.
 pub(super) fn check(row: &ImportRow) -> Result<(), StoreError> {
     [row.lines, row.taken, row.refused].into_iter().try_for_each(|number| count("imports", number))
 }

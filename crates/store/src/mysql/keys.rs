@@ -1,6 +1,6 @@
-//! The table `api_keys`: API keys and whether they were revoked.
+//! The table `api_keys`: API keys, and whether they are revoked.
 //!
-//! Changes are made one at a time, under the same row lock as those of boards, so numbers tell the order of creation.
+//! Changes are made one at a time, under the same row lock as changes of boards. So the numbers give the order of creation.
 
 use super::row::{Answers, Fields, key};
 use super::text::Script;
@@ -11,7 +11,7 @@ use tally_rules::role::Role;
 
 const LAST: &str = "SELECT COALESCE(MAX(`no`), 0) FROM api_keys";
 
-/// Asks for every key that was not revoked.
+/// Queries every key that is not revoked.
 pub(super) fn select_all() -> Script {
     let mut script = Script::default();
     script.statement(
@@ -20,7 +20,7 @@ pub(super) fn select_all() -> Script {
     script
 }
 
-/// The answer, in order of creation. A key that cannot be read is noted and left out.
+/// Reads the answer, in order of creation. A corrupt key is recorded and left out.
 pub(super) fn read_all(mut answers: Answers) -> Result<Vec<KeyRow>, StoreError> {
     let mut found = Vec::new();
     answers.each_sound(
@@ -44,19 +44,19 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<KeyRow, StoreError> {
     })
 }
 
-/// Asks for the number of the last key.
+/// Queries the number of the last key.
 pub(super) fn select_had() -> Script {
     let mut script = Script::default();
     script.statement(LAST);
     script
 }
 
-/// Whether there is one.
+/// Whether a key was ever created.
 pub(super) fn read_had(mut answers: Answers) -> Result<bool, StoreError> {
     Ok(answers.one_number("api_keys")? > 0)
 }
 
-/// Asks for what changes refer to: the last number, then which ids are taken. How many statements that takes.
+/// Queries what changes refer to: the last number, then which ids are taken. Returns the number of statements.
 pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usize {
     script.statement(LAST);
     1 + script.keys("SELECT id FROM api_keys WHERE id IN (", changes, ") FOR UPDATE", |row, change| {
@@ -64,7 +64,7 @@ pub(super) fn select_present(script: &mut Script, changes: &[KeyChange]) -> usiz
     })
 }
 
-/// The answer.
+/// Reads the answer of [`select_present`].
 pub(super) fn read_present(
     answers: &mut Answers,
     statements: usize,
@@ -78,7 +78,7 @@ pub(super) fn read_present(
     Ok((last, taken))
 }
 
-/// Creates and revokes. Revoking a key that is not there, or once more, changes nothing: it is not accepted already.
+/// Creates and revokes keys. Revoking a missing or a revoked key changes nothing: the key is not accepted already.
 pub(super) fn write(
     script: &mut Script,
     changes: &[KeyChange],

@@ -1,27 +1,27 @@
-//! The lease of the writers: a row of the database that one server holds, renews, and loses when it is silent; or another row,
-//! that all servers renew which may write side by side.
+//! The lease of the writers. It is a row of the database that one server holds and renews. Servers that write side by side
+//! renew another row together.
 //!
-//! A server that keeps orders in memory is right only while nobody else writes. So it takes the lease when it opens the
-//! store, under a number that grows with every holder (the fence), and a thread of its own on a connection of its own
-//! renews it. Two things follow, and neither trusts a clock of this machine against the database's:
+//! A server that keeps rankings in memory is right only while no other server writes. So it takes the lease when it opens
+//! the store, under a fencing token that grows with every holder. A thread with its own connection renews the lease. Neither
+//! of the two rules below compares a clock of this machine with the database's:
 //!
-//! - **Writes are fenced by the number.** Each transaction's last insert reads the lease under a shared lock and is null,
-//!   hence refused, where the number is another (`batches`). So nothing is committed after somebody took the lease, and
-//!   nobody takes it between that insert and its COMMIT. The check is in the second message and not in the first, because
-//!   a process that is frozen between the two would hold the lock, and with it up its successor.
-//! - **Reads are fenced by time.** [`Lease::may_answer`] is true for the lease's time after the last renewal, measured from
-//!   before it was sent, on the monotonic clock of this machine, which goes on while a process is frozen. (It does not while
-//!   a whole machine sleeps: then reads may be old until the next renewal has its answer.)
+//! - **Writes are fenced by the token.** The last insert of each transaction reads the lease under a shared lock. It is
+//!   null, so refused, if the token is another (`batches`). So nothing is committed after another server took the lease, and
+//!   none takes it between that insert and its COMMIT. The check is in the second message and not in the first: a process
+//!   that is frozen between the two would hold the lock and block its successor.
+//! - **Reads are fenced by time.** [`Lease::may_answer`] is true for the lease time after the last renewal. The time is
+//!   measured from before the renewal was sent, on the monotonic clock of this machine, which runs while a process is
+//!   frozen. (It stops while the whole machine sleeps: then reads may be old until the next renewal is answered.)
 //!
-//! A database that is away takes nothing: the lease that is renewed afterwards has the same number, so nobody wrote
-//! meanwhile, and the orders in memory are still exact.
+//! An unavailable database does not end the lease. A later renewal finds the same token, so no other server wrote meanwhile,
+//! and the rankings in memory are still exact.
 //!
-//! Servers whose orders are elsewhere write side by side ([`Kind::Beside`]). They hold nothing against each other, but
-//! exclude one that would write alone: it does not begin while one of them renews their common row, and when it does begin,
-//! the number that they have found is another, so one that was frozen meanwhile is fenced like any other.
+//! Servers with rankings elsewhere write side by side ([`Kind::Beside`]). They do not exclude each other, but they exclude a
+//! single writer: it does not begin while one of them renews their common row. When it begins, it raises the token that they
+//! have read. So one that was frozen meanwhile is fenced as well.
 //!
-//! Not here: what such servers tell each other (`revisions`), and what is deleted at leisure (`purge`, `requests`): whoever
-//! does it, it is the same.
+//! Not here: how these servers coordinate (`revisions`), and background deletes (`purge`, `requests`), which any server may
+//! run.
 
 use super::connect::{self, Address};
 use super::fault::Fault;
@@ -39,13 +39,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Renewals in the lease's time: four may be lost or late before it is over.
+/// Renewals within the lease time: four may be lost or late before the lease ends.
 const RENEWALS: u32 = 5;
 
-/// Parts of the lease's time after which a renewal that failed is tried again, and who waits looks again.
+/// A failed renewal, and the wait for a lease, are tried again after this fraction of the lease time.
 const LOOKS: u32 = 20;
 
-/// Held until it is released, dropped or taken by another.
+/// The lease is held until it is released, dropped or taken by another server.
 #[derive(Debug)]
 pub(super) struct Lease {
     shared: Arc<Shared>,
@@ -59,15 +59,15 @@ struct Shared {
     fence: u64,
     generation: u64,
     time: Duration,
-    /// What instants are counted from.
+    /// The zero of `until`.
     base: Instant,
-    /// Until when reads are answered, in microseconds after `base`.
+    /// Reads are answered until then, in microseconds after `base`.
     until: AtomicU64,
     /// How far the wall clock is ahead of the database's, in microseconds.
     ahead: AtomicI64,
     /// The newest version that was given.
     newest: AtomicU64,
-    /// Random, for the markers of renewals.
+    /// The random connection name for the markers of renewals.
     marker: [u8; 16],
     state: Mutex<State>,
     changed: Condvar,
@@ -75,17 +75,17 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Somebody has reason to think that it is lost.
+    /// The lease may be lost: renew at once.
     doubted: bool,
-    /// It is given back.
+    /// The lease is given back.
     ended: bool,
-    /// Who has it now.
+    /// The present holder, if another server has taken the lease.
     taken: Option<String>,
 }
 
 impl Lease {
-    /// Takes the lease. One whose holder is silent is waited for until it is over, which `tell` hears; one that is renewed
-    /// is refused.
+    /// Takes the lease. It waits for a silent holder until its lease ends, and `tell` gets a message about that. A lease
+    /// that is renewed is refused.
     pub(super) fn take(
         pool: &Arc<Pool>,
         (kind, holder): (Kind, &str),
@@ -97,20 +97,20 @@ impl Lease {
             let mut link = pool.take()?;
             let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew));
             if tried.is_err() {
-                // Its transaction may be open.
+                // The connection may have an open transaction.
                 link.get().give_up();
             }
             drop(link);
             let found = match tried {
                 Ok(Ok(taken)) => return Self::keep((pool, kind), &taken),
                 Ok(Err(found)) => found,
-                // A transaction of the last holder is at its end.
+                // A transaction of the last holder is about to end.
                 Err(StoreError::Conflict(_)) if began.elapsed() < time => continue,
                 Err(error) => return Err(error),
             };
             let shown = &pool.address.shown;
             let renewed = before.as_ref().is_some_and(|before| before.expires_at != found.expires_at);
-            // A clock of the database that stands still must not keep anybody waiting.
+            // A stopped clock of the database must not block a start forever.
             if renewed || began.elapsed() > time * 2 {
                 return Err(StoreError::Locked(format!("`{shown}` is held by {}", found.holder)));
             }
@@ -143,7 +143,7 @@ impl Lease {
             changed: Condvar::new(),
         });
         shared.extend(sent);
-        // What is read from now on is of a history with a marker in it.
+        // From now on, reads are of a history that contains a marker.
         let (mut link, mut renewals) = (None, Renewals::default());
         shared.renew(&mut link, &mut renewals)?;
         let thread = std::thread::Builder::new().name("tally-lease".into()).spawn({
@@ -155,13 +155,13 @@ impl Lease {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// The number that a transaction's last insert must find.
+    /// The fencing token that the last insert of a transaction must find.
     pub(super) fn fence(&self) -> u64 {
         self.shared.fence
     }
 
-    /// A version for a transaction that reads no rows: greater than any that was given here, and about the time.
-    /// A row that has a greater one, by a clock that was ahead, grows all the same.
+    /// A version for a transaction that reads no rows: greater than any that was given here, and near the present time. A
+    /// row may have a greater one from a clock that was ahead; its version still grows.
     pub(super) fn version(&self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
@@ -171,7 +171,8 @@ impl Lease {
         given.map_or(now, next)
     }
 
-    /// How often servers that write side by side have begun while none was there; of the only one, how often it was taken.
+    /// A number that grows when servers side by side begin while none was there. For the only writer, it grows when the
+    /// lease is taken.
     pub(super) fn generation(&self) -> u64 {
         match self.shared.kind {
             Kind::Alone => self.shared.fence | 1 << 63,
@@ -179,37 +180,37 @@ impl Lease {
         }
     }
 
-    /// Whether nobody else writes.
+    /// Whether no other server writes.
     pub(super) fn is_alone(&self) -> bool {
         self.shared.kind == Kind::Alone
     }
 
-    /// Whether what is known in memory is still the present.
+    /// Whether the state in memory is still current.
     pub(super) fn may_answer(&self) -> bool {
         self.shared.left() > 0
     }
 
-    /// How long it would be held without another renewal.
+    /// How long the lease lasts without another renewal.
     pub(super) fn seconds_left(&self) -> f64 {
         self.shared.left() as f64 / 1e6
     }
 
-    /// What it tells of itself, for metrics.
+    /// The gauges for metrics.
     pub(super) fn gauges(&self) -> [(&'static str, f64); 2] {
         [("lease_seconds", self.seconds_left()), ("clock_ahead_seconds", self.clock_ahead() as f64 / 1e6)]
     }
 
-    /// How far the wall clock of this machine is ahead of the database's at least, in microseconds, by the last renewal.
+    /// By how much the wall clock of this machine is at least ahead of the database's, in microseconds, at the last renewal.
     pub(super) fn clock_ahead(&self) -> i64 {
         self.shared.ahead.load(Ordering::Relaxed)
     }
 
-    /// Who has taken it, once that is known.
+    /// The server that has taken the lease, once it is known.
     pub(super) fn taken(&self) -> Option<String> {
         self.shared.state().taken.clone()
     }
 
-    /// Refuses once it is known that it is not ours any more.
+    /// Returns an error once another server is known to hold the lease.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let state = self.shared.state();
         match (&state.taken, state.ended) {
@@ -219,14 +220,14 @@ impl Lease {
         }
     }
 
-    /// A transaction found another number: finds out at once who it is.
+    /// A transaction found another token: starts a renewal at once, which finds the new holder.
     pub(super) fn refused(&self) -> StoreError {
         self.shared.state().doubted = true;
         self.shared.changed.notify_all();
         self.shared.locked("another server, which has taken over")
     }
 
-    /// Says more of who holds it, for whoever finds it taken.
+    /// Adds to the name of the holder, for servers that find the lease taken.
     pub(super) fn announce(&self, holder: &str) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.sql("UPDATE leases SET holder = ").bytes(short(holder));
@@ -234,13 +235,13 @@ impl Lease {
         self.shared.pool.ask(&script).map(drop)
     }
 
-    /// Gives it back, so that the next one need not wait. Nothing is answered or written afterwards.
+    /// Gives the lease back, so that the next server need not wait. Afterwards nothing is answered or written.
     pub(super) fn release(&self) {
         self.shared.state().ended = true;
         self.shared.changed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // One that has panicked has nothing left to give back.
+            // A thread that panicked has nothing to give back.
             let _ = thread.join();
         }
     }
@@ -273,7 +274,7 @@ impl Shared {
         self.until.store(self.micros(sent + self.time), Ordering::Release);
     }
 
-    /// The thread of the lease.
+    /// The loop of the lease thread.
     fn renew_until_the_end(&self, mut link: Option<Link>, mut renewals: Renewals) {
         let mut pause = self.time / RENEWALS;
         while !self.sleep(pause) {
@@ -288,9 +289,9 @@ impl Shared {
                     self.state().taken = Some(found.holder);
                     return;
                 }
-                // It is given back, for the store that is opened next.
+                // Gives the lease back, for the store that is opened next.
                 Err(_) if !self.pool.witnesses.is_intact() => break,
-                // The database is away, or will not write: that takes nothing from us.
+                // The database is unavailable or read-only; the lease stays ours.
                 Err(_) => {
                     link = None;
                     pause = self.time / LOOKS;
@@ -299,17 +300,17 @@ impl Shared {
         }
         self.until.store(0, Ordering::Release);
         if self.kind == Kind::Beside {
-            // Others may be there.
+            // Other servers may still hold it.
             return;
         }
-        // It ends by itself where this is not heard.
+        // The lease expires by itself if this statement is lost.
         let _ = self.say(&mut link, |script| {
             script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
             script.number(self.fence).end();
         });
     }
 
-    /// Sleeps so long, or until there is reason not to; whether it is the end.
+    /// Sleeps for `pause`, or until the lease is doubted or ended. Returns whether it ended.
     fn sleep(&self, pause: Duration) -> bool {
         let calm = |state: &mut State| !state.doubted && !state.ended;
         let waited = self.changed.wait_timeout_while(self.state(), pause, calm);
@@ -318,8 +319,8 @@ impl Shared {
         state.ended
     }
 
-    /// Renews it where the number is still ours, and says what is there. Each renewal leaves a marker, so a server that writes
-    /// nothing notices as well that the database has lost commits.
+    /// Renews the lease if its token is still ours, and returns the row. Each renewal leaves a marker, so a server that
+    /// writes nothing also notices lost commits of the database.
     fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<Found, StoreError> {
         let witnesses = &self.pool.witnesses;
         witnesses.check()?;
@@ -351,7 +352,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Says something on the lease's own connection: the pool's may all be in use for longer than the lease lasts.
+    /// Sends on the lease's own connection: those of the pool may all be in use for longer than the lease lasts.
     fn say(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         put(&mut script);
@@ -366,20 +367,20 @@ impl Shared {
     }
 }
 
-/// How many renewals were sent, and the last of them that was answered: its marker is a witness.
+/// The numbers of the last sent and of the last answered renewal: the marker of the latter is a witness.
 #[derive(Default)]
 struct Renewals {
     sent: u64,
     answered: u64,
 }
 
-/// What a transaction was refused for: the lease was not ours, where there is one.
+/// The error of a refused transaction: the lease was lost, if there is one.
 pub(super) fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
     lease.map_or_else(|| fault.into(), Lease::refused)
 }
 
-/// A connection on which nothing takes longer than leaves time for another try. It gives the lease back also where the
-/// database has lost commits, so each renewal looks for the witnesses itself.
+/// Opens a connection whose timeouts leave time for another try. It gives the lease back even after the database has lost
+/// commits, so each renewal checks the witnesses itself.
 fn connect_apart(pool: &Pool, time: Duration) -> Result<Link, StoreError> {
     let address: &Address = &pool.address;
     let options = Options {

@@ -1,6 +1,6 @@
-//! The table `leases`: who may write, and until when by the database's clock.
+//! The table `leases`: which server may write, and until when by the database's clock.
 //!
-//! Statements and rows; when they are sent is the business of `lease`.
+//! Statements and rows; `lease` decides when they are sent.
 
 use super::CLOCK;
 use super::fault::{self, Fault, corrupt};
@@ -13,28 +13,28 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::clock::SKEW_MAX;
 use tally_rules::instant::SECOND;
 
-/// Bytes of a holder's name in its column.
+/// The maximum length of a holder's name in bytes.
 const HOLDER_BYTES_MAX: usize = 1024;
 
-/// What is read of the row of one who writes alone.
+/// Reads the row of the single writer.
 const ALONE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'writer'";
-/// The same of the row of those who write side by side.
+/// Reads the row of servers that write side by side.
 const BESIDE: &str = "SELECT fence, holder, expires_at FROM leases WHERE name = 'servers'";
 
-/// The holder of the writer's row once servers side by side have fenced the last one that wrote alone.
+/// The holder of the writer's row after servers side by side have fenced the last single writer.
 pub(super) const SIDE_BY_SIDE: &str = "servers that write side by side";
 
-/// Who may write as well.
+/// The kind of a lease: which other servers may write as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nobody.
+    /// None.
     Alone,
-    /// Others of this kind.
+    /// Servers of the same kind.
     Beside,
 }
 
 impl Kind {
-    /// Ends a statement with the row that is renewed.
+    /// Ends a statement with the condition of the row to renew.
     pub(super) fn put_row(self, script: &mut Script, fence: u64) {
         match self {
             Self::Alone => script.sql(" WHERE name = 'writer' AND fence = ").number(fence),
@@ -44,14 +44,14 @@ impl Kind {
     }
 }
 
-/// What was taken, and when that was sent.
+/// A taken lease, and when it was requested.
 pub(super) struct Taken {
     pub(super) fence: u64,
     pub(super) generation: u64,
     pub(super) sent: Instant,
 }
 
-/// The row.
+/// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) fence: u64,
@@ -59,8 +59,9 @@ pub(super) struct Found {
     pub(super) expires_at: u64,
 }
 
-/// Takes the lease if nobody has it: its number, and when that was sent. Else who has it. Whoever takes any row has locked
-/// that of one who writes alone. The first server beside raises the number too: one that wrote alone may be frozen, not gone.
+/// Takes the lease if no other server holds it, else returns the holder. A server that takes either row has locked the row
+/// of the single writer. The first server side by side raises the token too: a former single writer may be frozen instead of
+/// gone.
 pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
@@ -70,23 +71,23 @@ pub(super) fn try_take(
     script.statement("START TRANSACTION");
     script.sql(ALONE).sql(" FOR UPDATE").end();
     script.sql(BESIDE).sql(" FOR UPDATE").end();
-    // After the lock is there, however long that took.
+    // The clock is read after the lock is granted, however long that took.
     script.sql("SELECT ").sql(CLOCK).end();
     let asked = SystemTime::now();
     let mut answers = link.send(&script)?;
     let answered = SystemTime::now();
     answers.skip(1);
     let alone = read(&mut answers)?;
-    // An older schema, which is about to be migrated, may have one writer only.
+    // An older schema, which is about to be migrated, has the row of the single writer only.
     let none = || Found { fence: 0, holder: String::new(), expires_at: 0 };
     let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
     check_clock(ahead((asked, answered), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
-    // By the clock: a database that has lost a number would give it again.
+    // The token follows the clock: a database that has lost a token would give it again.
     let fence = if raises { now.max(alone.fence + 1) } else { alone.fence };
-    // A server that finds no other begins a new one, and so does one that has found a loss.
+    // A server that finds no other begins a new generation, and so does a server that has found lost commits.
     let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
     let generation = if begins { now.max(beside.fence + 1) } else { beside.fence };
     let excludes = |found: &Found| found.expires_at > now;
@@ -114,7 +115,8 @@ pub(super) fn try_take(
     Ok(Ok(Taken { fence, generation, sent }))
 }
 
-/// How far the wall clock is ahead of the database's at least, in microseconds: the database read its clock between both instants.
+/// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both
+/// instants.
 pub(super) fn ahead((asked, answered): (SystemTime, SystemTime), database: u64) -> i64 {
     let micros = |at: SystemTime| {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -124,7 +126,7 @@ pub(super) fn ahead((asked, answered): (SystemTime, SystemTime), database: u64) 
     (micros(asked) - database).max(0) - (database - micros(answered)).max(0)
 }
 
-/// Refuses to begin with a clock that is far from the database's.
+/// Refuses to begin if the clock differs too much from the database's.
 fn check_clock(ahead: i64) -> Result<(), StoreError> {
     if ahead.abs() <= SKEW_MAX {
         return Ok(());
@@ -148,19 +150,19 @@ fn read_row(answers: &mut Answers) -> Result<Option<Found>, StoreError> {
     Ok(Some(Found { fence, holder, expires_at: row.number()? }))
 }
 
-/// Asks who has it.
+/// Queries the row of the single writer.
 pub(super) fn select(script: &mut Script) {
     script.statement(ALONE);
 }
 
-/// The number in the answer.
+/// Reads the fencing token of the answer.
 pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
     Ok(read(answers)?.fence)
 }
 
-/// The end of a `SELECT`: its last column is 0 where the lease has this number and all of these boards are live, null else,
-/// for a column that may not be. Nobody takes the lease or deletes a board from then on until the transaction ends. One
-/// join, because each subquery would cost as much as five records.
+/// Writes the end of a `SELECT`. Its last column is 0 if the lease has this token and all these boards are live. Otherwise
+/// it is null, for a column that is NOT NULL. From then on no server takes the lease or deletes a board until the
+/// transaction ends. One join, because each subquery would cost as much as five records.
 pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
     script.sql("IF(COUNT(*) = ").number(live.len().max(1) as u64).sql(", 0, NULL) FROM leases");
     if !live.is_empty() {
@@ -173,7 +175,7 @@ pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
     script.sql(" WHERE leases.name = 'writer' AND leases.fence = ").number(fence).sql(" LOCK IN SHARE MODE");
 }
 
-/// Whether this is how a statement with the guard is refused.
+/// Whether a fault is the rejection by the guard.
 pub(super) fn is_rejection(fault: &Fault, statement: usize) -> bool {
     matches!(fault, Fault::Refused { code: fault::NULL, answered, .. } if *answered == statement)
 }

@@ -1,4 +1,4 @@
-//! Members and money in a transaction: asked for, guarded and written table by table; and reads without one.
+//! Members and money in a transaction: read, guarded and written table by table; and reads outside of transactions.
 
 use super::MySqlStore;
 use super::connect::Flavour;
@@ -24,7 +24,7 @@ use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
 };
 
-/// How many statements ask for each list of a plan.
+/// The number of statements for each list of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     handles: usize,
@@ -54,10 +54,10 @@ impl Absent {
     }
 }
 
-/// Asks for everything of a plan, and locks it.
+/// Queries all rows of a plan, and locks them.
 pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> Asked {
     Asked {
-        // First: whoever changes anything of a contest waits here, before it holds what others need.
+        // Contests come first: a transaction that changes a contest waits here, before it holds rows that others need.
         contests: contests::ask(script, &plan.contests),
         handles: table::select::<Handles>(script, &plan.handles, true),
         members: table::select::<Members>(script, &plan.members, true),
@@ -96,7 +96,7 @@ impl Asked {
     }
 }
 
-/// Fails where a key that had no row, and is not given one by the changes, has one by now.
+/// Fails if a key that had no row, and gets none by the changes, has a row now.
 pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Absent) {
     table::guard::<Handles>(script, &absent.handles, changed(&changes.handles));
     table::guard::<Members>(script, &absent.members, given(&changes.members));
@@ -105,7 +105,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Abse
     table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
 }
 
-/// Writes changes. What every transaction adds to comes last, so that its lock is held for the commit alone.
+/// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
 pub(super) fn write(
     script: &mut Script,
     changes: &LedgerWriteSet,
@@ -115,7 +115,7 @@ pub(super) fn write(
     table::write::<Handles>(script, changed(&changes.handles), &absent.handles, flavour);
     table::write::<Members>(script, given(&changes.members), &absent.members, flavour);
     wallets::write(script, &changes.wallets, &absent.wallets, cached, flavour);
-    // A new hold need not have been asked for: its id is new.
+    // A new hold need not be read before: its id is new.
     table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
@@ -124,7 +124,7 @@ pub(super) fn write(
     wallets::add(script, &changes.totals, flavour, slot);
 }
 
-/// Refuses what the tables of the embedded store would.
+/// Refuses what the tables of the embedded store would refuse.
 pub(super) fn check(changes: &LedgerWriteSet) -> Result<(), StoreError> {
     let refuse = |why: &str| Err(StoreError::Row(why.to_owned()));
     for (_, wallet) in &changes.wallets {

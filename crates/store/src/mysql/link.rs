@@ -1,8 +1,8 @@
-//! One connection and what drives it.
+//! One connection and its runtime.
 //!
-//! The store blocks and the driver does not: each connection has a small runtime of its own, driven by the thread that
-//! uses it at the moment, so nothing is handed from thread to thread. Every message has a deadline; a connection that
-//! missed one is never used again. Not here: which connection a caller gets (`pool`), and what is said on it.
+//! The store blocks and the driver does not. So each connection has a small runtime, driven by the thread that uses it, and
+//! nothing is passed between threads. Every message has a deadline; a connection that missed one is never used again. Not
+//! here: which connection a caller gets (`pool`), and what is sent on it.
 
 use super::connect::Server;
 use super::fault::Fault;
@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How long a connection that is no longer needed may take to say so.
+/// How long closing an unneeded connection may take.
 const GOODBYE: Duration = Duration::from_millis(200);
 
-/// How long an answer says that the next one will come.
+/// How long after an answer the connection counts as alive.
 const FRESH: Duration = Duration::from_millis(50);
 
 /// The longest end of a transaction that is sent with [`Link::patience`]: that of a full batch of scores.
@@ -30,21 +30,21 @@ const SHORT_BYTES: usize = 256 << 10;
 pub(super) struct Link {
     conn: Option<Conn>,
     runtime: Option<Runtime>,
-    /// What it is connected to.
+    /// The server at the other end.
     pub(super) server: Server,
-    /// Its random name in the table `batches`.
+    /// The random name of the connection in the table `batches`.
     pub(super) name: [u8; 16],
     /// The number of its last transaction that wrote; 0 for none yet.
     pub(super) sequence: u64,
     /// How long the next message may take.
     pub(super) deadline: Duration,
-    /// How long the end of a short transaction may take. What became of one without an answer can be asked at any time
-    /// (`batches`), and a lane waits for it.
+    /// How long the end of a short transaction may take. A commit without an answer can be resolved at any time (`batches`),
+    /// and a lane waits for it.
     pub(super) patience: Duration,
     stats: Arc<Stats>,
-    /// Since when nobody uses it; none while it is new.
+    /// When the connection became idle; none while it is new.
     pub(super) idle_since: Option<Instant>,
-    /// When it last answered.
+    /// When the last answer arrived.
     answered: Option<Instant>,
     broken: bool,
 }
@@ -72,8 +72,8 @@ impl Link {
         }
     }
 
-    /// Sends the statements, in as few messages as the database takes, and gives their results in order. It stops at the
-    /// first that is refused.
+    /// Sends the statements, in as few messages as the database takes, and returns their results in order. It stops at the
+    /// first refused one.
     pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
         let messages = script.messages(self.server.message_bytes).map_err(Fault::Unsaid)?;
         let mut answers = Answers::noting(Arc::clone(&self.stats));
@@ -89,7 +89,7 @@ impl Link {
         Ok(answers)
     }
 
-    /// The same with the end of a transaction.
+    /// Like [`Self::send`], for the end of a transaction.
     pub(super) fn send_end(&mut self, script: &Script) -> Result<Answers, Fault> {
         let deadline = self.deadline;
         if script.text_len() <= SHORT_BYTES {
@@ -114,23 +114,23 @@ impl Link {
         done
     }
 
-    /// Whether it answered just now, so that it is hardly lost.
+    /// Whether the connection answered just now, so that it is hardly lost.
     pub(super) fn is_fresh(&self) -> bool {
         self.answered.is_some_and(|at| at.elapsed() < FRESH)
     }
 
-    /// Whether it must not be used again.
+    /// Whether the connection must not be used again.
     pub(super) fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Makes sure that it is not used again: what it left open is undone when the database sees it go.
+    /// Marks the connection as broken. The database rolls back its open transaction when it closes.
     pub(super) fn give_up(&mut self) {
         self.broken = true;
     }
 }
 
-/// One message and its answer.
+/// Sends one message and reads its answer.
 async fn exchange(conn: &mut Conn, text: &str, statements: usize) -> Result<Answers, Fault> {
     let mut answers = Answers::default();
     let mut result = conn.query_iter(text).await.map_err(|error| Fault::of(&error, 0))?;
@@ -139,7 +139,7 @@ async fn exchange(conn: &mut Conn, text: &str, statements: usize) -> Result<Answ
         let rows = result.collect().await;
         answers.push(rows.map_err(|error| Fault::of(&error, answers.len()))?, affected);
     }
-    // There is none left; were there one, the connection would be out of step.
+    // No result is left; if there were one, the connection would be out of step.
     result.drop_result().await.map_err(|error| Fault::of(&error, answers.len()))?;
     Ok(answers)
 }
@@ -149,8 +149,8 @@ impl Drop for Link {
         let (conn, runtime) = (self.conn.take(), self.runtime.take());
         self.stats.open.fetch_sub(1, Ordering::Relaxed);
         let Some(runtime) = runtime else { return };
-        // On a thread of its own a sound connection says goodbye. Inside of somebody else's runtime that is not
-        // possible, and not with what is lost either.
+        // A sound connection says goodbye, if this thread may block. Inside of another runtime it may not, and a lost
+        // connection cannot.
         let alone = tokio::runtime::Handle::try_current().is_err();
         if alone && !self.broken && !std::thread::panicking() {
             let _ = runtime.block_on(async {
@@ -158,7 +158,7 @@ impl Drop for Link {
                 tokio::time::timeout(GOODBYE, conn.disconnect()).await.ok()
             });
         } else {
-            // The driver's last words would be said on whatever runtime is current.
+            // The driver's closing message would run on the current runtime.
             let _this_one = runtime.enter();
             drop(conn);
         }

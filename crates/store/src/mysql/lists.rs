@@ -1,6 +1,6 @@
-//! Reads of several rows: those of some keys, all of a statement, a list for people, and what is due.
+//! Reads of several rows: by keys, all rows of a statement, a list for display, and due rows.
 //!
-//! Not here: what the columns mean.
+//! Not here: the meaning of the columns.
 
 use super::MySqlStore;
 use super::fault::damaged;
@@ -21,7 +21,8 @@ pub(super) fn all<T>(
     store.pool.ask(script)?.list(script.len(), table, decode)
 }
 
-/// At most `limit` rows of a list that can be read, and those that were left out. Where some cannot, so many more are asked for.
+/// At most `limit` sound rows of a list, and the corrupt rows that were left out. For each corrupt row, one more is asked
+/// for.
 pub(super) fn listing<T>(
     store: &MySqlStore,
     table: &'static str,
@@ -52,7 +53,7 @@ pub(super) fn listing<T>(
     }
 }
 
-/// What of a table with `due` is due, by an index on `due` and `id`.
+/// Due rows of a table with the column `due`, by an index on `due` and `id`.
 pub(super) fn due(
     store: &MySqlStore,
     (table, index): (&'static str, &'static str),

@@ -1,7 +1,7 @@
-//! The first message of a transaction: everything the plan reads, each row locked.
+//! The first message of a transaction: reads and locks all rows of the plan.
 //!
-//! Rows that are there cannot change until the transaction ends. Keys that have no row cannot be locked: they are
-//! remembered here, and guarded when something is written (`write`). Not here: what is decided.
+//! Locked rows cannot change until the transaction ends. A key without a row cannot be locked: it is recorded here, and
+//! guarded when something is written (`write`). Not here: what is decided.
 
 use super::imports::Imports;
 use super::profiles::{self, Profiles};
@@ -16,7 +16,7 @@ use crate::plan::{ImportKey, Loaded, ReadSet, ScoreKey};
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, PlayerId};
 
-/// The statements of the message, and how many for each list of the plan.
+/// The statements of the message, and the number for each list of the plan.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) script: Script,
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     ledger: ledger::Asked,
 }
 
-/// What was read.
+/// The result of the message.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) loaded: Loaded,
@@ -70,8 +70,8 @@ pub(super) fn reads(plan: &ReadSet) -> bool {
         && ledger.is_empty())
 }
 
-/// Makes the message, with what is to be asked of the ledger: less than the plan's where some is known. Every transaction
-/// locks in this order of tables and in order of keys.
+/// Builds the message. `of_ledger` has the rows of the ledger to read: fewer than the plan's if some are cached. Every
+/// transaction locks in this order of tables and in order of keys.
 pub(super) fn ask(plan: &ReadSet, of_ledger: &LedgerReadSet) -> Asked {
     let mut asked = Asked::default();
     let script = &mut asked.script;
@@ -91,7 +91,7 @@ pub(super) fn ask(plan: &ReadSet, of_ledger: &LedgerReadSet) -> Asked {
 }
 
 impl Asked {
-    /// Whether what was read is of one moment only if nothing came to be between two statements.
+    /// Whether several statements read, so that a row may have appeared between two of them.
     pub(super) fn in_several_statements(&self) -> bool {
         self.requests + self.imports + self.profiles + self.ledger.statements() + self.scores > 1
     }

@@ -31,7 +31,7 @@ impl Maintenance for MySqlStore {
         self.pool.ask(&meta::put(name, value)?).map(drop)
     }
 
-    /// The database does that by itself.
+    /// The database checkpoints by itself.
     fn checkpoint(&self) -> Result<(), StoreError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The tables `members` and `handles`: who there is, and what each is found by.
+//! The tables `members` and `handles`: members, and the handles that find them.
 
 use super::fault::damaged;
 use super::row::Fields;

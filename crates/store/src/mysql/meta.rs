@@ -1,6 +1,6 @@
-//! The table `meta`: small values under names, the id of the store, the number of the next board, and the version of the schema.
+//! The table `meta`: small named values, the id of the store, the number of the next board, and the version of the schema.
 //!
-//! Names that begin with `store.` are the store's own and refused to callers.
+//! Names that begin with `store.` belong to the store and are refused to callers.
 
 use super::Note;
 use super::fault::corrupt;
@@ -13,14 +13,14 @@ use crate::plan::BoardNo;
 const OWN: &str = "store.";
 const PUT: &str = "REPLACE INTO meta (name, value) VALUES (";
 
-/// Asks for a value.
+/// Queries a value.
 pub(super) fn select(name: &str) -> Script {
     let mut script = Script::default();
     script.sql("SELECT value FROM meta WHERE name = ").bytes(name.as_bytes()).end();
     script
 }
 
-/// The answer.
+/// Reads the answer of [`select`].
 pub(super) fn read(answers: &mut Answers) -> Result<Option<Vec<u8>>, StoreError> {
     let mut found = None;
     answers.each(1, "meta", |row| {
@@ -30,7 +30,7 @@ pub(super) fn read(answers: &mut Answers) -> Result<Option<Vec<u8>>, StoreError>
     Ok(found)
 }
 
-/// The id of the store: random, and given when it is first asked for.
+/// The id of the store: random, created on first use.
 pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     let mut id = [0; 16];
     getrandom::fill(&mut id)
@@ -44,7 +44,7 @@ pub(super) fn id(pool: &Pool) -> Result<[u8; 16], StoreError> {
     id.ok_or_else(|| corrupt("meta", "the id of the store is none"))
 }
 
-/// Remembers a value of the caller's.
+/// Stores a value of the caller.
 pub(super) fn put(name: &str, value: &[u8]) -> Result<Script, StoreError> {
     if name.starts_with(OWN) {
         return Err(StoreError::Row(format!("the name `{name}` is kept for the store itself")));
@@ -54,7 +54,7 @@ pub(super) fn put(name: &str, value: &[u8]) -> Result<Script, StoreError> {
     Ok(script)
 }
 
-/// Values under names of the store's own, and `None` for those that go.
+/// Writes values under names of the store; `None` deletes one.
 pub(super) fn note(script: &mut Script, notes: &[Note]) {
     script.rows(
         "REPLACE INTO meta (name, value) VALUES ",
@@ -71,7 +71,7 @@ pub(super) fn note(script: &mut Script, notes: &[Note]) {
     });
 }
 
-/// Asks for every value whose name begins so, in order of names.
+/// Queries every value whose name begins with `prefix`, in order of names.
 pub(super) fn select_beginning(prefix: &str) -> Script {
     let mut script = Script::default();
     script.sql("SELECT name, value FROM meta WHERE LEFT(name, ").number(prefix.len() as u64);
@@ -79,7 +79,7 @@ pub(super) fn select_beginning(prefix: &str) -> Script {
     script
 }
 
-/// The answer.
+/// Reads the answer of [`select_beginning`].
 pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
     let mut found = Vec::new();
     answers.each(1, "meta", |row| {
@@ -89,7 +89,7 @@ pub(super) fn read_all(mut answers: Answers) -> Result<Vec<(String, Vec<u8>)>, S
     Ok(found)
 }
 
-/// Asks how much there is in a database beside what the store made of it when it was empty.
+/// Counts what a database holds beside what the store created when it was empty.
 pub(super) fn count_all() -> Script {
     let mut script = Script::default();
     script.statement(
@@ -99,19 +99,20 @@ pub(super) fn count_all() -> Script {
     script
 }
 
-/// Asks for the number of the next board and holds it: whoever changes boards or keys has this row, one at a time.
+/// Reads and locks the number of the next board. Every change of boards or API keys locks this row, so changes are made one
+/// at a time.
 pub(super) fn lock_next_board(script: &mut Script) {
     script.statement("SELECT value FROM meta WHERE name = 'store.next_board' FOR UPDATE");
 }
 
-/// The answer.
+/// Reads the answer of [`lock_next_board`].
 pub(super) fn read_next_board(answers: &mut Answers) -> Result<BoardNo, StoreError> {
     let number = |value: Vec<u8>| std::str::from_utf8(&value).ok()?.parse().ok();
     let next = read(answers)?.and_then(number);
     next.map(BoardNo).ok_or_else(|| corrupt("meta", "the number for the next board is none"))
 }
 
-/// Says which number the next new board gets.
+/// Stores the number of the next board.
 pub(super) fn put_next_board(script: &mut Script, next: BoardNo) {
     script.sql(PUT).sql("'store.next_board', ").bytes(next.0.to_string().as_bytes()).sql(")").end();
 }

@@ -1,9 +1,10 @@
-//! Whose database it is, and bringing it to the present schema.
+//! Checks that the database is ours, and migrates it to the present schema.
 //!
-//! An empty database is ours to make. One with tables is ours where `meta` says so in its comment, which is there from the
-//! moment the table is. Migrations run under a lock of the server, so two that start at once make one schema; an older one is changed by whoever holds the lease alone; DDL
-//! commits by itself, so each statement can be repeated (a column that is there already was added before, one that is not was dropped), and the version is written after each file. Not here: going
-//! back; the operator has backups of such a database.
+//! An empty database becomes ours. One with tables is ours if the comment of `meta` says so, which is written with the
+//! table. Migrations run under a lock of the server, so two that start at once make one schema. Only the holder of the lease
+//! changes an older schema. DDL commits by itself. So each statement can be repeated (an existing column was added before, a
+//! missing one was dropped). The version is written after each file. Not here: downgrades; the operator has backups of such
+//! a database.
 
 use super::fault::{self, Fault};
 use super::link::Link;
@@ -13,8 +14,7 @@ use super::text::Script;
 use crate::StoreError;
 use std::time::Duration;
 
-/// Every schema there ever was: the first makes an empty database ours, each other one makes the next out of the one
-/// before.
+/// All migrations: the first makes an empty database ours, each other one makes the next schema from the one before.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0001_tables.sql"),
     include_str!("../../migrations/mysql/0002_leases.sql"),
@@ -29,21 +29,21 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/mysql/0011_cheaper_guard.sql"),
 ];
 
-/// The first schema with the table of leases.
+/// The first schema with the table `leases`.
 const LEASES: u32 = 2;
 
-/// The comment of our `meta`.
+/// The comment of our table `meta`.
 const OURS: &str = "tally";
 
 const VERSION: &str = "store.schema";
 
-/// How long another server's migration is waited for.
+/// The maximum wait for a migration by another server.
 const LOCK_SECONDS: u64 = 60;
 
-/// How long one statement may take: a table of hundreds of millions of rows may be written anew.
+/// How long one statement may take: a table of hundreds of millions of rows may be rewritten.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Whether it is one of ours of an older schema that has leases.
+/// Whether the database is ours, with an older schema that has leases.
 pub(super) fn is_older(
     link: &mut Link,
     (_, shown): (&str, &str),
@@ -53,7 +53,7 @@ pub(super) fn is_older(
     Ok(version(link, shown, known)?.is_some_and(|found| (LEASES..known).contains(&found)))
 }
 
-/// Refuses an empty database that is not to be made: a server that runs had commits there.
+/// Refuses an empty database that must not be created: a running server had commits there.
 pub(super) fn check_there(
     link: &mut Link,
     (_, shown): (&str, &str),
@@ -67,7 +67,7 @@ pub(super) fn check_there(
     Ok(())
 }
 
-/// Checks whose database it is, and makes or migrates it. `may_migrate` says whether an older one is changed.
+/// Checks that the database is ours, and creates or migrates it. `may_migrate` says whether an older schema is changed.
 pub(super) fn migrate(
     link: &mut Link,
     (database, shown): (&str, &str),
@@ -106,7 +106,7 @@ fn migrate_locked(
     (migrations, known): (&'static [&'static str], u32),
     may_migrate: bool,
 ) -> Result<(), StoreError> {
-    // Another server may have done it while this one waited.
+    // Another server may have migrated while this one waited.
     let found = version(link, shown, known)?.unwrap_or(0);
     if found > 0 && found < known && !may_migrate {
         return Err(StoreError::TooOld { found, known });
@@ -128,7 +128,7 @@ fn migrate_locked(
     Ok(())
 }
 
-/// The schema version of a database that is ours: 0 where making it was cut short; `None` where it is empty.
+/// The schema version of our database: 0 if its creation was interrupted; `None` if it is empty.
 fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, StoreError> {
     let mut script = Script::default();
     script.statement(
@@ -155,7 +155,7 @@ fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, Stor
     Ok(Some(found))
 }
 
-/// The statements of a migration: each ends with its line.
+/// The statements of a migration. Each ends at the end of a line.
 fn statements(migration: &'static str) -> impl Iterator<Item = &'static str> {
     let is_said = |statement: &&str| {
         statement.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with("--"))

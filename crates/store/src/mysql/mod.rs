@@ -4,17 +4,22 @@
 //! statement for each table and commits. Nothing is prepared. The trait blocks, so the thread that uses a connection drives it.
 //!
 //! - `transactions`, `reads`, `coordination`, `maintenance`: the four traits
-//! - `run`: the write path; `load`: its first message; `write`: its second; `optimistic`, `row_cache`: the only writer asks less; `notes`: what `shards` keeps beside a transaction
+//! - `run`: the write path; `load`: its first message; `write`: its second; `optimistic`, `row_cache`: the only writer reads
+//!   less; `notes`: what `shards` stores with a transaction
 //! - `table`: a table, described once; a file for each table
-//! - `batches`: commit markers; `witness`: whether the database has lost commits; `outbox`; `revisions`: the change feed; `tasks`: task leases
-//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `text`, `row`: SQL and results; `stats`, `probe`, `options`
-//! - `lease`, `leases`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`: rows to another database
-//! - `purge`, `check`: bounded deletes, and what no table holds; `snapshot`: the ledger of one moment
+//! - `batches`: commit markers; `witness`: whether the database has lost commits; `outbox`; `revisions`: the change feed;
+//!   `tasks`: task leases
+//! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `text`, `row`: SQL and results; `stats`,
+//!   `probe`, `options`
+//! - `lease`, `leases`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`:
+//!   rows to another database
+//! - `purge`, `check`: bounded deletes, and values that no table holds; `snapshot`: the ledger of one moment
 //!
-//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key without a row is
-//! not locked: locking its gap (REPEATABLE READ) deadlocks when two transactions fill one gap, and every batch of new players does. Instead
-//! the second message inserts such a key without ON DUPLICATE KEY, or guards it: inserts and deletes it. A row that came meanwhile makes
-//! that a duplicate. That is a conflict, and the lane decides the batch again.
+//! **Present and absent.** Transactions are READ COMMITTED and lock every row they read, in order of tables and keys. A key
+//! without a row is not locked: locking its gap (REPEATABLE READ) deadlocks when two transactions fill one gap, and every
+//! batch of new players does. Instead the second message inserts such a key without ON DUPLICATE KEY, or guards it: inserts
+//! and deletes it. A row that was inserted meanwhile makes that a duplicate. That is a conflict, and the lane decides the
+//! batch again.
 //!
 //! Not here: TLS, more than one database, and any retry but that of a connection that was lost while idle.
 
@@ -87,7 +92,7 @@ pub(crate) use snapshot::MySqlSnapshot;
 use std::sync::{Arc, Mutex};
 use version::Version;
 
-/// The database's clock at the moment the statement is run, in microseconds since 1970.
+/// The database's clock when the statement runs, in microseconds since 1970.
 const CLOCK: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
 
 /// A store in one database of a MySQL or MariaDB server.
@@ -97,20 +102,20 @@ pub struct MySqlStore {
     flavour: Flavour,
     lease: Option<Lease>,
     recent: row_cache::RowCache,
-    /// Random, for turns.
+    /// The random name of this store, as the holder of task leases.
     name: [u8; 16],
-    /// For [`crate::Coordination::change_feed`], which must not wait for connections of the pool.
+    /// The connection of [`crate::Coordination::change_feed`], which must not wait for the pool.
     follower: Mutex<Option<Link>>,
 }
 
 impl MySqlStore {
-    /// Opens the store in the database that `mysql://user:password@host:port/database` names, making its tables where it
+    /// Opens the store in the database that `mysql://user:password@host:port/database` names, and creates its tables if it
     /// is empty.
     pub fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
         Self::open_telling(url, options, &mut |_| ())
     }
 
-    /// The same; `tell` hears what is waited for.
+    /// Like [`Self::open`]; `tell` gets a message about each wait.
     pub fn open_telling(
         url: &str,
         options: &Options,
@@ -119,12 +124,12 @@ impl MySqlStore {
         Self::open_with(url, options, migrate::MIGRATIONS, tell)
     }
 
-    /// Its URL, without user and password.
+    /// The URL of the store, without user and password.
     pub fn url(&self) -> &str {
         &self.pool.address.shown
     }
 
-    /// Says where this process answers, for whoever finds the store taken.
+    /// Stores the address of this process, for servers that find the store taken.
     pub fn announce(&self, address: &str) -> Result<(), StoreError> {
         let options = &self.pool.options;
         match (&self.lease, options.writer.as_ref().or(options.beside.as_ref())) {
@@ -133,22 +138,22 @@ impl MySqlStore {
         }
     }
 
-    /// See [`Ledger::books`]; it may outlive the store.
+    /// See [`crate::Ledger::snapshot`]; it may outlive the store.
     pub(crate) fn begin_snapshot(&self) -> Result<snapshot::MySqlSnapshot, StoreError> {
         snapshot::MySqlSnapshot::begin(&self.pool)
     }
 
-    /// What the database says of itself.
+    /// Reads what the database reports of itself.
     pub fn probe(&self) -> Result<Probe, StoreError> {
         probe::probe(&self.pool)
     }
 
-    /// Who has taken the store from this process, which was the only one that writes: from then on it refuses everything.
+    /// The server that has taken the lease from this process, if it was the only writer. Then this store refuses everything.
     pub fn taken_by(&self) -> Option<String> {
         self.lease.as_ref().and_then(Lease::taken)
     }
 
-    /// Lets another be the one that writes. Nothing is written afterwards.
+    /// Gives the lease back, so that another server may write. Nothing is written afterwards.
     pub fn release(&self) {
         if let Some(lease) = &self.lease {
             lease.release();
@@ -165,7 +170,7 @@ impl MySqlStore {
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
         replication::check(pool.take()?.get(), address.1)?;
         migrate::check_there(pool.take()?.get(), address, migrations, options.anew)?;
-        // Before anything is changed: whoever is at work on the older schema goes on, and nobody begins meanwhile.
+        // The lease comes before any change: servers that use the older schema go on, and no new one begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
             let who = options.writer.as_ref().or(options.beside.as_ref());
             Some(Lease::take(&pool, (Kind::Alone, who.map_or("a migration", String::as_str)), tell)?)
@@ -175,7 +180,7 @@ impl MySqlStore {
         let mut link = pool.take()?;
         let migrated = migrate::migrate(link.get(), address, migrations, options.migrate);
         if migrated.is_err() {
-            // It may hold the lock of migrations.
+            // The connection may hold the lock of migrations.
             link.get().give_up();
         }
         migrated?;

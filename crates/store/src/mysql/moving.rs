@@ -1,6 +1,7 @@
-//! Rows of a table in bites, in order of key, to be put into another database: for moving them while nobody serves.
+//! Reads and writes batches of a table's rows in order of key, to move them to another database while no server runs.
 //!
-//! Values go as they are, versions too. What is put twice is there once. Not here: which rows go where (`shards`).
+//! Values are copied unchanged, versions too. A row that is written twice exists once. Not here: which rows go where
+//! (`shards`).
 
 use super::row::{Answers, Fields};
 use super::text::{Row, Script};
@@ -16,7 +17,7 @@ pub(crate) enum Cell {
     Bytes(Vec<u8>),
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Signed,
@@ -33,18 +34,16 @@ pub(crate) struct Moved {
     delete: &'static str,
     keys: &'static [&'static str],
     kinds: &'static [Kind],
-    /// Where it says whose it is; what is nobody's goes everywhere.
+    /// The column of the player; rows of a table without one go to every shard.
     pub(crate) player: Option<usize>,
-    /// Where it says that it is only the trace of a row.
+    /// The column that marks a tombstone.
     pub(crate) gone: Option<usize>,
 }
 
-/// A row.
 pub(crate) type Cells = Vec<Cell>;
 
 use Kind::{Bytes, Signed, Unsigned};
 
-/// Records.
 pub(crate) const SCORES: Moved = Moved {
     name: "scores",
     select: "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY)",
@@ -56,7 +55,6 @@ pub(crate) const SCORES: Moved = Moved {
     gone: Some(7),
 };
 
-/// Who is hidden where.
 pub(crate) const BANS: Moved = Moved {
     name: "bans",
     select: "SELECT board, player FROM bans",
@@ -68,7 +66,7 @@ pub(crate) const BANS: Moved = Moved {
     gone: None,
 };
 
-/// Requests do not say whose they are. Of two the newer stays.
+/// Outcomes of requests. A row does not name its player. Of two rows with one key, the newer stays.
 pub(crate) const REQUESTS: Moved = Moved {
     name: "requests",
     select: "SELECT scope, `key`, fingerprint, `at`, outcome FROM requests FORCE INDEX (PRIMARY)",
@@ -85,7 +83,7 @@ pub(crate) const REQUESTS: Moved = Moved {
     gone: None,
 };
 
-/// Periods that have begun on a shard. One that is there already stays as it is.
+/// Open periods of a shard. An existing row stays unchanged.
 pub(crate) const PARTS: Moved = Moved {
     name: "parts",
     select: "SELECT board, part, rule, `starts`, `ends`, closed, version, stale, total FROM parts",
@@ -100,7 +98,7 @@ pub(crate) const PARTS: Moved = Moved {
     gone: None,
 };
 
-/// How far files have come on a database. A position that is there already stays as it is.
+/// Positions of imported files. An existing row stays unchanged.
 pub(crate) const IMPORTS: Moved = Moved {
     name: "imports",
     select: "SELECT board, digest, `lines`, taken, refused, finished FROM imports FORCE INDEX (PRIMARY)",
@@ -115,11 +113,11 @@ pub(crate) const IMPORTS: Moved = Moved {
     gone: None,
 };
 
-/// Where a row of [`IMPORTS`] counts rows.
+/// The columns of [`IMPORTS`] that count rows.
 pub(crate) const IMPORT_COUNTS: std::ops::Range<usize> = 3..5;
 
 impl Moved {
-    /// Asks for the next rows.
+    /// Queries the next rows.
     fn bite(&self, after: Option<&[Cell]>, limit: u64) -> Script {
         let mut script = Script::default();
         script.sql(self.select);
@@ -196,7 +194,7 @@ impl MySqlStore {
         of.read(self.pool.ask(&of.bite(after, limit))?)
     }
 
-    /// Puts rows into a table.
+    /// Writes rows into a table.
     pub(crate) fn put(&self, of: &Moved, rows: &[&Cells]) -> Result<(), StoreError> {
         if rows.is_empty() {
             return Ok(());
@@ -206,7 +204,7 @@ impl MySqlStore {
         })
     }
 
-    /// Takes rows out of a table, and notes how far this has come.
+    /// Deletes rows from a table, and stores the progress.
     pub(crate) fn take_out(&self, of: &Moved, rows: &[&Cells], notes: &[Note]) -> Result<(), StoreError> {
         self.at_once(|script| {
             script
@@ -223,7 +221,7 @@ impl MySqlStore {
         self.pool.ask(&script).map(drop)
     }
 
-    /// How many records there are.
+    /// The number of all records.
     pub(crate) fn count_all(&self) -> Result<u64, StoreError> {
         let mut script = Script::default();
         script.statement("SELECT COUNT(*) FROM scores WHERE gone = 0");

@@ -1,6 +1,6 @@
-//! A transaction of the only writer that asks for nothing: it decides on what is nearly always so, and on the rows it knows,
-//! and sends everything in one message, which fails where it is not so. To MariaDB it is a block and COMMIT: two answers
-//! instead of eight, each of which would wake this side. Not here: what is done then (`run`).
+//! An optimistic transaction of the only writer. It reads nothing: it assumes the usual answers and uses cached rows. It
+//! sends everything in one message, which fails if the assumption is wrong. To MariaDB it is a block and COMMIT: two answers
+//! instead of eight, each of which would wake this side. Not here: what happens after a failure (`run`).
 
 use super::lease::Lease;
 use super::link::Link;
@@ -14,7 +14,7 @@ use super::{Version, check, meta, revisions, write};
 use crate::ledger::LedgerLoaded;
 use crate::plan::{Loaded, ReadSet};
 
-/// Whether what the plan reads beside the ledger is nearly always the same: boards are live, and requests are new.
+/// Whether the answers to a plan can be assumed: boards are live, requests are new, and the rest is of the ledger.
 pub(super) fn may_be_guessed(plan: &ReadSet) -> bool {
     let ReadSet { boards, board_names, scores, imports, profiles, ledger, exclusive, outbox, .. } = plan;
     let something = !boards.is_empty() || !ledger.is_empty();
@@ -22,8 +22,8 @@ pub(super) fn may_be_guessed(plan: &ReadSet) -> bool {
     something && others && !exclusive && !outbox
 }
 
-/// Decides on what is nearly always so and sends everything in one message, which fails where it is not so. `None` where
-/// there is nothing to send, or where it refers to what must be read.
+/// Decides on the assumed answers and sends everything in one message, which fails if they are wrong. `None` if there is
+/// nothing to send, or if the changes refer to rows that must be read.
 pub(super) fn guess(
     link: &mut Link,
     (pool, lease): (&Pool, &Lease),
@@ -33,7 +33,7 @@ pub(super) fn guess(
 ) -> Result<Option<Done>, Stop> {
     let cached = known.as_ref().map_or_else(Vec::new, |known| known.cached_wallets(&plan.ledger));
     let loaded = Loaded {
-        // Nobody else writes, so nobody asks for revisions.
+        // No other server writes, so no reader needs revisions.
         boards: vec![Some(0); plan.boards.len()],
         requests: vec![None; plan.requests.len()],
         ledger: known.map_or_else(LedgerLoaded::default, |known| known.with(LedgerLoaded::default())),

@@ -1,35 +1,36 @@
-//! What a store in a database can be told to do differently, and what its database says of itself.
+//! Options of a store in a database, and what its database reports of itself.
 //!
-//! Not here: where it is, and what these bounds bound.
+//! Not here: its address, and what these limits limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The bounds of a store.
+/// The limits of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Connections at most: more callers than that wait. Default: 8.
+    /// The maximum number of connections; further callers wait. Default: 8.
     pub pool_max: usize,
     /// How long a new connection may take. Default: 5 s.
     pub connect_timeout: Duration,
-    /// How long a message may take, and how long a caller waits for a connection. A database that does not answer in
-    /// this time is away. More than `lock_wait`. Default: 20 s.
+    /// How long a message may take, and how long a caller waits for a connection. A database that does not answer within
+    /// this time is unavailable. Must be more than `lock_wait`. Default: 20 s.
     pub query_timeout: Duration,
-    /// How long the database lets a statement wait for rows that another transaction has, in whole seconds. Default:
-    /// 2 s, less than a silent transaction is kept.
+    /// How long a statement waits for rows that another transaction has locked, in whole seconds. Default: 2 s, less than a
+    /// silent transaction is kept.
     pub lock_wait: Duration,
-    /// Whether a schema of an older version is brought to the present one. An empty database always is. Default: no.
+    /// Whether an older schema is migrated to the present one. An empty database always is. Default: no.
     pub migrate: bool,
-    /// Who this is, where it must be the only one that writes: the process and its place, for messages. None: others may
+    /// The name of this process if it must be the only writer: the process and its host, for messages. None: others may
     /// write as well. Default: none.
     pub writer: Option<String>,
-    /// Who this is, where others may write as well that are opened so, but nobody who must be the only one. Default: none.
+    /// The name of this process if others with this option may write as well, but no single writer. Default: none.
     pub beside: Option<String>,
-    /// Whether a store of this process has found that the database lost commits: then it is not made where it is empty, and what
-    /// is kept outside counts as of a history that is gone. Default: no.
+    /// Whether a store of this process has found that the database lost commits. Then an empty database is not created, and
+    /// what is kept outside of it counts as of a lost history. Default: no.
     pub anew: bool,
-    /// How long the only one stays so without a word; renewed five times in it. Longer: whoever follows one that was killed
-    /// waits longer. Shorter: a pause of the network or of the machine stops answers. Default: 10 s.
+    /// How long the only writer keeps the lease without a renewal; it renews five times in this time. A longer time delays
+    /// the successor of a killed server. With a shorter time, a pause of the network or of the machine stops answers.
+    /// Default: 10 s.
     pub lease: Duration,
 }
 
@@ -49,13 +50,13 @@ impl Default for Options {
     }
 }
 
-/// What a database says of itself.
+/// What a database reports of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// Its version, in its words.
     pub version: String,
     /// Settings that matter here, by name.
     pub settings: BTreeMap<String, String>,
-    /// About how large the tables of the store are, with their indexes.
+    /// The approximate size of the tables of the store with their indexes.
     pub tables_bytes: u64,
 }

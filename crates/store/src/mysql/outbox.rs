@@ -1,9 +1,9 @@
-//! The column `marks` of the table `batches`: what a transaction left to publish, written with it.
+//! The outbox: the column `marks` of the table `batches` names what a transaction leaves to publish, and is written with it.
 //!
-//! The server that committed publishes, and then the row goes with a later transaction; where it died in between, another
-//! one finds the mark by its age, publishes what the rows say by then, and only takes the mark off: the row itself still
-//! says what became of the commit. A mark names the records; one that would be too large names the windows of boards they are
-//! in. While nothing can be published a server folds its marks into one, so the table stays small. Not here: publishing.
+//! The server that committed publishes, and a later transaction deletes the row. If the server died in between, another
+//! server finds the entry by its age and publishes what the rows say then. It clears only the column, because the row is
+//! still the commit marker. An entry names the records, or their windows if the list would be too long. While publishing
+//! fails, a server merges its entries into one, so the table stays small. Not here: publishing.
 
 use super::fault::damaged;
 use super::link::Link;
@@ -18,15 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tally_rules::PlayerId;
 
-/// A mark is at most so long; past it, it names windows.
+/// The maximum length of an entry; a longer one names windows.
 const MARK_BYTES_MAX: usize = 64 << 10;
-/// Marks of one question.
+/// The maximum number of entries of one query.
 const MARKS_MAX: u64 = 64;
 
 const KEYS: u8 = 1;
 const PARTS: u8 = 2;
 
-/// What the changes leave to publish; nothing where they change no record.
+/// What changes leave to publish; nothing if they change no record.
 pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
     if changes.scores.is_empty() {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
     Some(encode(all))
 }
 
-/// A mark of records, in order of windows; or of their windows, where it would be too large.
+/// Encodes an entry of records, in order of windows, or of their windows if it would be too long.
 fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
     let mut keys = vec![KEYS];
     let mut windows = vec![PARTS];
@@ -61,12 +61,12 @@ fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
     if keys.len() > MARK_BYTES_MAX { windows } else { keys }
 }
 
-/// What several marks name, as one.
+/// The merged content of several entries.
 #[derive(Default)]
 struct Folded {
     version: u64,
     players: BTreeMap<WindowKey, BTreeSet<PlayerId>>,
-    /// Whether one of them names windows: then all do.
+    /// Whether any entry names windows: then the merged one does.
     of_windows: bool,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreErr
     let mut link = pool.take_for(Use::Transact)?;
     let folded = fold_on(link.get(), batches);
     if folded.is_err() {
-        // Its transaction may be open.
+        // The connection may have an open transaction.
         link.get().give_up();
     }
     folded
@@ -112,7 +112,7 @@ pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreErr
 
 fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut batches = batches.to_vec();
-    // In the order of the key, as whoever else locks several.
+    // In the order of the key, like every transaction that locks several rows.
     batches.sort_unstable();
     let mut script = Script::default();
     script.statement("START TRANSACTION");
@@ -179,7 +179,7 @@ fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Asks for marks that are so old, in order of key, so that whoever cannot publish some can ask for those behind them.
+/// Queries entries of at least this age, in order of key, so that a caller that cannot publish some can read on after them.
 pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     let mut script = Script::default();
     script.sql("SELECT link, sequence, version, marks FROM batches FORCE INDEX (PRIMARY) ");
@@ -193,7 +193,7 @@ pub(super) fn find(age: Duration, after: Option<BatchId>) -> Script {
     script
 }
 
-/// The answer.
+/// Reads the answer of [`find`].
 pub(super) fn read(mut answers: Answers) -> Result<Vec<OutboxEntry>, StoreError> {
     let mut all = Vec::new();
     answers.each(1, "batches", |row| {
@@ -206,7 +206,7 @@ pub(super) fn read(mut answers: Answers) -> Result<Vec<OutboxEntry>, StoreError>
     Ok(all)
 }
 
-/// Takes marks off.
+/// Clears entries.
 pub(super) fn take_off(batches: &[BatchId]) -> Script {
     let mut script = Script::default();
     let head = "UPDATE batches SET marks = NULL WHERE (link, sequence) IN (";

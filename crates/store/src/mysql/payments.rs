@@ -1,4 +1,4 @@
-//! The table `period_payments`: what is paid for closed periods.
+//! The table `period_payments`: the payouts of closed periods.
 //!
 //! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
 
@@ -41,7 +41,7 @@ impl Table for Payments {
     }
 }
 
-/// Asks for payments in order of periods, from the first one after `after`; rows as of [`table::select`].
+/// Queries payments in order of periods, from the first one after `after`; rows as of [`table::select`].
 pub(super) fn list(after: Option<&WindowKey>, limit: usize) -> Script {
     let mut script = Script::default();
     table::all::<Payments>(&mut script);

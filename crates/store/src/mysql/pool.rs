@@ -1,9 +1,9 @@
-//! A bounded number of connections. The one that was given back last is given first, so a lane keeps its own. Some of them are
-//! only for transactions: however many read, and for however long, what moves money finds a connection.
+//! A bounded pool of connections. The last returned one is used first, so a lane keeps its own. Some are reserved for
+//! transactions, so the ledger finds a connection however many reads run.
 //!
-//! A new connection first shows that its database has lost nothing (`witness`). Not here: any check of one that is there (that
-//! would be a round trip). One that was lost while it lay idle says so at its first message, and `run` and `ask` begin again
-//! on a new one.
+//! A new connection first checks that its database has lost no commits (`witness`). Not here: checks of an open connection,
+//! which would cost a round trip. A connection that was lost while idle fails at its first message, and `run` and `ask`
+//! begin again on a new one.
 
 use super::connect::{self, Address, Flavour};
 use super::fault::Fault;
@@ -18,10 +18,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A connection that nobody used for so long is closed: behind it a server or a firewall may be gone.
+/// The age at which an idle connection is closed: the server or a firewall behind it may have dropped it.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// How long an answer may take on a connection apart.
+/// How long an answer may take on a separate connection.
 const APART_MAX: Duration = Duration::from_secs(1);
 
 /// The connections of a store.
@@ -31,9 +31,9 @@ pub(super) struct Pool {
     pub(super) options: Options,
     pub(super) stats: Arc<Stats>,
     state: Mutex<State>,
-    /// For those who wait to read, and for transactions.
+    /// Wakes waiting reads, and waiting transactions.
     freed: [Condvar; 2],
-    /// What was committed here and must be there.
+    /// The commits of this process that the database must still have.
     pub(super) witnesses: Witnesses,
 }
 
@@ -41,26 +41,26 @@ pub(super) struct Pool {
 struct State {
     idle: Vec<Link>,
     used: usize,
-    /// How many of these only read.
+    /// The number of them that only read.
     reading: usize,
 }
 
-/// What a connection is taken for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// A question outside of lanes: there may be many, and each may take long.
+    /// A read outside of lanes: there may be many, and each may be slow.
     Read,
-    /// A transaction, or what became of one.
+    /// A transaction, or resolving one.
     Transact,
 }
 
-/// A connection that is given back when it goes.
+/// A connection that returns to the pool when it is dropped.
 #[derive(Debug)]
 pub(super) struct Taken<'a> {
     pool: &'a Pool,
     link: Option<Link>,
     of: Use,
-    /// Whether it was made for this, so that it was not lost while idle.
+    /// Whether it was opened for this use, so that it was not lost while idle.
     pub(super) new: bool,
 }
 
@@ -81,7 +81,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects, once and for all refused where the database has lost commits.
+    /// Opens a connection. All are refused once the database has lost commits.
     pub(super) fn connect(&self, options: &Options) -> Result<Link, StoreError> {
         self.witnesses.check()?;
         let mut link = connect::connect(&self.address, options, &self.stats)?;
@@ -89,17 +89,17 @@ impl Pool {
         Ok(link)
     }
 
-    /// Gives a connection to read, or makes one, or waits for one.
+    /// Takes a connection for a read: an idle one, a new one, or the next one that is returned.
     pub(super) fn take(&self) -> Result<Taken<'_>, StoreError> {
         self.take_for(Use::Read)
     }
 
-    /// The same for some use.
+    /// Like [`Self::take`], for any purpose.
     pub(super) fn take_for(&self, of: Use) -> Result<Taken<'_>, StoreError> {
         self.witnesses.check()?;
         let idle = self.wait_for_place(of)?;
         let new = idle.is_none();
-        // From here on the place is taken, and given back however this ends.
+        // From here on the place is taken, and dropping `taken` gives it back.
         let mut taken = Taken { pool: self, link: idle, of, new };
         if new {
             taken.link = Some(self.connect(&self.options)?);
@@ -107,7 +107,7 @@ impl Pool {
         Ok(taken)
     }
 
-    /// A connection made now: those that lie idle may all be lost to the same cause.
+    /// Takes a new connection: the idle ones may all be lost for the same reason.
     pub(super) fn take_new(&self, of: Use) -> Result<Taken<'_>, StoreError> {
         let mut taken = Taken { pool: self, link: self.wait_for_place(of)?, of, new: true };
         drop(taken.link.take());
@@ -151,7 +151,7 @@ impl Pool {
         Ok(None)
     }
 
-    /// Asks on any connection, and once more on a new one where that was lost: for what can be repeated.
+    /// Sends on any connection, and once more on a new one if that was lost. Only for statements that can be repeated.
     pub(super) fn ask(&self, script: &Script) -> Result<Answers, StoreError> {
         let mut link = self.take()?;
         match link.get().send(script) {
@@ -164,8 +164,8 @@ impl Pool {
         }
     }
 
-    /// The same for a script that is a transaction: where a statement of it fails the connection goes, and with it what is
-    /// open.
+    /// Like [`Self::ask`], for a script that is a transaction. If a statement fails, the connection is closed, and the open
+    /// transaction with it.
     pub(super) fn ask_transaction(&self, script: &Script) -> Result<Answers, StoreError> {
         let mut link = self.take()?;
         let mut answered = link.get().send(script);
@@ -181,14 +181,14 @@ impl Pool {
         })
     }
 
-    /// Asks on a connection made now.
+    /// Sends on a new connection.
     fn ask_new(&self, script: &Script, of: Use) -> Result<Answers, StoreError> {
         let mut link = self.take_new(of)?;
         let answered = link.get().send(script);
         link.after(answered)
     }
 
-    /// Asks on a connection that the caller keeps for this, and once more where that was lost.
+    /// Sends on a connection that the caller keeps, and once more if that was lost.
     pub(super) fn ask_apart(&self, kept: &mut Option<Link>, script: &Script) -> Result<Answers, StoreError> {
         let query_timeout = self.options.query_timeout.min(APART_MAX);
         let options = Options { query_timeout, ..self.options.clone() };
@@ -210,9 +210,9 @@ impl Pool {
         }
     }
 
-    /// Ends connections of this account that have said nothing for long, on MySQL, which does not end such transactions by
-    /// itself: the one that holds rows is among them. One that lies idle is made anew when it is needed. Where this fails the rows are
-    /// waited for again.
+    /// Ends connections of this account that were silent for long: the one that locks the rows is among them. Only on MySQL,
+    /// which does not end such transactions by itself. The pool replaces an idle connection on demand. If this fails, the
+    /// next lock wait tries again.
     pub(super) fn end_silent_transactions(&self) {
         let mut script = Script::default();
         script.sql("SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND time >= ");
@@ -220,7 +220,7 @@ impl Pool {
             .number(connect::IDLE_TRANSACTION.as_secs())
             .sql(" AND db = DATABASE() AND id <> CONNECTION_ID()");
         script.sql(" AND user = SUBSTRING_INDEX(USER(), '@', 1)");
-        // A snapshot, which holds no rows.
+        // A snapshot, which locks no rows.
         script.sql(" AND IS_USED_LOCK(CONCAT('tally.snapshot.', id)) IS NULL").end();
         let Ok(mut link) = self.take_for(Use::Transact) else { return };
         if link.get().server.flavour == Flavour::MariaDb {
@@ -239,7 +239,7 @@ impl Pool {
         for id in silent {
             let mut script = Script::default();
             script.sql("KILL ").number(id).end();
-            // It may have gone, or spoken, meanwhile.
+            // The connection may have closed, or sent something, meanwhile.
             drop(link.get().send(&script));
         }
     }
@@ -271,7 +271,7 @@ impl Taken<'_> {
         self.link.as_mut().expect("it is there until it is given back")
     }
 
-    /// What was asked outside of a transaction, as the caller hears it.
+    /// The result of a statement outside of a transaction. A broken connection is given up.
     fn after(mut self, answered: Result<Answers, Fault>) -> Result<Answers, StoreError> {
         answered.map_err(|fault| {
             if !fault.spares_link() {
@@ -293,7 +293,7 @@ impl Drop for Taken<'_> {
             state.idle.push(link);
         }
         drop(state);
-        // Only one of these can have it.
+        // Only one of these can take it.
         self.pool.freed.iter().for_each(Condvar::notify_one);
     }
 }

@@ -1,6 +1,6 @@
-//! The table `contest_prizes`: what a contest, or a closed period of a board, pays to whom, and what became of it.
+//! The table `contest_prizes`: the payouts of a contest or of a closed period, and their outcomes.
 //!
-//! Not here: whose prizes they are (`contests`, `payments`).
+//! Not here: which contest or period they belong to (`contests`, `payments`).
 
 use super::fault::damaged;
 use super::player;
@@ -45,7 +45,7 @@ impl Table for Prizes {
     }
 }
 
-/// Asks for prizes of a contest by their numbers.
+/// Queries prizes of a contest by their numbers.
 pub(super) fn select(contest: Uuid, from: u32, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql("SELECT `no`, player, member, division, `rank`, currency, amount, transfer, unpaid ");
@@ -55,12 +55,12 @@ pub(super) fn select(contest: Uuid, from: u32, limit: usize) -> Script {
     script
 }
 
-/// Names the row of [`select`] that cannot be read.
+/// Adds the key of a corrupt row of [`select`] to its error.
 pub(super) fn named(error: StoreError, contest: Uuid, row: &Fields<'_>) -> StoreError {
     error.of_row("contest_prizes", || format!("{contest}/{}", row.first()))
 }
 
-/// The next columns.
+/// Reads the next columns.
 pub(super) fn decode(row: &mut Fields<'_>) -> Result<(u32, Payout), StoreError> {
     Ok((row.small()?, decode_prize(row)?))
 }

@@ -1,4 +1,4 @@
-//! What a server of MySQL or MariaDB says of itself, for whoever judges how it is set up. Not here: the judgement.
+//! What a server of MySQL or MariaDB reports of itself. Not here: judging its settings.
 
 use super::Probe;
 use super::pool::Pool;
@@ -9,7 +9,7 @@ use crate::StoreError;
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_flush_log_at_trx_commit', \
      'sync_binlog', 'log_bin', 'innodb_doublewrite', 'max_allowed_packet', 'innodb_buffer_pool_size', 'read_only')";
 
-/// Asks for it.
+/// Reads the report.
 pub(super) fn probe(pool: &Pool) -> Result<Probe, StoreError> {
     let mut script = Script::default();
     script.statement("SELECT VERSION()");

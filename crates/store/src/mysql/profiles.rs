@@ -1,4 +1,4 @@
-//! The table `profiles`: what is shown of players.
+//! The table `profiles`: names and other data that are shown of players.
 
 use super::player;
 use super::pool::Pool;

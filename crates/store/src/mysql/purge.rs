@@ -1,8 +1,9 @@
-//! Deletes rows of deleted boards and windows, records that were removed long ago, and traces of lost connections.
+//! Purges rows of deleted boards and windows, old tombstones, and markers of lost connections.
 //!
-//! The number of a deleted board is never used again, so bites of its rows need no transaction: whatever is left is found
-//! again. The number of a window is used again once its row in `deleted_parts` is gone. So a bite of a window locks that row,
-//! and deletes nothing where another server has removed it. Not here: how often, and how many at a time.
+//! The number of a deleted board is never used again, so a step that purges its rows needs no transaction: the next step
+//! finds the remaining ones. The number of a window is used again once its row in `deleted_parts` is gone. So a step for a
+//! window locks that row, and deletes nothing if another server has removed it. Not here: how often, and how many rows at a
+//! time.
 
 use super::fault::damaged;
 use super::pool::Pool;
@@ -13,19 +14,19 @@ use crate::codec::events::topic_bytes;
 use crate::events::Topic;
 use crate::{BoardNo, StoreError, Window, WindowKey};
 
-/// A removed record keeps its row for so long: longer than anyone can be late with an older version.
+/// How long a tombstone is kept: longer than any server can be late with an older version.
 const REMOVED_MICROS: u64 = 3600 * 1_000_000;
 
-/// Bites in a row that find nothing but removed records, before the caller is asked to come again.
+/// The number of consecutive steps with only tombstones before the caller is asked to come again.
 const EMPTY_BITES_MAX: usize = 64;
 
-/// A window, or a version of its blocks, or a whole board.
+/// A target of the purge: a window, a version of its blocks, or a whole board.
 #[derive(Clone, Copy)]
 struct Of {
     board: u64,
     window: Option<u64>,
     version: Option<u64>,
-    /// The version in `deleted_parts` of the row that a bite of a window locks.
+    /// The version of the row in `deleted_parts` that a step for a window locks.
     mark: Option<i64>,
 }
 
@@ -40,7 +41,7 @@ impl Of {
         }
     }
 
-    /// The same for what is deleted.
+    /// Like [`Self::put`], but only while the row in `deleted_parts` exists.
     fn put_marked(self, script: &mut Script) {
         self.put(script);
         if self.mark.is_some() {
@@ -55,7 +56,7 @@ impl Of {
         script.sql(" AND version = ").signed(self.mark.unwrap_or_default());
     }
 
-    /// Runs a bite: in a transaction that holds the row of the window, if it is one's.
+    /// Runs a step. For a window, in a transaction that locks its row.
     fn bite(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         if self.mark.is_none() {
@@ -74,7 +75,7 @@ impl Of {
     }
 }
 
-/// Deletes at most `limit` rows; returns how many. Removed records among them are not counted: nobody had them.
+/// Purges at most `limit` rows and returns their number. Tombstones are not counted, because no reader sees them.
 pub(super) fn some(pool: &Pool, limit: usize) -> Result<usize, StoreError> {
     let limit = limit as u64;
     let mut left = limit;
@@ -117,7 +118,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
         script.sql("DELETE FROM events WHERE topic = ").bytes(&topic);
         script.sql(" ORDER BY number LIMIT ").number(*left).end();
         *left -= pool.ask(&script)?.affected().min(*left);
-        // What is left of the limit says that nothing is left of the board.
+        // A remaining limit means that the board has no rows left.
         if *left > 0 {
             let mut script = Script::default();
             script.sql("DELETE FROM event_topics WHERE topic = ").bytes(&topic).end();
@@ -128,7 +129,7 @@ fn of_boards(pool: &Pool, left: &mut u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Those of these windows that have something to purge.
+/// The windows of `windows` that have rows to purge.
 pub(super) fn unpurged(pool: &Pool, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
     let mut script = Script::default();
     let head = "SELECT DISTINCT board, part FROM deleted_parts WHERE (board, part) IN (";
@@ -145,7 +146,7 @@ pub(super) fn unpurged(pool: &Pool, windows: &[WindowKey]) -> Result<Vec<WindowK
     Ok(found)
 }
 
-/// Deletes at most `limit` rows of one window; returns whether nothing of it is left to purge.
+/// Purges at most `limit` rows of one window. Returns whether nothing of it is left.
 pub(super) fn window(pool: &Pool, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
     of_windows(pool, Some(window), &mut (limit as u64))?;
     Ok(unpurged(pool, &[window])?.is_empty())
@@ -167,7 +168,7 @@ fn of_windows(pool: &Pool, only: Option<WindowKey>, left: &mut u64) -> Result<()
         }
         delete(pool, of, ("DELETE FROM blocks", " ORDER BY version, block LIMIT "), left)?;
         if *left > 0 {
-            // It may be the mark of the next life by now, whose rows this has not seen.
+            // The row may belong to the next use of the number by now, whose rows this step has not seen.
             of.bite(pool, |script| {
                 script.sql("DELETE FROM deleted_parts");
                 of.put_mark(script);
@@ -204,7 +205,7 @@ fn delete(
     Ok(())
 }
 
-/// Records, and among them those that were removed, which are deleted but not counted.
+/// Purges records. Tombstones among them are deleted but not counted.
 fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
     let mut empty = 0;
     while *left > 0 {
@@ -225,7 +226,7 @@ fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
         }
         empty += 1;
         if empty == EMPTY_BITES_MAX {
-            // There may be more of them: not zero, so that the caller comes again.
+            // There may be more tombstones: the count is not zero, so that the caller comes again.
             *left = left.saturating_sub(1);
             return Ok(());
         }
@@ -233,7 +234,7 @@ fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Records that were removed long ago.
+/// Purges old tombstones.
 fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
     let mut script = Script::default();
     script.sql("SELECT version, board, part, player FROM removed WHERE version < ").sql(CLOCK);
@@ -244,7 +245,7 @@ fn removed(pool: &Pool, limit: u64) -> Result<u64, StoreError> {
         rows.push((row.number()?, row.number()?, row.number()?, row.bytes()?.to_vec()));
         Ok(())
     })?;
-    // The newest of the old: a row that was written and removed again since has a newer version, and stays.
+    // The newest of the old ones: a row that was written and removed again since has a newer version, and stays.
     let Some(newest) = rows.last().map(|row| row.0) else { return Ok(0) };
     let mut script = Script::default();
     for (_, board, window, player) in &rows {

@@ -1,8 +1,8 @@
-//! Which kinds of replication a start refuses: those in which a second server of the database takes writes.
+//! The kinds of replication that a start refuses: those in which a second server of the database takes writes.
 //!
-//! Every lock, lease and guard here relies on one server that decides each write. Galera and a group with several primaries
-//! decide a conflict at COMMIT, on the server where it is met, so a lock taken on one holds nothing on another. Not here: replication that
-//! may lose commits, which no variable of the primary tells for certain (`witness` notices the loss).
+//! Every lock, lease and guard relies on one server that decides each write. Galera and a group with several primaries
+//! detect a conflict at COMMIT, so a lock on one server holds nothing on another. Not here: replication that may lose
+//! commits, which no variable of the primary shows for certain (`witness` notices the loss).
 
 use super::link::Link;
 use super::text::Script;
@@ -11,7 +11,7 @@ use crate::StoreError;
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE variable_name IN \
      ('wsrep_on', 'group_replication_single_primary_mode')";
 
-/// Refuses a database of such a kind.
+/// Refuses a database with such a replication.
 pub(super) fn check(link: &mut Link, database: &str) -> Result<(), StoreError> {
     let mut script = Script::default();
     script.statement(SETTINGS);

@@ -38,7 +38,7 @@ impl Table for Requests {
     }
 }
 
-/// Forgets the oldest; gives how many.
+/// Deletes at most `limit` outcomes older than `before`, the oldest first. Returns their number.
 pub(super) fn expire(pool: &Pool, before: Micros, limit: usize) -> Result<usize, StoreError> {
     let mut script = Script::default();
     script.sql("DELETE FROM requests WHERE `at` < ").signed(before.0);

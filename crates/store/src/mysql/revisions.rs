@@ -1,9 +1,9 @@
-//! The table `revisions`: when anything changed that servers keep in memory, by numbers that only grow.
+//! The table `revisions`: a revision for each change of what servers cache. Revisions only grow.
 //!
-//! A transaction locks the rows of its boards and finds their numbers: what it was planned on is the present exactly where
-//! they are those of the plan. One that changes a board gives it the next number, under the lock of row 0, which it takes last:
-//! so numbers are committed in their order, and a follower that asks for greater ones misses none. Numbers are microseconds
-//! since 1970 or one more than the last, so their age is known. Not here: what changed; a follower reads the board again.
+//! A transaction locks the rows of its boards and reads their revisions. The plan is current if they are the revisions of
+//! the plan. A transaction that changes a board gives it the next revision, under the lock of row 0, which it takes last. So
+//! revisions are committed in order, and a server that asks for greater ones misses none. A revision is in microseconds
+//! since 1970, or one more than the last, so its age is known. Not here: what changed; a server reads the board again.
 
 use super::found;
 use super::lease::Lease;
@@ -19,20 +19,21 @@ use std::collections::BTreeSet;
 
 /// The row of the API keys.
 const KEYS: BoardNo = BoardNo(u32::MAX);
-/// The row whose lock gives numbers.
+/// The row whose lock gives revisions.
 const NUMBERS: BoardNo = BoardNo(0);
 
-/// Changes of one question; there may be more.
+/// The maximum number of changes of one query; there may be more.
 const CHANGES_MAX: usize = 1_000;
 
-/// How often a board is read until nobody changes it meanwhile: that takes a change between two statements of one message.
+/// The maximum number of attempts to read a board without a concurrent change. An attempt fails when a change falls between
+/// two statements of one message.
 const READS_MAX: usize = 20;
 
-/// A deleted board's row stays so long; who follows less often looks at everything.
+/// How long the row of a deleted board is kept. A server that asks less often reads everything.
 const GONE_MICROS: u64 = 3600 * 1_000_000;
 
-/// Asks which boards are live and locks them: `alone` where the transaction may change one, else with others that do not.
-/// How many statements that takes.
+/// Queries which boards are live and locks them: `alone` if the transaction may change one, else shared. Returns the number of
+/// statements.
 pub(super) fn select(script: &mut Script, boards: &[BoardNo], alone: bool) -> usize {
     let before = script.len();
     let head = "SELECT board, revision, gone FROM revisions FORCE INDEX (PRIMARY) WHERE board IN (";
@@ -43,7 +44,7 @@ pub(super) fn select(script: &mut Script, boards: &[BoardNo], alone: bool) -> us
     script.len() - before
 }
 
-/// The answer: the revision of each that is live.
+/// Reads the answer of [`select`]: the revision of each live board.
 pub(super) fn read(
     answers: &mut Answers,
     statements: usize,
@@ -59,13 +60,13 @@ pub(super) fn read(
     Ok(boards.iter().zip(all).map(live).collect())
 }
 
-/// Whether changes change what servers keep in memory.
+/// Whether changes affect what servers cache.
 pub(super) fn touches(changes: &WriteSet) -> bool {
     let WriteSet { bans, windows, boards, keys, .. } = changes;
     !(bans.is_empty() && windows.is_empty() && boards.is_empty() && keys.is_empty())
 }
 
-/// Gives what these changes touch the next number, in the variable `@revision`; whether there is any.
+/// Gives the boards of these changes the next revision, in the variable `@revision`. Returns whether there is any.
 pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
     let mut touched: BTreeSet<BoardNo> = changes.bans.iter().map(|(key, _)| key.board).collect();
     touched.extend(changes.windows.iter().map(|(key, _)| key.board));
@@ -79,7 +80,7 @@ pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
     let created = |change: &&BoardChange| matches!(change, BoardChange::Create(_));
     let new: Vec<BoardNo> = changes.boards.iter().filter(created).map(BoardChange::no).collect();
     touched.retain(|no| !new.contains(no));
-    // The boards first, the numbers last: as everybody else.
+    // The boards first and row 0 last, like every transaction.
     script.keys("SELECT board FROM revisions WHERE board IN (", &touched, ") FOR UPDATE", |row, no| {
         row.number(no.0);
     });
@@ -99,9 +100,9 @@ pub(super) fn bump(script: &mut Script, changes: &WriteSet) -> bool {
     true
 }
 
-/// Asks for the rows after a position, up to the last revision that was there before: on MariaDB a statement may find a commit
-/// and not the one that it waited for, because the list of open transactions that it goes by is not taken in one moment. The
-/// next statement finds both.
+/// Queries the rows after a position, up to the last revision that was there before. On MariaDB, a statement may see a
+/// commit and not the one that it waited for: its list of open transactions is not of one moment. The next statement sees
+/// both.
 fn since(after: FeedPosition) -> Script {
     let mut script = Script::default();
     script.statement("SET @seen = (SELECT revision FROM revisions WHERE board = 0)");
@@ -115,8 +116,8 @@ fn since(after: FeedPosition) -> Script {
     script
 }
 
-/// Asks for the rows after a position. A database that has not the revision of that position has lost it; servers side by side
-/// learn so as well that one of them has begun a new generation.
+/// Queries the changes after a position. A database that lacks the revision of that position has lost it. Servers that
+/// write side by side also learn here that one of them has begun a new generation.
 pub(super) fn change_feed(
     pool: &Pool,
     lease: Option<&Lease>,
@@ -133,7 +134,7 @@ pub(super) fn change_feed(
     Ok(changed)
 }
 
-/// The answer, with the newest revision and the generation of the servers side by side.
+/// Reads the answer, with the newest revision and the generation of the servers side by side.
 fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(FeedPage, u64, u64), StoreError> {
     let (mut changed, mut next) = (FeedPage::default(), after);
     let mut rows = 0;
@@ -153,7 +154,8 @@ fn read_since(mut answers: Answers, after: FeedPosition) -> Result<(FeedPage, u6
     Ok((changed, newest, generation))
 }
 
-/// Reads everything of one board, as of one moment; of the bans those after the known revision, where none of them is forgotten.
+/// Reads everything of one board, as of one moment. Of the bans only those after the known revision, if none of them is
+/// deleted.
 pub(super) fn read_board(
     pool: &Pool,
     name: BoardRef<'_>,
@@ -173,14 +175,14 @@ pub(super) fn read_board(
     Err(StoreError::Conflict(format!("a board was changed {READS_MAX} times while it was read")))
 }
 
-/// Asks for everything of one board, and before that for its revision in a statement of its own (see [`since`] why). Where that
-/// is also the one within the snapshot, all up to it is seen and nothing later.
+/// Queries everything of one board, and before that for its revision in a separate statement (see [`since`] why). If the
+/// revision in the snapshot is the same, the snapshot has everything up to it and nothing later.
 fn select_board(name: BoardRef<'_>, known: Option<u64>) -> Script {
     const REVISION: (&str, &str) = ("SELECT revision, bans_forgotten FROM revisions WHERE board = ", "");
     let mut script = Script::default();
     select_of(&mut script, REVISION, name);
     script.end();
-    // For the next transaction only: what its first statement sees, all see.
+    // For the next transaction only: all its statements see the snapshot of the first.
     script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
     script.statement("START TRANSACTION READ ONLY");
     boards::select_one(&mut script, name);
@@ -216,7 +218,7 @@ fn select_of(script: &mut Script, (head, tail): (&'static str, &'static str), na
     script.sql(tail);
 }
 
-/// Rows of boards that were deleted long ago, looked for without a lock.
+/// Queries the rows of boards that were deleted long ago, without a lock.
 pub(super) fn find_old() -> Script {
     let mut script = Script::default();
     script.sql("SELECT board FROM revisions WHERE gone = 1 AND revision + ").number(GONE_MICROS);
@@ -224,7 +226,7 @@ pub(super) fn find_old() -> Script {
     script
 }
 
-/// Forgets what [`find_old`] found.
+/// Deletes what [`find_old`] found.
 pub(super) fn forget(mut answers: Answers) -> Result<Script, StoreError> {
     let mut old = Vec::new();
     answers.each(1, "revisions", |row| {

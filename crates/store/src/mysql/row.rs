@@ -1,7 +1,7 @@
-//! What came back: rows of columns, read in order and never trusted.
+//! Results of statements: rows of columns, read in order and never trusted.
 //!
-//! Everything is text on this wire. A value that cannot have been written by us is damage and is reported, never a
-//! panic. Not here: what the columns mean.
+//! In this protocol, every value is text. A value that tally cannot have written is reported as corrupt and never causes a
+//! panic. Not here: the meaning of the columns.
 
 use super::fault::{corrupt, damaged};
 use super::stats::Stats;
@@ -16,11 +16,11 @@ use tally_rules::ledger::Uuid;
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     sets: std::collections::VecDeque<Set>,
-    /// Where rows that cannot be read are noted.
+    /// Where corrupt rows are recorded.
     stats: Option<Arc<Stats>>,
 }
 
-/// What one statement gave.
+/// The result of one statement.
 #[derive(Debug)]
 struct Set {
     rows: Vec<Row>,
@@ -44,7 +44,7 @@ impl Answers {
         self.sets.extend(more.sets);
     }
 
-    /// Passes over statements whose results say nothing.
+    /// Skips statements whose results are not needed.
     pub(super) fn skip(&mut self, statements: usize) {
         self.sets.drain(..statements);
     }
@@ -54,12 +54,12 @@ impl Answers {
         self.sets.pop_front().map_or_else(Vec::new, |set| set.rows)
     }
 
-    /// How many rows the next statement changed.
+    /// The number of rows that the next statement changed.
     pub(super) fn affected(&mut self) -> u64 {
         self.sets.pop_front().map_or(0, |set| set.affected)
     }
 
-    /// Each row of the next statements, decoded.
+    /// Decodes each row of the next statements.
     pub(super) fn each(
         &mut self,
         statements: usize,
@@ -75,7 +75,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The rows of the next statements, decoded.
+    /// Returns the decoded rows of the next statements.
     pub(super) fn list<T>(
         &mut self,
         statements: usize,
@@ -90,8 +90,8 @@ impl Answers {
         Ok(rows)
     }
 
-    /// Each row of the next statement that can be read; others are noted under the key that `name` gives. How many rows there
-    /// were, and the first column of the last.
+    /// Decodes each sound row of the next statement; corrupt ones are recorded under the key that `name` gives. Returns the
+    /// number of rows, and the first column of the last.
     pub(super) fn each_sound(
         &mut self,
         table: &'static str,
@@ -102,7 +102,7 @@ impl Answers {
         self.each_apart(table, name, &mut |row| note(&row), each)
     }
 
-    /// The same; rows that cannot be read go to `skip`.
+    /// Like [`Self::each_sound`]; corrupt rows go to `skip`.
     pub(super) fn each_apart(
         &mut self,
         table: &'static str,
@@ -121,7 +121,7 @@ impl Answers {
         Ok((rows.len(), rows.last().map(|row| first_column(row).to_vec())))
     }
 
-    /// Notes rows that cannot be read.
+    /// Returns a function that records corrupt rows.
     pub(super) fn notes(&self) -> impl Fn(&CorruptRow) + use<> {
         let stats = self.stats.clone();
         move |row| stats.iter().for_each(|stats| stats.damages.note(row))
@@ -158,7 +158,7 @@ pub(super) fn first_column(row: &Row) -> &[u8] {
     }
 }
 
-/// The key of a row that cannot be read, as far as the row begins with it.
+/// The key of a corrupt row, as far as the row begins with it.
 pub(super) fn key(table: &str, row: &Row) -> String {
     let most = match table {
         "members" | "holds" | "transfers" | "contests" | "contest_series" | "api_keys" | "profiles" => 1,
@@ -213,13 +213,13 @@ impl<'a> Fields<'a> {
         Self { table, row, at: 0 }
     }
 
-    /// The next column, if it is a number, without passing it.
+    /// The next column, if it is a number, without advancing.
     pub(super) fn peek_number(&self) -> Option<u64> {
         let Some(Value::Bytes(bytes)) = self.row.as_ref(self.at) else { return None };
         std::str::from_utf8(bytes).ok()?.parse().ok()
     }
 
-    /// The first column as text, for the name of a row that cannot be read.
+    /// The first column as text, for the name of a corrupt row.
     pub(super) fn first(&self) -> String {
         column_text("", self.row.as_ref(0))
     }
@@ -228,7 +228,7 @@ impl<'a> Fields<'a> {
         damaged(self.table, &format!("column {} {what}", self.at))
     }
 
-    /// Bytes, or nothing.
+    /// Bytes, or nothing for NULL.
     pub(super) fn maybe_bytes(&mut self) -> Result<Option<&'a [u8]>, StoreError> {
         let value = self.row.as_ref(self.at);
         self.at += 1;
@@ -309,7 +309,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What was found of keys, in their order. The keys ascend.
+/// The values of the keys that were found, in the order of the keys. The keys ascend.
 pub(super) fn found<K: Ord, V>(
     answers: &mut Answers,
     statements: usize,
@@ -328,7 +328,7 @@ pub(super) fn found<K: Ord, V>(
     Ok(found)
 }
 
-/// The next column as a player's name.
+/// The next column as a player's id.
 pub(super) fn player(row: &mut Fields<'_>) -> Result<PlayerId, StoreError> {
     PlayerId::new(row.text()?).map_err(|bad| damaged("", &format!("a player {}", bad.0)))
 }

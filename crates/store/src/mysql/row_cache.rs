@@ -1,13 +1,13 @@
-//! Rows of the ledger as the only writer last read or wrote them, so that it need not ask for them again.
+//! The row cache: ledger rows as the only writer last read or wrote them, so that it need not read them again.
 //!
-//! While a process is the only one that writes, what it committed is what is there: as with records, which it reads from
-//! its orders. A transaction that knows all its rows is one message instead of two. The rows are held for the length of a
-//! transaction of the ledger, so that one follows another; whatever ends otherwise than in a commit that was answered
-//! forgets them all. Only rows that are there are kept, the least recently used go first, and the database says in the
-//! transaction whether this is still the only writer (`leases`). A wallet that is written must still be as it is here
-//! (`wallets`): one that an operator changed by hand makes a conflict, and is read.
+//! While one process is the only writer, the rows of its last commit are the present ones. Its rankings rely on the same. A
+//! transaction whose rows are all cached is one message instead of two. A transaction of the ledger locks the cache, so they
+//! run one after the other. Any end but an answered commit clears the cache. Only existing rows are cached, and the least
+//! recently used are evicted first. The transaction itself checks that this is still the only writer (`leases`). A wallet
+//! that is written must still equal its cached row (`wallets`): one that an operator changed by hand is a conflict, and is
+//! read.
 //!
-//! Not here: holds and contests, which are asked for always, and when a transaction may go without asking (`run`).
+//! Not here: holds and contests, which are always read, and when a transaction may skip reading (`run`).
 
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use lru::LruCache;
@@ -19,27 +19,27 @@ use tally_rules::ledger::{Member, MemberId, Wallet, WalletKey};
 /// Wallets: some 150 bytes each.
 const WALLETS_MAX: usize = 200_000;
 
-/// Members, and what finds one: some 500 bytes and 150 bytes each.
+/// Members and handles: some 500 bytes and 150 bytes each.
 const MEMBERS_MAX: usize = 100_000;
 
-/// The rows; one transaction of the ledger at a time.
+/// The cached rows, locked by one transaction of the ledger at a time.
 #[derive(Debug, Default)]
 pub(super) struct RowCache(Mutex<Rows>);
 
 impl RowCache {
-    /// For one transaction.
+    /// Locks the cache for one transaction.
     pub(super) fn take(&self) -> MutexGuard<'_, Rows> {
         self.0.lock().unwrap_or_else(|poisoned| {
             self.0.clear_poison();
             let mut rows = poisoned.into_inner();
-            // Whoever had them has not said how it ended.
+            // The thread that panicked did not report how its transaction ended.
             rows.forget();
             rows
         })
     }
 }
 
-/// What is known.
+/// The cached rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     handles: LruCache<Handle, MemberId>,
@@ -49,7 +49,7 @@ pub(super) struct Rows {
 
 impl Default for Rows {
     fn default() -> Self {
-        // With a bound it would take the memory of a full one at once.
+        // A bound would allocate the memory of a full cache at once.
         Self {
             handles: LruCache::unbounded(),
             members: LruCache::unbounded(),
@@ -58,16 +58,16 @@ impl Default for Rows {
     }
 }
 
-/// What a plan asks for, as far as it is known, and what is left of it to ask.
+/// The cached rows of a plan, and the rest of it to read.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// As long as the plan's lists, with nothing for what must be asked; holds and contests are not in it.
+    /// As long as the plan's lists, with `None` for rows to read; without holds and contests.
     rows: LedgerLoaded,
     pub(super) left: LedgerReadSet,
 }
 
 impl Rows {
-    /// Looks up what a plan asks for.
+    /// Looks up the rows of a plan.
     pub(super) fn known(&mut self, plan: &LedgerReadSet) -> Known {
         let (handles, left_handles) = look(&mut self.handles, &plan.handles);
         let (members, left_members) = look(&mut self.members, &plan.members);
@@ -84,7 +84,7 @@ impl Rows {
         }
     }
 
-    /// After a commit: what was there, and what it wrote over that.
+    /// Caches what a committed transaction has read and written.
     pub(super) fn learn(&mut self, plan: &LedgerReadSet, loaded: &LedgerLoaded, changes: &LedgerWriteSet) {
         put(&mut self.handles, &plan.handles, &loaded.handles);
         put(&mut self.members, &plan.members, &loaded.members);
@@ -106,7 +106,7 @@ impl Rows {
         bound(&mut self.wallets, WALLETS_MAX);
     }
 
-    /// Everything must be asked for again.
+    /// Clears the cache.
     pub(super) fn forget(&mut self) {
         self.handles.clear();
         self.members.clear();
@@ -115,13 +115,13 @@ impl Rows {
 }
 
 impl Known {
-    /// The wallets of a plan that are known, in its order.
+    /// The cached wallets of a plan, in its order.
     pub(super) fn cached_wallets(&self, plan: &LedgerReadSet) -> Vec<(WalletKey, Wallet)> {
         let rows = plan.wallets.iter().zip(&self.rows.wallets);
         rows.filter_map(|(key, wallet)| Some((*key, (*wallet)?))).collect()
     }
 
-    /// All that a plan asks for: what is known, and what was asked for besides.
+    /// All rows of a plan: the cached ones, and those that were read.
     pub(super) fn with(self, asked: LedgerLoaded) -> LedgerLoaded {
         LedgerLoaded {
             handles: merge(self.rows.handles, asked.handles),
@@ -153,7 +153,7 @@ fn bound<K: Hash + Eq, V>(rows: &mut LruCache<K, V>, max: usize) {
     }
 }
 
-/// Both are in the order of the plan: each gap of the one is the next of the other.
+/// Both are in the order of the plan: each gap in `known` is the next of `asked`.
 fn merge<V>(known: Vec<Option<V>>, asked: Vec<Option<V>>) -> Vec<Option<V>> {
     let mut asked = asked.into_iter();
     known.into_iter().map(|known| known.or_else(|| asked.next().expect("it was asked for"))).collect()

@@ -1,10 +1,13 @@
 //! One transaction: read and lock, decide, write and commit, in two messages.
 //!
-//! A plan that reads nothing is one message. The only writer also sends one message where it only asks whether leaderboards are live and requests are
-//! new, or for ledger rows that it knows (`row_cache`): it assumes the answers, writes the assumption into the commit marker, and reads where the
-//! assumption fails. It does so only on a connection that has just answered, because a lost connection cannot say whether the one message arrived.
-//! Changes of leaderboards or API keys take one more. A lost answer to COMMIT is resolved on a new connection; the outcome is unknown only while the
-//! database cannot be reached. What was certainly not done on an idle connection begins again, once. Not here: other retries.
+//! A plan that reads nothing is one message. The only writer also sends one message for a plan that needs only live
+//! leaderboards, new requests and cached ledger rows (`row_cache`). It assumes the answers, writes the assumption into the
+//! commit marker, and reads if the assumption fails. It does so only on a connection that has just answered, because a lost
+//! connection cannot say whether the one message arrived.
+//!
+//! Changes of leaderboards or API keys take one more message. A lost answer to COMMIT is resolved on a new connection; the
+//! outcome is unknown only while the database cannot be reached. A transaction that certainly did not run on an idle
+//! connection begins again, once. Not here: other retries.
 
 use super::batches::{self, Batch};
 use super::fault::{self, Fault};
@@ -24,20 +27,20 @@ use crate::slow::{Stage, Watch};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-/// Why a transaction that would not ask the database cannot be answered.
+/// The reason why a transaction without any message is refused.
 const NOT_RENEWED: &str = "the lease of the one writer is not renewed";
 
-/// Why a transaction did not end well.
+/// Why a transaction failed.
 pub(super) enum Stop {
-    /// It was not done, and the caller hears why.
+    /// It was not done, and the caller gets the error.
     Error(StoreError),
-    /// It was not done, because another transaction has held its rows for too long.
+    /// It was not done, because another transaction held its rows for too long.
     Waited(StoreError),
     /// The connection was lost before COMMIT was sent.
     Lost(String),
-    /// The connection was lost when COMMIT was out.
+    /// The connection was lost after COMMIT was sent.
     InDoubt(Batch, String),
-    /// It was not done, because something is not as it was taken for.
+    /// It was not done, because an assumption was wrong.
     Mistaken(Fault),
 }
 
@@ -72,23 +75,23 @@ fn run_alone(
     if !matches!(done, Ok((_, true)))
         && let Some(recent) = recent
     {
-        // It is known what was there, but not what is.
+        // The cache has the rows as they were before, which may be outdated.
         drop(alone);
         recent.take().forget();
     }
     done.map(|(committed, _)| committed)
 }
 
-/// What the only writer may do.
+/// What the only writer may use.
 struct Alone<'a> {
-    /// There is one where nobody else writes, and what is nearly always so is taken for granted.
+    /// Present if no other server writes; then usual answers are assumed.
     recent: Option<&'a RowCache>,
-    /// Its rows, where the plan asks for any.
+    /// Its locked rows, if the plan reads any of the ledger.
     rows: Option<MutexGuard<'a, Rows>>,
 }
 
 impl Alone<'_> {
-    /// After a commit.
+    /// Caches the rows of a committed transaction.
     fn learn(&mut self, plan: &LedgerReadSet, done: &Done) {
         let Some(recent) = self.recent else { return };
         match &mut self.rows {
@@ -99,7 +102,7 @@ impl Alone<'_> {
     }
 }
 
-/// The transaction, and whether it was answered.
+/// Runs the transaction. Returns whether its commit was answered.
 fn in_turn(
     (pool, lease): (&Pool, Option<&Lease>),
     alone: &mut Alone<'_>,
@@ -110,7 +113,7 @@ fn in_turn(
     let mut may_begin_again = !link.new;
     loop {
         let done = attempt(link.get(), (pool, lease), alone, plan, decide);
-        // Gives it back, or closes it where it is broken.
+        // Returns the connection, or closes it if it is broken.
         drop(link);
         let why = match done {
             Ok(committed) => return Ok((committed, true)),
@@ -136,7 +139,7 @@ fn in_turn(
     }
 }
 
-/// What became of a commit whose answer was lost, where that can be said at once.
+/// Resolves a commit whose answer was lost, if that is possible at once.
 fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, StoreError> {
     pool.stats.lost.fetch_add(1, Ordering::Relaxed);
     pool.resolve(&batch).map_err(|error| {
@@ -145,7 +148,7 @@ fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, Stor
     })
 }
 
-/// Does it on this connection, and leaves the connection without a transaction, or broken.
+/// Runs the transaction on this connection. Afterwards the connection has no open transaction or is broken.
 fn attempt(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
@@ -163,7 +166,7 @@ fn attempt(
     };
     let done = match guessed {
         Ok(Some(done)) => Ok(done),
-        // It is read instead, all of it where something was not as it was known.
+        // The rows are read instead, all of them if a cached one was wrong.
         Ok(None) | Err(Stop::Mistaken(_)) => transact(link, (pool, lease), known, plan, decide),
         Err(stop) => Err(stop),
     };
@@ -177,7 +180,7 @@ fn attempt(
     done
 }
 
-/// A transaction that is done, with what it knows of the ledger.
+/// A committed transaction, with its rows of the ledger.
 pub(super) struct Done {
     pub(super) committed: Committed,
     pub(super) loaded: LedgerLoaded,
@@ -233,8 +236,8 @@ fn transact(
     Ok(Done { committed, loaded: read.loaded.ledger, changes: changes.ledger })
 }
 
-/// Ends a transaction that changes nothing. What was there was locked while the rest was read; what was not there may
-/// have come between two statements, so it is looked at once more. Where the lease is ours afterwards, it was all along.
+/// Ends a transaction that changes nothing. Existing rows were locked while the rest was read. Missing rows may have
+/// appeared between two statements, so they are checked once more. If the lease is ours afterwards, it was ours all along.
 fn nothing(
     (link, lease): (&mut Link, Option<&Lease>),
     plan: &ReadSet,
@@ -268,12 +271,12 @@ fn nothing(
     }
 }
 
-/// Reads what changes of boards and keys refer to, and writes them: in a message of its own, and rarely.
+/// Reads what changes of boards and keys refer to, and writes them: in a separate message, because they are rare.
 fn directory(link: &mut Link, script: &mut Script, changes: &WriteSet) -> Result<(), Stop> {
     if changes.boards.is_empty() && changes.keys.is_empty() {
         return Ok(());
     }
-    // Where nothing was read the transaction begins with this message.
+    // The transaction begins with this message if nothing was read.
     let mut asking = std::mem::take(script);
     let before = asking.len();
     meta::lock_next_board(&mut asking);
@@ -298,11 +301,11 @@ pub(super) struct Last<'a> {
     pub(super) revised: bool,
     /// What it leaves to publish.
     pub(super) marks: Option<&'a [u8]>,
-    /// Whether anything is taken for granted; and boards that nobody has looked at: they must be live.
+    /// The boards that were assumed to be live without reading them; `Some` if anything is assumed.
     pub(super) guessed: Option<&'a [BoardNo]>,
 }
 
-/// Sends everything with COMMIT at its end.
+/// Sends everything, with COMMIT at its end.
 pub(super) fn commit(
     link: &mut Link,
     (pool, lease): (&Pool, Option<&Lease>),
@@ -310,7 +313,7 @@ pub(super) fn commit(
     &Last { version, revised, marks, guessed }: &Last<'_>,
 ) -> Result<Committed, Stop> {
     let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
-    // Others take a row that stays for one that nobody has published.
+    // Other servers treat a remaining row as not yet published.
     let (begun, settled) = pool.witnesses.begin(if lease.is_some() { batches::SETTLED_MIN } else { 1 });
     batches::delete(&mut script, &settled);
     let guard = script.len();
@@ -339,7 +342,7 @@ pub(super) fn commit(
             answers.skip(last);
             let (version, revision) = match version {
                 Version::Number(number) if !asks => (number, 0),
-                // Done is done, whatever the database says of its clock.
+                // A committed transaction is done, even if the database's clock cannot be read.
                 _ => answers.two_numbers("the version").unwrap_or_default(),
             };
             let outbox = marks.map(|_| batch);
@@ -352,11 +355,11 @@ pub(super) fn commit(
         }
         Err(Fault::Lost(why)) => Err(Stop::InDoubt(batch, why)),
         Err(fault) if leases::is_rejection(&fault, guard) => Err(mistaken(link, fault)),
-        // A request that was done before, or a row that is not as it was known.
+        // A request that was done before, or a row that differs from its cached state.
         Err(fault @ Fault::Refused { code: fault::DUPLICATE | fault::NULL, .. }) if guessed.is_some() => {
             Err(mistaken(link, fault))
         }
-        // COMMIT itself, or what is between it and the row of the batch: the table of batches knows.
+        // COMMIT itself, or a statement between it and the commit marker: the table `batches` has the outcome.
         Err(Fault::Refused { text, answered, code }) if answered >= last && !fault::is_conflict(code) => {
             Err(Stop::InDoubt(batch, text))
         }
@@ -364,7 +367,7 @@ pub(super) fn commit(
     }
 }
 
-/// Undoes what was sent in the belief that it would do.
+/// Rolls back a transaction whose assumption was wrong.
 fn mistaken(link: &mut Link, fault: Fault) -> Stop {
     let mut script = Script::default();
     script.statement("ROLLBACK");
@@ -374,7 +377,7 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
     }
 }
 
-/// Undoes what a fault left open.
+/// Rolls back what a fault left open.
 fn undo(link: &mut Link, fault: Fault) -> Stop {
     if let Fault::Lost(why) = fault {
         return Stop::Lost(why);

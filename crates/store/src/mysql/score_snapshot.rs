@@ -25,12 +25,12 @@ const SCORES: &str =
 pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let WindowKey { board, window } = windows::key(row)?;
     let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
-    // Removed ones are not asked for.
+    // Tombstones are not asked for.
     row.truth()?;
     Ok(read)
 }
 
-/// ` WHERE` what comes after a window, as ranges of the index.
+/// Writes the ` WHERE` for rows after a window, as ranges of the index.
 fn after_window(script: &mut Script, after: WindowKey) {
     let WindowKey { board, window } = after;
     script.sql(" WHERE (board > ").number(board.0).sql(" OR (board = ").number(board.0);

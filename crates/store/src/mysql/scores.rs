@@ -1,7 +1,7 @@
 //! The table `scores`, with `removed`: one record for each player of each window of each board.
 //!
-//! A record that is removed leaves its row with its version, `gone`, until nobody can bring an older one any more; no
-//! read gives it. Keys of one `IN` list are in order, and so are the rows that a statement locks.
+//! A removed record leaves a tombstone with its version, `gone`, until no server can bring an older one any more. Reads of
+//! records do not return it. The keys of one `IN` list are in order, and so are the rows that a statement locks.
 
 use super::connect::Flavour;
 use super::fault::corrupt;
@@ -15,20 +15,20 @@ use crate::plan::{BoardNo, ScoreKey, Window};
 use crate::servers::ScoreState;
 use tally_rules::{Micros, PlayerId, Record};
 
-/// Records of one message of a walk.
+/// The number of records of one message of a scan.
 const WALK_ROWS: usize = 10_000;
 
-/// So many records of a window are counted, more are estimated.
+/// Up to this many records of a window are counted, more are estimated.
 const COUNT_MAX: u64 = 100_000;
 
-/// What a row says: a record or that it was removed, and its version.
+/// A row: a record or a tombstone, and its version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) record: Option<Record>,
     pub(super) version: u64,
 }
 
-/// Asks for records; how many statements that takes. The keys ascend.
+/// Queries records. Returns the number of statements. The keys ascend.
 pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> usize {
     script.keys(
         "SELECT board, part, player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) \
@@ -39,7 +39,7 @@ pub(super) fn select(script: &mut Script, keys: &[ScoreKey], locking: bool) -> u
     )
 }
 
-/// The answer: `None` where there is no row.
+/// Reads the answer of [`select`]: `None` for a key without a row.
 pub(super) fn read(
     answers: &mut Answers,
     statements: usize,
@@ -54,7 +54,7 @@ pub(super) fn read(
     })
 }
 
-/// The next columns.
+/// Reads the next columns.
 pub(super) fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.signed()?, subscore: row.signed()?, at: Micros(row.signed()?) })
 }
@@ -64,12 +64,12 @@ fn put_key(row: &mut Row<'_>, key: &ScoreKey) {
 }
 
 const HEAD: &str = "INSERT INTO scores (board, part, player, score, `at`, version, subscore, gone) VALUES ";
-/// Of records without a second score, which are there: the other columns have their defaults, 0. A database takes a fifth
-/// less time for such a row.
+/// For existing records without a subscore: the other columns have their default, 0. A database takes a fifth less time for
+/// such a row.
 const PLAIN_HEAD: &str = "INSERT INTO scores (board, part, player, score, `at`, version) VALUES ";
 
-/// Writes records, the newest of each key. `absent` says of a key that it had no row when it was read: then there must
-/// still be none.
+/// Writes records, the newest of each key. `absent` says whether a key had no row when it was read: then it must still have
+/// none.
 pub(super) fn write(
     script: &mut Script,
     rows: &[(ScoreKey, Option<Record>)],
@@ -88,10 +88,10 @@ pub(super) fn write(
             row.signed(record.subscore).number(u8::from(gone));
         }
     };
-    // A record that is not there leaves nothing behind when it is removed: the guards say that it is not there.
+    // Removing a record that does not exist leaves no tombstone: the guards check that it does not exist.
     let new = rows.iter().filter(|(key, record)| record.is_some() && absent(key));
     script.rows(head, new, "", put);
-    // A row that was not read may have any version: it must grow all the same.
+    // A row that was not read may have any version, and must still get a greater one.
     let tail = |script: &mut Script| {
         if is_plain {
             flavour.replace(script, &["score", "`at`"]);
@@ -112,7 +112,7 @@ pub(super) fn write(
     });
 }
 
-/// Fails where one of these keys has a row by now.
+/// Fails if one of these keys has a row now.
 pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a ScoreKey> + Clone) {
     script.rows(HEAD, absent.clone(), "", |row, key| {
         put_key(row, key);
@@ -121,7 +121,7 @@ pub(super) fn guard<'a>(script: &mut Script, absent: impl Iterator<Item = &'a Sc
     script.keys("DELETE FROM scores WHERE (board, part, player) IN (", absent, ")", put_key);
 }
 
-/// What there is of some keys, in any order, without a lock.
+/// The states of some keys, in any order, without a lock.
 pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {
     if keys.is_empty() {
         return Ok(Vec::new());
@@ -159,7 +159,7 @@ pub(super) fn walk_all(
     Ok(given)
 }
 
-/// Asks for a page of a walk.
+/// Queries a page of a scan.
 fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>, limit: usize) -> Script {
     let mut script = Script::default();
     script.sql(
@@ -174,7 +174,7 @@ fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>,
     script
 }
 
-/// The answer: how many rows there were, how many of them could be read, and the name in the last. Others are noted.
+/// Reads a page: the number of rows, the number of sound ones, and the player of the last. Corrupt rows are recorded.
 fn read_walk(
     mut answers: Answers,
     of: (BoardNo, Window),
@@ -191,7 +191,7 @@ fn read_walk(
     Ok((asked, sound, last))
 }
 
-/// Asks how many records a window has: few are counted, many estimated.
+/// Queries the number of records of a window: few are counted, many are estimated.
 pub(super) fn count(board: BoardNo, window: Window) -> Script {
     let mut script = Script::default();
     let of = |script: &mut Script| {
@@ -206,7 +206,7 @@ pub(super) fn count(board: BoardNo, window: Window) -> Script {
     script
 }
 
-/// The answer.
+/// Reads the answer of [`count`].
 pub(super) fn read_count(mut answers: Answers) -> Result<u64, StoreError> {
     let counted = answers.one_number("scores")?;
     if counted < COUNT_MAX {
@@ -214,7 +214,7 @@ pub(super) fn read_count(mut answers: Answers) -> Result<u64, StoreError> {
     }
     let rows = answers.rows();
     let row = rows.first().ok_or_else(|| corrupt("scores", "nothing is explained"))?;
-    // The optimiser never takes a range for more than half of the table, so an estimate may be half of the truth.
+    // The optimiser never estimates a range as more than half of the table, so an estimate may be half of the real number.
     let estimate = row.get_opt::<u64, _>("rows").and_then(Result::ok).unwrap_or(0);
     Ok(estimate.saturating_mul(2).max(counted))
 }

@@ -1,4 +1,4 @@
-//! The table `contest_series`: series by their names, and by when the next contest of one is made.
+//! The table `contest_series`: series, by name and by the time at which the next contest of one is created.
 //!
 //! Not here: their bytes (`series`).
 

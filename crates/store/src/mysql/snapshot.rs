@@ -1,7 +1,7 @@
-//! The ledger at one moment: a transaction that only reads, on a connection of its own.
+//! The ledger at one moment: a read-only transaction on its own connection.
 //!
-//! InnoDB keeps what is changed meanwhile for it, so it costs the writers nothing at once; one that is lost ends the
-//! reading, because another would be of another moment.
+//! InnoDB keeps the old versions of changed rows for it, so it does not delay the writers. If the connection is lost, the
+//! reading ends, because a new one would see another moment.
 
 use super::connect::Flavour;
 use super::contests;
@@ -29,10 +29,10 @@ use tally_rules::ledger::{
 };
 use tally_rules::period::Payment;
 
-/// Says that a connection only reads, by a lock that is named by it.
+/// Marks a connection as a snapshot, by a lock named after the connection.
 const SNAPSHOT_LOCK: &str = "SELECT GET_LOCK(CONCAT('tally.snapshot.', CONNECTION_ID()), 0)";
 
-/// See the head of the file.
+/// A snapshot; see the head of the file.
 pub(crate) struct MySqlSnapshot {
     link: Link,
     pub(super) damaged: Vec<CorruptRow>,
@@ -43,10 +43,10 @@ impl MySqlSnapshot {
         let link = pool.connect(&pool.options)?;
         let mut snapshot = Self { link, damaged: Vec::new() };
         let mut script = Script::default();
-        // It locks nothing, so it may take its time.
+        // The transaction locks nothing, so it may be silent for long.
         match snapshot.link.server.flavour {
             Flavour::MariaDb => script.statement("SET SESSION idle_transaction_timeout = 0"),
-            // Servers that end silent connections ask for this lock: see `Pool::end_silent_transactions`.
+            // Servers that end silent connections check this lock: see `Pool::end_silent_transactions`.
             Flavour::MySql { .. } => script.statement(SNAPSHOT_LOCK),
         };
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
@@ -59,7 +59,7 @@ impl MySqlSnapshot {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
-    /// A page of a table in the order of its primary key; `after` puts the `WHERE`.
+    /// A page of a table in the order of its primary key; `after` writes the `WHERE`.
     pub(super) fn page_of<T: Table>(
         &mut self,
         order: &'static str,
@@ -85,12 +85,12 @@ impl MySqlSnapshot {
         })
     }
 
-    /// Rows by their keys; corrupt ones are noted and left out.
+    /// Rows by their keys; corrupt ones are recorded and left out.
     fn rows_of<T: Table>(&mut self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, StoreError> {
         self.each_sound(keys, &mut |snapshot, keys| table::get_by::<T>(keys, |script| snapshot.ask(script)))
     }
 
-    /// A page of a table: at most so many rows that can be read. Where some cannot, so many more are asked for.
+    /// A page of a table: at most `limit` sound rows. For each corrupt row, one more is asked for.
     pub(super) fn page<K, V>(
         &mut self,
         table: &'static str,
@@ -122,7 +122,7 @@ pub(super) type ReadKeys<'r, K, V> =
     dyn FnMut(&mut MySqlSnapshot, &[K]) -> Result<Vec<Option<V>>, StoreError> + 'r;
 
 impl MySqlSnapshot {
-    /// The row of each key; one that cannot be read is found by halves, and is as none.
+    /// The row of each key. A corrupt row is found by bisection and returned as `None`.
     pub(super) fn each_sound<K, V>(
         &mut self,
         keys: &[K],
@@ -144,8 +144,8 @@ impl MySqlSnapshot {
     }
 }
 
-/// ` WHERE` what comes after the key of a wallet, and after `sequence` in it. Ranges of the index: a comparison of tuples
-/// would read all of it.
+/// Writes the ` WHERE` for rows after a wallet's key, and after `sequence` in that wallet. Ranges of the index: a comparison
+/// of tuples would scan all of it.
 fn after_key(script: &mut Script, wallet: &WalletKey, sequence: Option<u64>) {
     let (member, currency) = (&wallet.member.0.0, wallet.currency.as_str().as_bytes());
     script.sql(" WHERE member > ").bytes(member);
@@ -254,7 +254,7 @@ impl Snapshot for MySqlSnapshot {
 
     fn rows(&mut self) -> Result<u64, StoreError> {
         let mut script = Script::default();
-        // As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
+        // As many members as wallets, three handles of each, and two entries of a transfer: near enough for a progress bar.
         script.statement(
             "SELECT CAST(5 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
         );

@@ -4,26 +4,26 @@ use crate::damage::Damages;
 use crate::slow::Slows;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers that only grow, except `open`.
+/// Counters that only grow, except `open`.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
-    /// Connections there are.
+    /// Open connections.
     pub(super) open: AtomicU64,
-    /// Connections made.
+    /// Connections that were opened.
     pub(super) connects: AtomicU64,
     /// Round trips.
     pub(super) messages: AtomicU64,
-    /// Times that somebody had to wait for a connection, and for how long altogether.
+    /// The number of waits for a connection, and their total duration.
     pub(super) waits: AtomicU64,
     pub(super) wait_micros: AtomicU64,
-    /// Transactions that were begun again on a new connection.
+    /// Transactions that began again on a new connection.
     pub(super) again: AtomicU64,
-    /// Commits whose answer was lost, and those of them that could not be found out at once.
+    /// Commits whose answer was lost, and those of them that could not be resolved at once.
     pub(super) lost: AtomicU64,
     pub(super) unresolved: AtomicU64,
-    /// Transactions that took long.
+    /// Slow transactions.
     pub(super) slows: Slows,
-    /// Rows that could not be read.
+    /// Corrupt rows.
     pub(super) damages: Damages,
 }
 

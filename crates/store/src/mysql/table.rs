@@ -1,8 +1,8 @@
-//! A table, described once: its columns, and how a row becomes text and a type. Everything else is made of that.
+//! A table, described once: its columns, and how a row becomes text and a type. All statements are built from that.
 //!
-//! A statement is built from the parts of the description, so it has the same text wherever it is sent. Tables that are tuned further
-//! (`scores`, cached `wallets`) write their own statements with the same parts. Not here: which tables a transaction concerns
-//! (`load`, `write`, `ledger`), and scans.
+//! A statement is built from the parts of the description, so it has the same text wherever it is sent. Tables that are
+//! tuned further (`scores`, cached `wallets`) write their own statements with the same parts. Not here: which tables a
+//! transaction concerns (`load`, `write`, `ledger`), and scans.
 
 use super::connect::Flavour;
 use super::found;
@@ -11,7 +11,6 @@ use super::row::{Answers, Fields};
 use super::text::{Row, Script, keys_end};
 use crate::StoreError;
 
-/// A table.
 pub(super) trait Table {
     const NAME: &'static str;
     /// The key, as a `WHERE` compares it: `id`, or `(member, currency)`.
@@ -22,14 +21,14 @@ pub(super) trait Table {
     const WRITTEN: &'static str = Self::READ;
     /// The columns that a new state of a row replaces.
     const REPLACED: &'static [&'static str];
-    /// The values behind the key in a row that a guard inserts and deletes again.
+    /// The values after the key in a row that a guard inserts and deletes again.
     const BLANK: &'static str;
     type Key: Ord + Clone;
     type Value;
 
     fn put_key(row: &mut Row<'_>, key: &Self::Key);
 
-    /// Writes the columns behind the key.
+    /// Writes the columns after the key.
     fn put(row: &mut Row<'_>, value: &Self::Value);
 
     /// Reads the columns of [`READ`](Self::READ).
@@ -41,7 +40,7 @@ pub(super) fn all<T: Table>(script: &mut Script) -> &mut Script {
     script.sql("SELECT ").sql(T::READ).sql(" FROM ").sql(T::NAME).sql(" FORCE INDEX (PRIMARY)")
 }
 
-/// Asks for rows by key; how many statements that takes. The keys ascend.
+/// Queries rows by key. Returns the number of statements. The keys ascend.
 pub(super) fn select<T: Table>(script: &mut Script, keys: &[T::Key], locking: bool) -> usize {
     let head = |script: &mut Script| {
         all::<T>(script).sql(" WHERE ").sql(T::KEY).sql(" IN (");
@@ -49,7 +48,7 @@ pub(super) fn select<T: Table>(script: &mut Script, keys: &[T::Key], locking: bo
     script.keys_headed(head, keys, keys_end(locking), T::put_key)
 }
 
-/// The answer: `None` for a key without a row.
+/// Reads the answer of [`select`]: `None` for a key without a row.
 pub(super) fn read<T: Table>(
     answers: &mut Answers,
     statements: usize,
@@ -63,7 +62,7 @@ pub(super) fn get<T: Table>(pool: &Pool, keys: &[T::Key]) -> Result<Vec<Option<T
     get_by::<T>(keys, |script| pool.ask(script))
 }
 
-/// The same, where `ask` sends the question.
+/// Like [`get`], where `ask` sends the statements.
 pub(super) fn get_by<T: Table>(
     keys: &[T::Key],
     ask: impl FnOnce(&Script) -> Result<Answers, StoreError>,
@@ -81,7 +80,7 @@ pub(super) fn get_one<T: Table>(pool: &Pool, key: &T::Key) -> Result<Option<T::V
     Ok(get::<T>(pool, std::slice::from_ref(key))?.pop().flatten())
 }
 
-/// Inserts rows that must not be there.
+/// Inserts rows that must not exist.
 pub(super) fn insert<'a, T: Table + 'a>(
     script: &mut Script,
     rows: impl IntoIterator<Item = (&'a T::Key, &'a T::Value)>,
@@ -107,7 +106,6 @@ fn put<T: Table>(row: &mut Row<'_>, (key, value): (&T::Key, &T::Value)) {
     T::put(row, value);
 }
 
-/// Deletes rows.
 pub(super) fn delete<'a, T: Table + 'a>(script: &mut Script, keys: impl IntoIterator<Item = &'a T::Key>) {
     let head = |script: &mut Script| {
         script.sql("DELETE FROM ").sql(T::NAME).sql(" WHERE ").sql(T::KEY).sql(" IN (");
@@ -126,7 +124,7 @@ pub(super) fn write<'a, T: Table + 'a>(
     delete::<T>(script, gone);
 }
 
-/// The same without deleting; gives the keys to delete.
+/// Like [`write()`], but returns the keys to delete instead of deleting them.
 pub(super) fn put_states<'a, T: Table + 'a>(
     script: &mut Script,
     rows: impl Iterator<Item = (&'a T::Key, Option<&'a T::Value>)> + Clone,
@@ -140,7 +138,7 @@ pub(super) fn put_states<'a, T: Table + 'a>(
     rows.filter(|(key, value)| value.is_none() && !is_new(key)).map(|(key, _)| key).collect()
 }
 
-/// Fails where a key that had no row has one by now, by inserting a row and deleting it again. Keys that `rows` gives a row to
+/// Fails if a key that had no row has one now, by inserting a row and deleting it again. Keys that get a row from `rows`
 /// need no guard.
 pub(super) fn guard<'a, T: Table + 'a>(
     script: &mut Script,
@@ -152,7 +150,7 @@ pub(super) fn guard<'a, T: Table + 'a>(
     delete::<T>(script, left);
 }
 
-/// Those of `absent` that no row is given to. Both ascend.
+/// The keys of `absent` that get no row. Both ascend.
 pub(super) fn unwritten<'a, K: Ord, V: 'a>(
     absent: &'a [K],
     rows: impl Iterator<Item = (&'a K, Option<&'a V>)>,
@@ -178,17 +176,17 @@ pub(super) fn guard_rows<T: Table>(script: &mut Script, keys: &[&T::Key]) {
     );
 }
 
-/// Changes that only give rows.
+/// Changes that only write rows.
 pub(super) fn given<K, V>(rows: &[(K, V)]) -> impl Iterator<Item = (&K, Option<&V>)> + Clone {
     rows.iter().map(|(key, value)| (key, Some(value)))
 }
 
-/// Changes that give rows and take them away.
+/// Changes that write and delete rows.
 pub(super) fn changed<K, V>(rows: &[(K, Option<V>)]) -> impl Iterator<Item = (&K, Option<&V>)> + Clone {
     rows.iter().map(|(key, value)| (key, value.as_ref()))
 }
 
-/// Rows without the tuple behind a reference.
+/// References to keys and values instead of to tuples.
 pub(super) fn pairs<K, V>(rows: &[(K, V)]) -> impl Iterator<Item = (&K, &V)> + Clone {
     rows.iter().map(|(key, value)| (key, value))
 }

@@ -1,15 +1,15 @@
-//! The table `tasks`: which of several servers does what one is enough for.
+//! The table `tasks`: task leases, which choose one of several servers for a task.
 //!
-//! A turn saves work and orders nothing: whoever has it may be frozen while another takes it, so everything that is done in
-//! turn is right done twice. It ends by the database's clock, so who was killed is followed soon. Not here: the lease of a
-//! server that writes alone.
+//! A task lease saves work and guarantees nothing: its holder may be frozen while another server takes it. So every task
+//! must be correct when it runs twice. The lease ends by the database's clock, so a killed server is soon replaced. Not
+//! here: the lease of a single writer.
 
 use super::CLOCK;
 use super::text::Script;
 use crate::servers::Task;
 use std::time::Duration;
 
-/// Takes or keeps the turn where nobody else has it: a row changes then. With no time it is given back.
+/// Takes or renews the task lease if no other server holds it: then a row changes. A time of zero gives it back.
 pub(super) fn take(task: Task, holder: &[u8; 16], time: Duration) -> Script {
     let mut script = Script::default();
     script.sql("UPDATE turns SET holder = ").bytes(holder).sql(", until = ").sql(CLOCK).sql(" + ");

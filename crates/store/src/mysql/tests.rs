@@ -1,4 +1,4 @@
-//! What only the inside can be asked: migrations that there are not yet, and how many messages a transaction takes.
+//! Tests that need internals: future migrations, and the number of messages of a transaction.
 
 #![cfg(test)]
 
@@ -18,7 +18,7 @@ const KNOWN: usize = migrate::MIGRATIONS.len();
 
 const MORE: &str = "-- A table more; and a row.\nCREATE TABLE IF NOT EXISTS more (a INT PRIMARY KEY);\nREPLACE INTO more VALUES (1);\n";
 
-/// The migrations there are, and one more.
+/// The migrations, and one more.
 const NEXT: &[&str] = &{
     let mut all = [MORE; KNOWN + 1];
     let mut at = 0;
@@ -43,18 +43,18 @@ fn an_older_schema_is_migrated_only_when_that_is_asked_for() {
         let asked = Options { migrate: true, ..Options::default() };
         drop(MySqlStore::open_with(&url, &asked, NEXT, &mut |_| ()).unwrap());
         assert_eq!(rows().unwrap(), "1");
-        // Neither asks twice, and the older program refuses what it does not know.
+        // Neither asks twice, and the older program refuses the newer schema.
         drop(MySqlStore::open_with(&url, &Options::default(), NEXT, &mut |_| ()).unwrap());
         let refused = MySqlStore::open(&url, &Options::default()).map(drop);
         assert_eq!(refused, Err(StoreError::TooNew { found: newer, known: older }));
-        // An empty database gets the newest without being asked.
+        // An empty database gets the newest schema without being asked.
         drop(
             MySqlStore::open_with(&server.create_database(), &Options::default(), NEXT, &mut |_| ()).unwrap(),
         );
     }
 }
 
-/// A running server and a migration never meet, whichever way the server writes.
+/// A running server and a migration exclude each other, in both modes of writing.
 #[test]
 fn a_schema_that_a_server_works_on_is_not_migrated() {
     let lease = Duration::from_secs(1);
@@ -75,7 +75,7 @@ fn a_schema_that_a_server_works_on_is_not_migrated() {
             }
             assert!(running.may_answer() && running.boards().unwrap().is_empty());
             drop(running);
-            // Whoever migrates keeps others away by the same, and a server may write beside others afterwards.
+            // A migration excludes servers by the same lease, and a server may write side by side afterwards.
             let migrating = Options { migrate: true, ..alone("a migration") };
             let migrated = MySqlStore::open_with(&url, &migrating, NEXT, &mut |_| ()).unwrap();
             assert_eq!(rows().unwrap(), "1");
@@ -93,8 +93,8 @@ fn a_schema_that_a_server_works_on_is_not_migrated() {
     }
 }
 
-/// A list of keys is read by the primary key in its order, however long it is and however small the table: else rows of
-/// others would be locked, and in another order.
+/// The database reads a list of keys in the order of the primary key, even a long list or from a small table. Otherwise it
+/// would lock other rows, and in another order.
 #[test]
 fn lists_of_keys_are_ranges_of_the_primary_key() {
     for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
@@ -182,7 +182,7 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
         let player = PlayerId::new("p").unwrap();
         let key = |number: usize| RequestKey { scope: "s".into(), key: format!("{number}").into() };
         let fresh = || drop(store.boards().unwrap());
-        // Adds one, with a request of that number; gives what was decided on last, and the messages that took.
+        // Adds one, with a request of that number. Returns the last decision and the number of messages.
         let add = |number: usize| {
             let plan = ReadSet { boards: vec![no], requests: vec![key(number)], ..ReadSet::default() };
             fresh();
@@ -208,9 +208,9 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
             let after = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
             (last.unwrap(), after - before)
         };
-        // On a busy machine a connection may seem to have been idle.
+        // On a busy machine a connection may seem idle.
         let once = (1..100).find(|number| add(*number) == ((true, false), 1)).expect("one message does");
-        // It was done before: found out by what is there, and nothing is done twice.
+        // The request was done before: the optimistic transaction fails, and nothing is done twice.
         assert_eq!(add(once).0, (true, true), "{kind:?}");
         let score = ScoreKey { board: no, window: Window(0), player: player.clone() };
         let stored = || store.records(std::slice::from_ref(&score)).unwrap()[0].map(|record| record.score);
@@ -222,7 +222,7 @@ fn the_only_writer_needs_one_message_where_nothing_unusual_is_read() {
     }
 }
 
-/// A wallet with so much in it, after so many entries.
+/// A wallet with this balance after this number of entries.
 fn wallet(balance: i64, sequence: u64) -> Wallet {
     Wallet { balance, sequence, ..Wallet::default() }
 }
@@ -243,7 +243,7 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             ..ReadSet::default()
         };
         let stored = Stored { fingerprint: Fingerprint([0; 16]), at: Micros(0), outcome: Outcome::Removed };
-        // Adds to what it finds; gives that, and the messages it took.
+        // Adds to the balance it reads. Returns the new balance and the number of messages.
         let add = |keys: &[WalletKey], request: &str, add: i64| {
             drop(store.boards().unwrap());
             let before = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
@@ -262,12 +262,12 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
                 let requests = vec![(plan.requests[0].clone(), stored.clone())];
                 WriteSet { requests, ledger, ..WriteSet::default() }
             };
-            // Where the connection seems to have been idle a wallet that was changed is a conflict of two messages.
+            // A changed wallet is a conflict of two messages if the connection seems idle.
             while matches!(store.run(&plan, &mut decide), Err(StoreError::Conflict(_))) {}
             let after = store.pool.stats.messages.load(std::sync::atomic::Ordering::Relaxed);
             (found, after - before)
         };
-        // A wallet that is changed behind its back is a conflict, and read again.
+        // A wallet that was changed by hand is a conflict, and is read again.
         let name = url.rsplit('/').next().unwrap();
         let change = || drop(server.sql(&format!("UPDATE {name}.wallets SET balance = 1000")));
         assert_eq!(add(&keys, "1", 10).0, [None, None]);
@@ -284,7 +284,7 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             "a request that was done before is found out"
         );
         assert_eq!(add(&keys, "4", 1).0, [Some(1005), Some(1006)], "and does nothing");
-        // On a busy machine a connection may seem to have been idle.
+        // On a busy machine a connection may seem idle.
         let once = (0..100).find(|number| add(&[key(2)], &format!("once {number}"), 0).1 == 1);
         once.expect("one message does");
         // Its holds and its end are compared, too.
@@ -292,13 +292,13 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
             drop(server.sql(&format!("UPDATE {name}.wallets SET {edit}")));
             assert!(add(&[key(2)], edit, 0).1 > 1, "{kind:?}: {edit} is a conflict");
         }
-        // What is written without having been asked for is known as well.
+        // A row that was written without reading it is cached as well.
         let ledger = LedgerWriteSet { wallets: vec![(key(1), wallet(100, 9))], ..LedgerWriteSet::default() };
         store
             .run(&ReadSet::default(), &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() })
             .unwrap();
         assert_eq!(add(&[key(1)], "5", 1).0, [Some(100)]);
-        // After a transaction that failed everything is asked for.
+        // After a failed transaction everything is read.
         change();
         let bad = LedgerWriteSet { wallets: vec![(key(1), wallet(-1, 9))], ..LedgerWriteSet::default() };
         let refused = store
@@ -310,7 +310,7 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
     }
 }
 
-/// However many read, a transaction finds a connection, and so does a question what became of one.
+/// A transaction finds a connection however many reads run, and so does resolving one.
 #[test]
 fn readers_leave_connections_to_transactions() {
     for pool_max in [2, 8] {

@@ -1,24 +1,24 @@
-//! SQL as text: numbers in decimal, bytes in hexadecimal, and everything else from this program's own source.
+//! SQL as text: numbers in decimal, bytes in hexadecimal, and everything else from the source of this program.
 //!
-//! Prepared statements would cost a round trip each and cannot be sent several at once, so a whole transaction is one
-//! text. What makes that safe is the type: a piece of SQL is a `&'static str`, and a value can only be written as
-//! digits. A quoted string is never made. Not here: what the statements say.
+//! Prepared statements would cost a round trip each and cannot be sent together, so a whole transaction is one text. The
+//! types make that safe: a piece of SQL is a `&'static str`, and a value can only be written as digits. No quoted string is
+//! ever made. Not here: the statements.
 
 use super::connect::Flavour;
 use crate::StoreError;
 use std::fmt::Write;
 
-/// Begins several statements that are one.
+/// Begins a block: several statements that are one.
 const BLOCK: &str = "BEGIN NOT ATOMIC ";
 
-/// Keys in one list of `IN`. MariaDB makes a temporary table of a list with 1,000 numbers or names, and then reads (and
-/// locks) in that table's order instead of the key's: 240 keys of four columns stay below.
+/// The maximum number of keys in one `IN` list. MariaDB puts a list with 1,000 numbers or names into a temporary table. Then
+/// it reads (and locks) in that table's order instead of the key's. 240 keys of four columns stay below.
 const KEYS_MAX: usize = 240;
 
-/// Rows of one statement.
+/// The maximum number of rows in one statement.
 const ROWS_MAX: usize = 500;
 
-/// A statement is ended where it is so long, so that a message can be cut near any size.
+/// The length at which a statement ends, so that a message can be cut near any size.
 const STATEMENT_BYTES: usize = 64 << 10;
 
 /// Statements, one after the other.
@@ -26,7 +26,7 @@ const STATEMENT_BYTES: usize = 64 << 10;
 pub(super) struct Script {
     text: String,
     ends: Vec<usize>,
-    /// Where the open block begins.
+    /// The start of the open block.
     block: Option<usize>,
 }
 
@@ -82,8 +82,8 @@ impl Script {
         }
     }
 
-    /// Makes one statement of those that follow, up to [`Self::close`], where the server can: it answers them once, and
-    /// not each with a packet for which this side wakes. None of them may give rows.
+    /// Groups the following statements into one, up to [`Self::close`], if the server can. The server then answers once
+    /// instead of with a packet for each statement, which would wake this side. None of them may return rows.
     pub(super) fn group(&mut self, flavour: Flavour) {
         if flavour == Flavour::MariaDb {
             self.open();
@@ -105,8 +105,7 @@ impl Script {
         }
     }
 
-    /// `head`, a list of rows in parentheses, `tail`; as several statements where there are many rows, and none where
-    /// there are none.
+    /// Writes `head`, a list of rows in parentheses, `tail`. Many rows are several statements, no rows are none.
     pub(super) fn rows<T>(
         &mut self,
         head: &'static str,
@@ -117,7 +116,7 @@ impl Script {
         self.list(ROWS_MAX, fixed(head), rows, fixed(tail), put);
     }
 
-    /// The same with a head and a tail that depend on the table and the server.
+    /// Like [`Self::rows`], with a head and a tail that depend on the table and the server.
     pub(super) fn insert<T>(
         &mut self,
         head: impl Fn(&mut Self),
@@ -128,7 +127,7 @@ impl Script {
         self.list(ROWS_MAX, head, rows, tail, put);
     }
 
-    /// The same with a head that is fixed.
+    /// Like [`Self::insert`], with a fixed head.
     pub(super) fn upserts<T>(
         &mut self,
         head: &'static str,
@@ -139,7 +138,7 @@ impl Script {
         self.list(ROWS_MAX, fixed(head), rows, tail, put);
     }
 
-    /// The same for the keys of a `WHERE`; how many statements that are.
+    /// Like [`Self::rows`], for the keys of a `WHERE`. Returns the number of statements.
     pub(super) fn keys<T>(
         &mut self,
         head: &'static str,
@@ -150,7 +149,7 @@ impl Script {
         self.keys_headed(fixed(head), keys, tail, put)
     }
 
-    /// The same with a head that has values or depends on the table.
+    /// Like [`Self::keys`], with a head that has values or depends on the table.
     pub(super) fn keys_headed<T>(
         &mut self,
         head: impl Fn(&mut Self),
@@ -194,17 +193,18 @@ impl Script {
         self.len() - before
     }
 
-    /// How many statements there are.
+    /// The number of statements.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many bytes they have.
+    /// The length of the statements in bytes.
     pub(super) fn text_len(&self) -> usize {
         self.text.len()
     }
 
-    /// The statements as few messages: each text at most `bytes_max` long, with the number of its statements.
+    /// Splits the statements into as few messages as possible: each text of at most `bytes_max`, with the number of its
+    /// statements.
     pub(super) fn messages(&self, bytes_max: usize) -> Result<Vec<(&str, usize)>, StoreError> {
         debug_assert_eq!(
             self.ends.last().copied().unwrap_or(0),
@@ -240,7 +240,7 @@ fn fixed(tail: &'static str) -> impl Fn(&mut Script) {
     }
 }
 
-/// The end of a list of keys whose rows are read, and locked where something is decided on them.
+/// The end of a list of keys: with a lock if a decision depends on the rows.
 pub(super) const fn keys_end(locking: bool) -> &'static str {
     if locking { ") FOR UPDATE" } else { ")" }
 }

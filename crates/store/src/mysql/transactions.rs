@@ -18,7 +18,7 @@ impl Transactions for MySqlStore {
     }
 
     fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
-        // Its revision is not known by now, so cached leaderboards are read again.
+        // The revision of a resolved commit is unknown, so cached leaderboards are read again.
         let outbox = Some(*batch);
         Ok(self.pool.resolve(batch)?.map(|version| Committed { version, outbox, ..Committed::default() }))
     }

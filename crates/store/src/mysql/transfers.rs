@@ -1,4 +1,4 @@
-//! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
+//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change.
 
 use super::fault::damaged;
 use super::row::Fields;
@@ -87,7 +87,7 @@ impl Table for Entries {
     }
 }
 
-/// Asks for the entries of a wallet whose numbers are in the range, newest first.
+/// Queries the entries of a wallet whose numbers are in the range, newest first.
 pub(super) fn select_history(wallet: WalletKey, numbers: &Range<u64>) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Entries::READ).sql(" FROM entries WHERE member = ");

@@ -1,11 +1,11 @@
-//! The version that a transaction gives its rows, in a text of SQL.
+//! The version that a transaction gives its rows, as SQL text.
 
 use super::text::{Row, Script};
 
 /// The version that rows of a transaction get.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Version {
-    /// Known from what was read.
+    /// Computed from the rows that were read.
     Number(u64),
     /// The database's clock, which the same message reads into a variable.
     Session,

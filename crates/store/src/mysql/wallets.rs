@@ -1,7 +1,7 @@
-//! The tables `wallets` and `totals`: what members have, and what accounts came to.
+//! The tables `wallets` and `totals`: balances of members, and totals of accounts.
 //!
-//! A total is in several slots, and a connection adds to its own: else every transaction would wait for the commit of the
-//! one before.
+//! A total is split into several slots, and a connection adds to its own slot. Otherwise every transaction would wait for
+//! the commit of the one before.
 
 use super::connect::Flavour;
 use super::fault::damaged;
@@ -13,7 +13,7 @@ use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::limits::Spent;
 use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
 
-/// In how many rows a total is.
+/// The number of rows of a total.
 const SLOTS: u8 = 16;
 
 pub(super) struct Wallets;
@@ -54,12 +54,12 @@ fn day(number: i64) -> Result<i32, StoreError> {
     i32::try_from(number).map_err(|_| damaged("wallets", "a day that there is not"))
 }
 
-/// The next two columns as the key of a wallet.
+/// Reads the next two columns as the key of a wallet.
 pub(super) fn key(row: &mut Fields<'_>) -> Result<WalletKey, StoreError> {
     Ok(WalletKey { member: MemberId(Uuid(row.fixed()?)), currency: row.choice(Currency::parse)? })
 }
 
-/// Asks for every wallet of a member.
+/// Queries every wallet of a member.
 pub(super) fn of_member(member: MemberId) -> Script {
     let mut script = Script::default();
     script.sql("SELECT ").sql(Wallets::READ).sql(" FROM wallets WHERE member = ").bytes(&member.0.0);
@@ -67,18 +67,18 @@ pub(super) fn of_member(member: MemberId) -> Script {
     script
 }
 
-/// A cached wallet that is open and without holds, before and after: most are. The columns `cached_…` are compared and never
-/// stored.
+/// For a cached wallet that is open and without holds, before and after: most are. The columns `cached_…` are compared and
+/// never stored.
 const PLAIN_HEAD: &str =
     "INSERT INTO wallets (member, currency, balance, sequence, spent_day, spent, cached_balance) VALUES ";
 
-/// Any other cached wallet.
+/// For any other cached wallet.
 const CACHED_HEAD: &str = "INSERT INTO wallets (member, currency, balance, held, sequence, closed, spent_day, spent, \
      cached_balance, cached_held) VALUES ";
 
-/// Writes wallets. One that was not there when it was read must not be there now. One that was read from the `cached` rows has
-/// no lock, so its balance and its holds must still be as they were there: else the new balance is null, which is refused. A
-/// sequence that went on meanwhile is not taken back, and its entries refuse those of the same numbers.
+/// Writes wallets. A wallet that did not exist when it was read must not exist now. A wallet of `cached` has no lock, so its
+/// balance and its holds must still equal the cached ones: otherwise the new balance is null, which is refused. A sequence
+/// that grew meanwhile is not lowered: the entries with the same numbers are refused.
 pub(super) fn write(
     script: &mut Script,
     rows: &[(WalletKey, Wallet)],
@@ -116,7 +116,7 @@ pub(super) fn write(
     );
 }
 
-/// Ends an insert of cached wallets. The first assignment is the guard: it sees the row as it was.
+/// Ends an insert of cached wallets. The first assignment is the guard: it sees the row before the change.
 fn guarded(script: &mut Script, flavour: Flavour, plain: bool) {
     flavour.replace(script, &[]);
     script.sql(" ON DUPLICATE KEY UPDATE balance = IF(wallets.balance = ");
@@ -156,7 +156,7 @@ pub(super) fn add(script: &mut Script, rows: &[(AccountKey, Total)], flavour: Fl
     });
 }
 
-/// Asks for every total.
+/// Queries every total.
 pub(super) fn select_totals() -> Script {
     let mut script = Script::default();
     script.statement(
@@ -166,7 +166,7 @@ pub(super) fn select_totals() -> Script {
     script
 }
 
-/// A row of the answer.
+/// Reads a row of the answer of [`select_totals`].
 pub(super) fn decode_total(row: &mut Fields<'_>) -> Result<(AccountKey, Total), StoreError> {
     let account = Account::of_number(row.tiny()?).ok_or_else(|| damaged("totals", "no such account"))?;
     let currency = row.choice(Currency::parse)?;

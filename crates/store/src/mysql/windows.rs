@@ -1,4 +1,4 @@
-//! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
+//! The tables `parts`, `blocks` and `deleted_parts`: periods, and the archives of closed ones.
 
 use super::check::{count, window as check_part};
 use super::row::{Answers, Fields};
@@ -9,7 +9,7 @@ use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRo
 use tally_rules::Micros;
 use tally_rules::period::Span;
 
-/// Periods of a board, whose number follows.
+/// Reads the periods of a board, whose number follows.
 pub(super) const SELECT: &str =
     "SELECT part, rule, `starts`, `ends`, closed, version, stale, total FROM parts WHERE board = ";
 
@@ -68,19 +68,19 @@ impl Table for Blocks {
     }
 }
 
-/// Asks for every period of a board.
+/// Queries every period of a board.
 pub(super) fn select(board: BoardNo) -> Script {
     let mut script = Script::default();
     script.sql(SELECT).number(board.0).sql(" ORDER BY part").end();
     script
 }
 
-/// The answer.
+/// Reads the answer of [`select`].
 pub(super) fn read(answers: &mut Answers) -> Result<Vec<WindowRow>, StoreError> {
     answers.list(1, "parts", decode)
 }
 
-/// The next two columns.
+/// Reads the next two columns as the key of a window.
 pub(super) fn key(row: &mut Fields<'_>) -> Result<WindowKey, StoreError> {
     Ok(WindowKey { board: BoardNo(row.small()?), window: Window(row.number()?) })
 }
@@ -97,12 +97,12 @@ fn decode(row: &mut Fields<'_>) -> Result<WindowRow, StoreError> {
     })
 }
 
-/// The next columns.
+/// Reads the next columns.
 pub(super) fn decode_block(row: &mut Fields<'_>) -> Result<Block, StoreError> {
     Ok(Block { distinct_better: row.number()?, entries: row.bytes()?.to_vec() })
 }
 
-/// Asks for one block.
+/// Queries one block.
 pub(super) fn select_block(key: &BlockKey) -> Script {
     let mut script = Script::default();
     script.sql("SELECT distinct_better, entries FROM blocks WHERE board = ").number(key.window.board.0);
@@ -111,7 +111,7 @@ pub(super) fn select_block(key: &BlockKey) -> Script {
     script
 }
 
-/// What no row can hold.
+/// Refuses values that no row can hold.
 pub(super) fn check(key: WindowKey, row: Option<&WindowRow>) -> Result<(), StoreError> {
     check_part(key.window)?;
     let Some(row) = row else { return Ok(()) };
@@ -121,19 +121,19 @@ pub(super) fn check(key: WindowKey, row: Option<&WindowRow>) -> Result<(), Store
     count("parts", row.total)
 }
 
-/// What no row can hold.
+/// Refuses values that no row can hold.
 pub(super) fn check_block(key: &BlockKey, block: &Block) -> Result<(), StoreError> {
     check_part(key.window.window)?;
     count("blocks", key.block)?;
     count("blocks", block.distinct_better)
 }
 
-/// The board and the number of a period.
+/// Writes the board and the number of a period.
 pub(super) fn put_key(row: &mut Row<'_>, key: &WindowKey) {
     row.number(key.board.0).number(key.window.0);
 }
 
-/// Leaves windows and blocks to the purge.
+/// Marks windows and blocks for the purge.
 pub(super) fn write_gone(script: &mut Script, rows: &[Garbage]) {
     let head = "INSERT INTO deleted_parts (board, part, version) VALUES ";
     script.rows(head, rows, " ON DUPLICATE KEY UPDATE board = deleted_parts.board", |row, gone| {

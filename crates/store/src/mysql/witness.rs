@@ -1,13 +1,13 @@
-//! The witnesses: commit markers of this process that the database must still have, and what is done when one is missing.
+//! Witnesses: commit markers of this process that the database must still have, and what happens when one is missing.
 //!
-//! A database may lose commits that it has answered: an asynchronous replica takes over, or a snapshot is put back. What it
-//! loses is the end of its history. So it is enough that the last answered commit is still there, with every commit that was
-//! under way beside it: those are the witnesses, and each renewal of a lease adds one. A marker is a random name and a number,
-//! so no later commit looks like a lost one. Every new connection and every renewal looks for the witnesses. Where one is
-//! missing, the store refuses everything from then on: what this process knows was decided on a history that is gone.
+//! A database may lose commits that it has answered, when an asynchronous replica takes over or a snapshot is restored. It
+//! loses the end of its history. So it is enough to check the last answered commit, and every commit that was in flight
+//! beside it. Those are the witnesses, and each renewal of a lease adds one. A marker is a random name and a number, so no
+//! later commit looks like a lost one.
 //!
-//! A witness is not deleted before a commit that began after its answer was answered. Not here: reading everything anew,
-//! which takes a store that is opened again.
+//! Every new connection and every renewal checks the witnesses. If one is missing, the store refuses everything from then
+//! on: the state of this process depends on a lost history. A witness is deleted only after the answer to a commit that
+//! began after its own answer. Not here: reading everything anew, which takes a reopened store.
 
 use super::batches::{self, Batch};
 use super::link::Link;
@@ -18,11 +18,11 @@ use crate::servers::LostCommits;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Looks for a witness that is missing before that is believed. The database shows a commit to every statement after its
-/// answer, so the second is a precaution.
+/// The number of checks before a witness counts as missing. The database shows a commit to every statement after its answer,
+/// so the second check is a precaution.
 const LOOKS: usize = 2;
 
-/// The markers of a process, and what became of its database.
+/// The markers of a process, and whether its database has lost one.
 #[derive(Debug, Default)]
 pub(super) struct Witnesses {
     markers: Mutex<Markers>,
@@ -32,14 +32,14 @@ pub(super) struct Witnesses {
 
 #[derive(Debug, Default)]
 struct Markers {
-    /// How many commits were answered.
+    /// The number of answered commits.
     answered: u64,
     witnesses: Vec<Witness>,
-    /// Markers of commits that are answered and published: they are deleted when they are no witnesses.
+    /// Markers of commits that are answered and published. They are deleted when they are no witnesses any more.
     settled: Vec<Batch>,
 }
 
-/// A commit that was answered, as the one of this number.
+/// An answered commit; `answered` is its number in the order of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Witness {
     batch: Batch,
@@ -47,12 +47,12 @@ struct Witness {
     answered: u64,
 }
 
-/// How many commits were answered when a transaction began to commit.
+/// The number of answered commits when a transaction began to commit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun(u64);
 
 impl Begun {
-    /// Of a commit whose beginning is not known: it stands for no other.
+    /// For a commit whose beginning is unknown: it proves no other.
     pub(super) const UNKNOWN: Self = Self(0);
 }
 
@@ -61,7 +61,7 @@ impl Witnesses {
         self.markers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A transaction begins to commit, and deletes these markers: none while there are fewer than it is worth a statement.
+    /// Begins a commit. Returns the markers that its transaction deletes: none while there are fewer than `least`.
     pub(super) fn begin(&self, least: usize) -> (Begun, Vec<Batch>) {
         let mut markers = self.markers();
         let begun = Begun(markers.answered);
@@ -76,29 +76,29 @@ impl Witnesses {
             to.push(batch);
         }
         *settled = left;
-        // In the order of the key, as whoever else locks several.
+        // In the order of the key, like every transaction that locks several rows.
         some.sort_unstable();
         (begun, some)
     }
 
-    /// A commit was answered: it stands for all that were answered before it began.
+    /// Records an answered commit: it proves all commits that were answered before it began.
     pub(super) fn answered(&self, batch: Batch, version: u64, Begun(begun): Begun) {
         self.markers().answer(batch, version, begun);
     }
 
-    /// The same of a commit that leaves nothing to publish.
+    /// Like [`Self::answered`], for a commit that leaves nothing to publish.
     pub(super) fn answered_and_settled(&self, batch: Batch, version: u64, Begun(begun): Begun) {
         let mut markers = self.markers();
         markers.answer(batch, version, begun);
         markers.settled.push(batch);
     }
 
-    /// Markers of transactions that are published, or that were not deleted after all.
+    /// Adds markers to delete: those of published transactions, or those whose deletion failed.
     pub(super) fn settle(&self, batches: impl IntoIterator<Item = Batch>) {
         self.markers().settled.extend(batches);
     }
 
-    /// What the database has lost, once that is known.
+    /// The commits that the database has lost, once that is known.
     pub(super) fn lost(&self) -> Option<LostCommits> {
         if !self.is_lost.load(Ordering::Acquire) {
             return None;
@@ -106,17 +106,17 @@ impl Witnesses {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the database has lost nothing, as far as is known. Cheap.
+    /// Whether no loss of the database is known. Cheap.
     pub(super) fn is_intact(&self) -> bool {
         !self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Refuses once the database has lost something.
+    /// Returns an error once the database has lost commits.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.lost().map_or(Ok(()), |lost| Err(StoreError::Unavailable(lost.to_string())))
     }
 
-    /// From now on everything is refused. The first report counts.
+    /// Refuses everything from now on. The first report counts.
     pub(super) fn lose(&self, what: LostCommits) -> StoreError {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let what = lost.get_or_insert(what).to_string();
@@ -124,7 +124,7 @@ impl Witnesses {
         StoreError::Unavailable(what)
     }
 
-    /// Looks whether the database has every witness.
+    /// Checks that the database has every witness.
     pub(super) fn look(&self, link: &mut Link, database: &str) -> Result<(), StoreError> {
         let mut missing = self.missing(link)?;
         for _ in 1..LOOKS {
@@ -141,7 +141,7 @@ impl Witnesses {
         Err(self.lose(LostCommits { database: database.into(), present, newest, by_others: false }))
     }
 
-    /// Witnesses that the database has not. One that another commit has followed meanwhile may be deleted, so it says nothing.
+    /// The witnesses that the database lacks. A witness that was replaced meanwhile may be deleted, so it is ignored.
     fn missing(&self, link: &mut Link) -> Result<Vec<Witness>, StoreError> {
         let wanted = self.markers().witnesses.clone();
         if wanted.is_empty() {
@@ -197,7 +197,7 @@ mod tests {
         witnesses.answered(batch(1), 10, first);
         let (third, _) = witnesses.begin(1);
         assert_eq!(names(&witnesses), [1]);
-        // Which of both the database has done first is not known.
+        // The order in which the database committed both is unknown.
         witnesses.answered(batch(2), 11, beside);
         assert_eq!(names(&witnesses), [1, 2]);
         witnesses.answered(batch(3), 12, third);
@@ -205,7 +205,7 @@ mod tests {
         let (last, _) = witnesses.begin(1);
         witnesses.answered(batch(4), 13, last);
         assert_eq!(names(&witnesses), [4]);
-        // One that was found out is told twice.
+        // A resolved commit is reported twice.
         witnesses.answered(batch(4), 13, Begun::UNKNOWN);
         assert_eq!(names(&witnesses), [4]);
     }
@@ -215,7 +215,7 @@ mod tests {
         let witnesses = Witnesses::default();
         for sequence in 1..=3 {
             let (begun, deleted) = witnesses.begin(1);
-            // The one before, when its successor has its answer.
+            // The witness before is deleted when its successor was answered.
             assert_eq!(deleted, if sequence == 3 { vec![batch(1)] } else { vec![] });
             witnesses.answered_and_settled(batch(sequence), sequence, begun);
         }

@@ -1,9 +1,9 @@
-//! The second message of a transaction: one statement for each table, the row of the batch, COMMIT.
+//! The second message of a transaction: one statement for each table, the commit marker, COMMIT.
 //!
-//! A key that had no row when it was read is inserted without a word about duplicates, so somebody else's row that came
-//! meanwhile is a conflict. A key that had none and gets none is guarded: inserted and deleted again. So what was
-//! decided on holds until the end, without a lock on what is not there. Not here: changes that refer to boards and
-//! keys that are there, which `run` reads first, and bans, which take the revision.
+//! A key that had no row when it was read is inserted without ON DUPLICATE KEY. So a row that another transaction inserted
+//! meanwhile is a conflict. A key that had none and gets none is guarded: inserted and deleted again. So the rows of the
+//! decision hold until the end, without a lock on missing ones. Not here: changes that refer to existing boards and keys,
+//! which `run` reads first, and bans, which take the revision.
 
 use super::connect::Flavour;
 use super::imports::Imports;
@@ -17,7 +17,7 @@ use super::{Version, ledger, scores};
 use crate::plan::WriteSet;
 use tally_rules::ledger::{Wallet, WalletKey};
 
-/// Writes changes of every table but boards, keys and bans. Of the wallets, `cached` were not read in this transaction.
+/// Writes changes of every table but boards, keys and bans. The wallets of `cached` were not read in this transaction.
 pub(super) fn rows(
     script: &mut Script,
     changes: &WriteSet,
@@ -41,7 +41,7 @@ pub(super) fn rows(
     ledger::write(script, &changes.ledger, (&absent.ledger, cached), (flavour, slot));
 }
 
-/// Fails where a key that had no row, and is not given one by the changes, has one by now.
+/// Fails if a key that had no row, and gets none by the changes, has a row now.
 pub(super) fn guard(script: &mut Script, changes: Option<&WriteSet>, absent: &Absent) {
     let none = WriteSet::default();
     let changes = changes.unwrap_or(&none);

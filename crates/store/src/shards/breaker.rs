@@ -1,17 +1,16 @@
-//! Which shards did not answer when they were last asked, so that nobody has to wait behind one that is away.
-//!
-//! Whoever needs one of them is told so for an instant without asking it again, and whoever needs several asks those
-//! first. Not here: any judgement of why.
+//! Circuit breaker: the shards that did not answer the last request. A request to such a shard fails at once for a short
+//! time, so no caller waits for an unavailable shard. Code that needs several shards asks these first. Not here: any
+//! judgement of why.
 
 use crate::{SHARDS_MAX, ShardSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long nobody asks again.
+/// How long a failed shard is not asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// See the head of the file.
+/// The shards that failed; see the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     now: AtomicU64,
@@ -24,7 +23,7 @@ impl CircuitBreaker {
         (0..SHARDS_MAX).filter(|shard| breaker & 1 << shard != 0).collect()
     }
 
-    /// It did not answer.
+    /// Records that a shard did not answer.
     pub(super) fn put(&self, shard: usize) {
         let mut since = self.since();
         since.retain(|(other, _)| *other != shard);
@@ -32,14 +31,14 @@ impl CircuitBreaker {
         self.now.fetch_or(1 << shard, Ordering::AcqRel);
     }
 
-    /// It has answered.
+    /// Records that a shard answered.
     pub(super) fn take(&self, shard: usize) {
         if self.has(shard) {
             self.now.fetch_and(!(1 << shard), Ordering::AcqRel);
         }
     }
 
-    /// Whether it was asked in vain a moment ago.
+    /// Whether a shard failed within the last [`PAUSE`].
     pub(super) fn is_recent(&self, shard: usize) -> bool {
         self.has(shard) && self.since().iter().any(|(other, at)| *other == shard && at.elapsed() < PAUSE)
     }

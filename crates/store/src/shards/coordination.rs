@@ -1,4 +1,4 @@
-//! What several servers share, over all shards. Tasks and the id are those of the first.
+//! The state that several servers share, over all shards. Tasks and the store id are on the first shard.
 
 use super::run::batch_of;
 use super::split::FIRST;
@@ -28,7 +28,7 @@ impl Coordination for Shards {
         all.max_by_key(|ahead| ahead.abs()).unwrap_or(0)
     }
 
-    /// Another one where any of them has begun another.
+    /// Changes when the generation of any shard changes.
     fn generation(&self) -> u64 {
         self.inner.all.iter().fold(0, |all, store| all.rotate_left(7) ^ store.generation())
     }
@@ -47,7 +47,7 @@ impl Coordination for Shards {
     }
 
     fn merge_outbox(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
-        // One for each database would be several: only those of one are folded.
+        // Only outbox entries of one shard are merged: several shards would need several merged entries.
         let mut places = Inner::places(batches).into_iter();
         let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
         let folded = self.inner.ask(shard, |store| store.merge_outbox(&batches))?;
@@ -59,7 +59,7 @@ impl Coordination for Shards {
         places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.clear_outbox(&batches)))
     }
 
-    /// A server writes to any shard only with the lease of the first.
+    /// Only the lease of the first shard decides: a server writes to any shard only with it.
     fn may_answer(&self) -> bool {
         self.inner.all[FIRST].may_answer() && self.lost().is_none()
     }

@@ -1,11 +1,14 @@
-//! What every database needs of boards: which there are, how they are defined, and which of their periods are over or forgotten.
+//! The directory of boards that every shard needs: which exist, their definitions, and which of their periods are closed or
+//! forgotten.
 //!
-//! The first database has it, and a change is true when it is committed there. Then each other database is told, in a
-//! transaction of its own that holds its boards still and writes what the first says by then: so it does not matter who tells, when, and
-//! how often. One that cannot be told lags: before it is used again, all that it lacks is read from the first. A start compares
-//! all databases, because a process may have been killed in between; servers side by side also find it where they read a board anew,
-//! or where a database does not know a board. What the first still has to purge says what is gone, so the first purges last.
-//! Not here: what a server knows of boards.
+//! The first shard has the truth: a change is valid when it is committed there. Then each other shard is told in a
+//! transaction of its own. That transaction holds its boards and writes what the first shard says at that moment. So the
+//! order, the number and the sender of these transactions do not matter.
+//!
+//! A shard that cannot be told lags. Before it is used again, it gets everything that it lacks from the first shard. A start
+//! compares all shards, because a process may have been killed between the two commits. Servers that write side by side also
+//! find a lagging shard when they read a board, or when a shard does not know a board. The rows that the first shard still
+//! has to purge list what is deleted, so the first shard purges last. Not here: what a server caches of boards.
 
 use super::Inner;
 use super::split::FIRST;
@@ -18,22 +21,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_rules::BoardId;
 
-/// Boards that a database is told of in one transaction.
+/// The maximum number of boards in one transaction that tells a shard.
 const TOLD_MAX: usize = 100;
 
-/// The note with the number of the next board.
+/// The name of the note with the number of the next board.
 pub(super) const NEXT_BOARD: &str = "store.next_board";
 
-/// How often a database is told where other transactions are in the way.
+/// The maximum number of attempts to tell a shard when other transactions conflict.
 const TRIES: usize = 5;
 
-/// What has changed on the first database that the others have to know.
+/// A change on the first shard that the other shards have to learn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) boards: BTreeSet<BoardNo>,
-    /// Periods that take no more scores.
+    /// Closed periods: they take no more scores.
     pub(super) closed: BTreeSet<WindowKey>,
-    /// Periods that are forgotten.
+    /// Forgotten periods.
     pub(super) gone: BTreeSet<WindowKey>,
 }
 
@@ -46,23 +49,23 @@ impl Told {
         self == &Self::default()
     }
 
-    /// The boards whose revisions are held.
+    /// The boards whose revisions the transaction holds.
     fn held(&self) -> Vec<BoardNo> {
         let windows = self.closed.iter().chain(&self.gone).map(|window| window.board);
         self.boards.iter().copied().chain(windows).collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
-/// See the head of the file.
+/// The state of telling the shards; see the head of the file.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
-    /// Held from before a change on the first until the others were told: they hear of changes in their order.
+    /// Held from before a change on the first shard until the others were told, so they are told in order.
     changing: Mutex<()>,
-    /// One for each database, held while it is told.
+    /// One lock for each shard, held while the shard is told.
     telling: Vec<Mutex<()>>,
-    /// A bit for each database that lags.
+    /// A bit for each lagging shard.
     lagging: AtomicU64,
-    /// The change whose commit on the first is in doubt. No other one begins before that is known.
+    /// The in-doubt commit on the first shard. No other change begins before it is resolved.
     in_doubt: Mutex<Option<BatchId>>,
 }
 
@@ -71,12 +74,12 @@ impl Directory {
         Self { telling: (0..shards).map(|_| Mutex::default()).collect(), ..Self::default() }
     }
 
-    /// Changes boards, or purges what the others may still have to learn of, one at a time.
+    /// Serializes changes of boards, and purges of what the other shards may still have to learn.
     pub(super) fn change(&self) -> MutexGuard<'_, ()> {
         locked(&self.changing)
     }
 
-    /// How many databases lag.
+    /// The number of lagging shards.
     pub(super) fn lagging(&self) -> u32 {
         self.lagging.load(Ordering::Acquire).count_ones()
     }
@@ -91,11 +94,11 @@ impl Directory {
 }
 
 impl Inner {
-    /// Tells the databases behind the first of a change that is done there; whether all have heard of it. One that has not lags.
-    /// The caller holds [`Directory::change`].
+    /// Tells the other shards of a change that is committed on the first shard. Returns whether all were told; a shard that
+    /// was not lags. The caller holds [`Directory::change`].
     pub(super) fn tell(&self, told: &Told) -> bool {
         let tell = |shard: usize| {
-            // One that lags hears of everything first.
+            // A lagging shard gets everything that it lacks first.
             let asked = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
             let _one = locked(&self.directory.telling[shard]);
             let heard = asked && self.sync(shard, told).is_ok();
@@ -110,23 +113,24 @@ impl Inner {
         })
     }
 
-    /// Brings some of what a database knows to what the first says now.
+    /// Brings the named boards and periods of a shard to the state of the first shard.
     pub(super) fn sync(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
             match self.sync_once(shard, told) {
-                // Nothing holds a board that is not there: another server may have made it meanwhile.
+                // A missing board cannot be held, so another server may have created it meanwhile.
                 Err(StoreError::Conflict(_) | StoreError::Row(_)) if tries < TRIES => tries += 1,
                 done => return done,
             }
         }
     }
 
-    /// While the boards are held there, nobody else tells this database of them: so what the first says meanwhile is not older than
-    /// what anybody has written here.
+    /// The shard's boards are held, so no other server tells it of them meanwhile. So the state that is read from the first
+    /// shard is not older than any state written here.
     fn sync_once(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
         let (first, there) = (&self.all[FIRST], &self.all[shard]);
-        // A board that is not there cannot be held: whoever makes or deletes one holds the row of the next number, and so does this.
+        // A missing board cannot be held. Creating or deleting a board holds the row of the next number, and so does this
+        // transaction.
         let name = (!told.boards.is_empty()).then(|| BoardId::new("told").expect("it is a name"));
         let board_names = name.into_iter().collect();
         let plan = ReadSet { boards: told.held(), board_names, exclusive: true, ..ReadSet::default() };
@@ -148,13 +152,13 @@ impl Inner {
         }
     }
 
-    /// Nobody knows whether a change was committed on the first: who needs another database finds out before.
+    /// Marks a commit on the first shard as in doubt. It is resolved before another shard is used.
     pub(super) fn doubt(&self, batch: BatchId) {
         *locked(&self.directory.in_doubt) = Some(batch);
         (1..self.all.len()).for_each(|shard| self.directory.set_lagging(shard));
     }
 
-    /// Brings a database that lags to what the first says.
+    /// Brings a lagging shard to the state of the first shard.
     pub(super) fn catch_up(&self, shard: usize) -> Result<(), StoreError> {
         if shard == FIRST || !self.directory.lags(shard) {
             return Ok(());
@@ -172,13 +176,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Brings every database to what the first says, whatever is known of it.
+    /// Brings every shard to the state of the first shard, even if it is not marked as lagging.
     pub(super) fn catch_up_all(&self) -> Result<(), StoreError> {
         (1..self.all.len()).for_each(|shard| self.directory.set_lagging(shard));
         (1..self.all.len()).try_for_each(|shard| self.catch_up(shard))
     }
 
-    /// Asks what became of a change in doubt: afterwards it is there or never will be.
+    /// Resolves an in-doubt change: afterwards it is committed or never will be.
     pub(super) fn settle_doubt(&self) -> Result<(), StoreError> {
         let mut doubt = locked(&self.directory.in_doubt);
         if let Some(batch) = &*doubt {
@@ -188,9 +192,9 @@ impl Inner {
         Ok(())
     }
 
-    /// Tells a database everything that it lacks.
+    /// Compares a shard with the first shard, and tells it everything that it lacks.
     fn compare(&self, shard: usize) -> Result<(), StoreError> {
-        // In this order: what is told is true on the first before.
+        // The first shard is read last: what the other shard was told was committed on the first before.
         let there = View::of(&self.all[shard])?;
         let first = View::of(&self.all[FIRST])?;
         let told = first.told_to(&there, self.shared).ok_or_else(|| {
@@ -212,7 +216,7 @@ impl Inner {
         }
     }
 
-    /// Whether a database that does not know some boards has not heard of them: then it has now.
+    /// Whether a shard lacks some boards because it was not told of them. It was told when this returns.
     pub(super) fn was_behind(&self, shard: usize, unknown: &[BoardNo]) -> Result<bool, StoreError> {
         let mut told = Told::default();
         for no in unknown {
@@ -228,17 +232,17 @@ impl Inner {
     }
 }
 
-/// A live board as a database has it.
+/// A live board as a shard has it.
 fn row_of(store: &MySqlStore, no: BoardNo) -> Result<Option<BoardRow>, StoreError> {
     Ok(store.board(BoardRef::No(no), Some(&no_bans()))?.map(|state| state.row))
 }
 
-/// Nothing of a board's bans is wanted.
+/// Revisions that exclude all bans of a board.
 pub(super) fn no_bans() -> Revisions {
     Revisions::new(vec![u64::MAX])
 }
 
-/// What a database lacks of what it is told. `live` says which boards it has.
+/// The changes that bring a shard to what it is told. `live` says which boards the shard has.
 fn lacks(
     first: &MySqlStore,
     there: &MySqlStore,
@@ -250,7 +254,7 @@ fn lacks(
     for no in &told.boards {
         match (row_of(first, *no)?, live(no)) {
             (Some(row), false) => {
-                // Its name may be that of one that is gone, which nobody has told of either.
+                // The name may belong to a deleted board whose deletion this shard was not told either.
                 let old = there.board(BoardRef::Id(&row.id), Some(&no_bans()))?;
                 let old = old.map(|state| state.row.no).filter(|old| !told.boards.contains(old));
                 changes.boards.extend(old.map(BoardChange::Delete));
@@ -265,7 +269,7 @@ fn lacks(
             (None, false) => {}
         }
     }
-    // So a name is free before it is taken: numbers ascend.
+    // A deletion frees a name before a creation takes it, because numbers ascend.
     changes.boards.extend(new);
     changes.boards.sort_unstable_by_key(BoardChange::no);
     changes.boards.dedup_by_key(|change| change.no());
@@ -289,15 +293,15 @@ fn lacks(
     Ok(changes)
 }
 
-/// What a database knows of boards.
+/// The boards that a shard knows.
 #[derive(Default)]
 struct View {
-    /// Its boards; one that cannot be read has no definition.
+    /// Live boards; a corrupt board has no definition.
     boards: BTreeMap<BoardNo, Option<BoardRow>>,
-    /// Boards and periods that it has to purge.
+    /// Boards and periods that the shard has to purge.
     deleted: BTreeSet<BoardNo>,
     forgotten: BTreeSet<WindowKey>,
-    /// The number of its next board.
+    /// The number of the next board.
     next: u32,
 }
 
@@ -313,9 +317,9 @@ impl View {
         Ok(Self { boards, deleted: purge.boards, forgotten: purge.windows, next })
     }
 
-    /// What another database has to be told to know the same; nothing where it knows of boards that this one never had, or has
-    /// lost one that is here: then this one was put back to an earlier moment. Servers side by side tell of boards in any order, so
-    /// one that is missing may be new.
+    /// What the other shard has to be told. `None` if the other shard knows boards that this one never had, or has lost a
+    /// board of this one: then one of the two was restored from an older backup. Servers that write side by side tell of
+    /// boards in any order, so there a missing board may be new.
     fn told_to(&self, there: &Self, side_by_side: bool) -> Option<Told> {
         let is_known = |no: &BoardNo| self.boards.contains_key(no) || self.deleted.contains(no);
         let is_lost = |no: &BoardNo| !side_by_side && no.0 < there.next && !there.boards.contains_key(no);
@@ -366,7 +370,7 @@ mod tests {
         first.boards.insert(BoardNo(7), None);
         let window = WindowKey { board: BoardNo(2), window: Window(9) };
         first.forgotten.insert(window);
-        // Board 4 came and went while it was away.
+        // Board 4 was created and deleted while the shard was unavailable.
         let there = view(&[(1, true), (2, true), (3, true)], &[]);
         for side_by_side in [false, true] {
             let told = first.told_to(&there, side_by_side).unwrap();
@@ -380,10 +384,10 @@ mod tests {
     #[test]
     fn databases_of_different_moments_are_told_apart() {
         let first = view(&[(2, true), (5, true)], &[1]);
-        // One that the first never had, and one that is gone there and not here.
+        // A board that the first shard never had, and a board that the other shard deleted and the first did not.
         let (unknown, lost) = (view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2]));
         assert!([&unknown, &lost].iter().all(|other| first.told_to(other, false).is_none()));
-        // Beside other servers the one that is missing may be one that nobody has told it of yet.
+        // With several servers, the missing board may be one that the shard was not told of yet.
         assert!(first.told_to(&unknown, true).is_none());
         assert_eq!(first.told_to(&lost, true), Some(Told::of_board(BoardNo(2))));
     }

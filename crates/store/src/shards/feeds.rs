@@ -1,8 +1,8 @@
-//! What other servers have changed on each database, and a board as all of them have it.
+//! The change feeds of all shards, and a board merged from all shards.
 //!
-//! The first is asked and waited for: it has the keys and the names. The others are asked at the same time, and one that takes long
-//! is not waited for: its changes are heard with a later question, so a database that is away stops no answers that do not need
-//! it. Not here: what a database has not been told (`directory`).
+//! A read always waits for the first shard, which has the keys and the names. It asks the others at the same time and waits
+//! for them briefly. A late answer is used by a later call, so an unavailable shard does not block answers that do not need
+//! it. Not here: what a shard was not told (`directory`).
 
 use super::Inner;
 use super::directory::{Told, no_bans};
@@ -16,18 +16,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long one of the others is waited for.
+/// The maximum wait for the other shards.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// An answer that is on its way from a database.
+/// A pending answer of a shard.
 type Asked = Receiver<Result<FeedPage, StoreError>>;
 
-/// Questions that were not answered in time.
+/// The requests that were not answered in time, by shard.
 #[derive(Debug, Default)]
 pub(super) struct Feeds(Mutex<BTreeMap<usize, Asked>>);
 
 impl Inner {
-    /// See [`Store::changed`].
+    /// See [`Coordination::change_feed`].
     pub(super) fn change_feed(&self, after: &[FeedPosition]) -> Result<FeedPage, StoreError> {
         let mut feeds = self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |shard: usize| after.get(shard).copied().unwrap_or_default();
@@ -60,8 +60,8 @@ impl Inner {
         Ok(changed)
     }
 
-    /// See [`Store::board`]. A database that does not know it as the first does is told. Of a board that is known, a database that
-    /// is away may keep what is known of it: players of the others go on.
+    /// See [`Coordination::board`]. A shard that knows the board differently from the first shard is told. An unavailable
+    /// shard may keep the cached state of a known board, so players of the other shards are still served.
     pub(super) fn board(
         &self,
         name: BoardRef<'_>,
@@ -83,20 +83,20 @@ impl Inner {
             }
         }
         if known.is_some() && all.iter().any(|(_, state)| matches!(state.bans, Bans::All(_))) {
-            // One of them has forgotten what was lifted.
+            // One of the shards has forgotten which bans were lifted.
             return self.board(name, None);
         }
         Ok(Some(merged(all, known, unheard, self.all.len())))
     }
 
-    /// A board as another database has it, which knows it as the first does afterwards.
+    /// A board as another shard has it. The shard is told first if it differs from the first shard.
     fn board_there(
         &self,
         shard: usize,
         first: &BoardState,
         known: Option<&Revisions>,
     ) -> Result<BoardState, StoreError> {
-        // A server that follows the changes must not wait for a database that is away.
+        // A server that reads the change feed must not wait for an unavailable shard.
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
             return Err(self.away(shard, true, "it has not said yet what has changed".into()));
         }
@@ -113,7 +113,7 @@ impl Inner {
         there.ok_or_else(|| StoreError::Conflict("a board is made and deleted by others".into()))
     }
 
-    /// Tells the other databases of a board that is gone. One that is away is told before the first purges it.
+    /// Tells the other shards of a deleted board. An unavailable shard is told before the first shard purges the board.
     fn tell_gone(&self, no: BoardNo) -> Result<(), StoreError> {
         for shard in 1..self.all.len() {
             match self.ask_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
@@ -126,7 +126,7 @@ impl Inner {
     }
 }
 
-/// Periods that are over by the first database, whose rankings are not stored yet, and of which another one does not know that.
+/// Periods that the first shard has closed, without a stored ranking yet, and that another shard does not know as closed.
 fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
     let board = first.row.no;
     let knows =
@@ -135,7 +135,7 @@ fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
     over.map(|row| WindowKey { board, window: row.window }).collect()
 }
 
-/// Asks one database in a thread, whose answer can be waited for.
+/// Asks one shard in a new thread, so that the caller can wait with a deadline.
 fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError> {
     let (answer, asked) = sync_channel(1);
     let store = Arc::clone(store);
@@ -145,7 +145,8 @@ fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError
     Ok(asked)
 }
 
-/// A board of all databases that were heard, the first one's first. Of the others it has the revisions that are known.
+/// Merges the state of a board from all shards that answered, the first shard's first. A shard that did not answer keeps its
+/// known revision.
 fn merged(
     all: Vec<(usize, BoardState)>,
     known: Option<&Revisions>,
@@ -162,7 +163,7 @@ fn merged(
             Bans::Since { changes: some, .. } => changes.extend(some),
         }
         for window in state.windows {
-            // A period's row of the first database holds; one that has only begun may be on any.
+            // The row of a period on the first shard counts; an open period may be on any shard.
             windows.entry(window.window).or_insert(window);
         }
     }

@@ -1,13 +1,13 @@
-//! Which shard has a player's records: a jump consistent hash (Lamping and Veach) of the name's digest.
+//! The home shard of a player: a jump consistent hash (Lamping and Veach) of the digest of the player's id.
 //!
-//! It needs no table, spreads evenly, and when a shard comes at the end of the list or goes from it only the players
-//! that it takes or had change places, one of so many as there are then. Shards come and go at the end only. The digest
-//! is that of BLAKE3, whose upper bits are as good as its lower ones. What it gives for a name and a count is written
-//! down in databases: it never changes. Not here: who moves them (`reshard`).
+//! The hash needs no table and spreads players evenly. A shard that is added or removed at the end of the list moves only
+//! its own players: one of n, for n shards with it. Shards are added and removed only at the end. The digest is BLAKE3,
+//! whose upper bits are as good as its lower ones. Databases depend on the result for an id and a count, so it never
+//! changes. Not here: moving records (`reshard`).
 
 use tally_rules::PlayerId;
 
-/// The shard of a player among so many.
+/// The home shard of a player among `shards` shards.
 pub(crate) fn home(player: &PlayerId, shards: usize) -> usize {
     if shards == 1 {
         return 0;
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(homes("ann"), [1, 2, 2, 46]);
         assert_eq!(homes("Zoë"), [0, 2, 2, 37]);
         assert_eq!(homes("0"), [0, 0, 4, 51]);
-        // What other programs give for these.
+        // The results of other implementations.
         for (key, shards, wanted) in [(1, 1, 0), (42, 57, 43), (0xdead_10cc, 666, 361), (256, 1024, 520)] {
             assert_eq!(jump(key, shards), wanted);
         }

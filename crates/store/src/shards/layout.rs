@@ -1,7 +1,7 @@
-//! Which shard of which store a database is: a note in each, so that a wrong list, a wrong order or another store's
-//! database is refused before anything is read from it.
+//! The identity of a database as a shard, in a note. A wrong list, a wrong order or a database of another store is refused
+//! before anything is read.
 //!
-//! A note says the layout's version, the store (a random number), the shard's number and how many there are. Not here:
+//! The note has the layout version, the store (a random number), the shard's number and the number of shards. Not here:
 //! moving records to another number of shards (`reshard`).
 
 use super::split::FIRST;
@@ -11,27 +11,27 @@ use crate::plan::ReadSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// The note's name.
+/// The name of the note.
 pub(super) const SHARD: &str = "store.shard";
 
-/// The name of the note that says that records are being moved, see `reshard`.
+/// The name of the note of a running resharding, see `reshard`.
 pub(super) const RESHARD: &str = "store.reshard";
-/// Names of the notes that say how far that has come, which go on with the table.
+/// The prefix of the notes with the progress of a resharding; the table's name follows.
 pub(super) const CURSORS: &str = "store.moved.";
 
-/// The way records are spread, which is what `home` says, and what is where beside them.
+/// The version of the layout: the hash in `home`, and where all other rows are.
 const VERSION: u32 = 2;
-/// That of releases that had intents (`upgrade`).
+/// The layout of releases that had intents (`upgrade`).
 const EARLIER: u32 = 1;
 
-/// What a database is.
+/// The identity of a database as a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The store.
+    /// The name of the store.
     pub(super) store: String,
     /// The shard's number, from 0.
     pub(super) shard: usize,
-    /// How many there are; none where the database is not used any more.
+    /// The number of shards; 0 if the database is not used any more.
     pub(super) of: usize,
 }
 
@@ -58,7 +58,7 @@ impl Mark {
     }
 }
 
-/// What a database says it is; nothing where it was never one of several. One whose records are being moved is refused.
+/// Reads the identity of a database; `None` if it was never a shard. A database that is being resharded is refused.
 fn read(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
     if !store.notes(RESHARD)?.is_empty() {
         return Err(StoreError::Layout(format!(
@@ -70,7 +70,7 @@ fn read(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
     read_calm(store)
 }
 
-/// The same, also while records are moved.
+/// Like [`read`], but also accepts a database that is being resharded.
 pub(super) fn read_calm(store: &MySqlStore) -> Result<Option<Mark>, StoreError> {
     let notes = store.notes(SHARD)?;
     let Some((_, value)) = notes.first() else { return Ok(None) };
@@ -79,20 +79,20 @@ pub(super) fn read_calm(store: &MySqlStore) -> Result<Option<Mark>, StoreError> 
     Mark::decode(value).map(Some).ok_or_else(unknown)
 }
 
-/// Whether a database is as an earlier release has left it.
+/// Whether a database has the layout of an earlier release.
 pub(super) fn is_earlier(store: &MySqlStore) -> Result<bool, StoreError> {
     let earlier = format!("{EARLIER} ");
     Ok(store.notes(SHARD)?.first().is_some_and(|(_, value)| value.starts_with(earlier.as_bytes())))
 }
 
-/// Writes what a database is.
+/// Writes the identity of a database.
 pub(super) fn write(store: &MySqlStore, mark: &Mark) -> Result<(), StoreError> {
     let notes = vec![(SHARD.to_owned(), Some(mark.encode()))];
     let noted = Noted { notes, ..Noted::default() };
     store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone()).map(drop)
 }
 
-/// A random name for a store.
+/// A random name for a new store.
 pub(super) fn new_name() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
@@ -104,7 +104,7 @@ fn refused(why: String) -> StoreError {
     StoreError::Layout(format!("{why} (nothing was changed)"))
 }
 
-/// Refuses a list that is not that of the store; makes databases that are all empty its shards.
+/// Refuses a list that is not the list of the store. Empty databases become the shards of a new store.
 pub(super) fn check(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     if read(&all[FIRST])?.is_some() {
         return check_set(all);
@@ -116,7 +116,7 @@ pub(super) fn check(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
         )));
     }
     for (shard, store) in all.iter().enumerate() {
-        // One that was cut short at this before is empty as well.
+        // A database whose earlier creation was interrupted is empty as well.
         let mark = read(store)?;
         let fits = mark.as_ref().is_none_or(|mark| (mark.shard, mark.of) == (shard, all.len()));
         if !fits || !store.is_new()? {
@@ -125,14 +125,14 @@ pub(super) fn check(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
         }
     }
     let name = new_name()?;
-    // The first is the last: its note says that all have theirs.
+    // The first shard is written last: its note says that all others have theirs.
     for (shard, store) in all.iter().enumerate().rev() {
         write(store, &Mark { store: name.clone(), shard, of: all.len() })?;
     }
     Ok(())
 }
 
-/// Refuses a list whose databases do not say that they are it.
+/// Refuses a list if its databases do not say that they are the shards of one store.
 pub(super) fn check_set(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     let first = read(&all[FIRST])?;
     let Some(first) = first else {
@@ -167,7 +167,7 @@ pub(super) fn check_marks(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Refuses one database that is one of several.
+/// Refuses a single database that is one of several shards.
 pub fn check_alone(store: &MySqlStore) -> Result<(), StoreError> {
     match read(store)? {
         Some(mark) if mark.of != 1 => Err(refused(format!(

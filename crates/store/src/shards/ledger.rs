@@ -1,4 +1,4 @@
-//! Members and money are on the first shard: a movement of money is a transaction of one database.
+//! Members and money are on the first shard, so a transfer is a transaction of one database.
 
 use super::Shards;
 use super::snapshot::ShardSnapshot;

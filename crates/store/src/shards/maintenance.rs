@@ -25,11 +25,11 @@ impl Maintenance for Shards {
     }
 
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
-        // The first is the last: what it has to purge says what is gone.
+        // The first shard is purged last: the rows that it has to purge list what is deleted.
         let _changing = self.inner.directory.change();
         let one = |shard| {
             if shard != FIRST && self.inner.shared {
-                // The server that forgot it may have ended before it told the others.
+                // The server that forgot the period may have ended before it told the other shards.
                 self.inner.sync(shard, &Told { gone: [window].into(), ..Told::default() })?;
             }
             self.inner.ask(shard, |store| store.purge_window(window, limit))
@@ -46,7 +46,7 @@ impl Maintenance for Shards {
     }
 
     fn corrupt_rows(&self) -> Vec<CorruptRow> {
-        // A board is on each of them.
+        // A board is on every shard, so a corrupt one is listed once.
         let mut all: Vec<CorruptRow> = self.inner.all.iter().flat_map(|store| store.corrupt_rows()).collect();
         all.sort_unstable_by(|a, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
         all.dedup();

@@ -1,4 +1,4 @@
-//! Records spread by player over several databases that know nothing of each other.
+//! Records spread by player over several databases that do not know each other.
 //!
 //! - `home`: which shard a player's records are in; `split`: read sets and write sets by shard
 //! - `run`: a transaction on each; `reads`, `coordination`, `maintenance`: the other traits
@@ -57,13 +57,13 @@ struct Inner {
 }
 
 impl Shards {
-    /// Opens the databases of a list, making their tables where they are empty. All of them know the boards of the first
-    /// afterwards.
+    /// Opens the databases of a list, and creates the tables of empty ones. Afterwards all of them have the boards of the
+    /// first.
     pub fn open(urls: &[String], options: &Options) -> Result<Self, StoreError> {
         Self::open_telling(urls, options, &mut |_| ())
     }
 
-    /// The same; `tell` hears what is waited for.
+    /// Like [`Self::open`]; `tell` gets a message about each wait.
     pub fn open_telling(
         urls: &[String],
         options: &Options,
@@ -77,7 +77,7 @@ impl Shards {
         Ok(Self { inner })
     }
 
-    /// Opens them beside a process that writes: for reading only, and nothing is mended.
+    /// Opens the databases beside a process that writes, only for reading. Nothing is repaired.
     pub fn observe(urls: &[String], options: &Options) -> Result<Self, StoreError> {
         let options = Options { writer: None, beside: None, ..options.clone() };
         let all = connect(urls, &options, &mut |_| ())?;
@@ -117,12 +117,12 @@ impl Inner {
         Self { all, directory, breaker: CircuitBreaker::default(), feeds: Feeds::default(), shared }
     }
 
-    /// The database of a transaction, and the transaction as that one knows it.
+    /// The database of a transaction, and the id of the transaction in that database.
     fn place(&self, batch: BatchId) -> (&MySqlStore, BatchId) {
         (&self.all[usize::from(batch.shard)], BatchId { shard: 0, ..batch })
     }
 
-    /// Some transactions by their databases.
+    /// Groups transactions by their databases.
     fn places(batches: &[BatchId]) -> BTreeMap<usize, Vec<BatchId>> {
         let mut places: BTreeMap<usize, Vec<BatchId>> = BTreeMap::new();
         for batch in batches {
@@ -131,12 +131,12 @@ impl Inner {
         places
     }
 
-    /// A shard as people count and as messages show it.
+    /// The name of a shard in messages, counted from 1.
     fn name(&self, shard: usize) -> String {
         format!("shard {} of {}", shard + 1, self.all.len())
     }
 
-    /// That a shard is away, by its name; `alone`: it is the only one that the transaction concerns.
+    /// The error of an unavailable shard; `alone`: the transaction concerns only this shard.
     fn away(&self, shard: usize, alone: bool, why: String) -> StoreError {
         StoreError::ShardUnavailable { shard: self.name(shard), alone, why }
     }

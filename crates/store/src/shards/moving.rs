@@ -1,7 +1,7 @@
-//! Tables walked in bites, each row put where it belongs, with a note of how far this has come: the work of `reshard`.
+//! Copies tables in batches, each row to its new database, with a stored cursor: the work of `reshard`.
 //!
-//! Databases are walked side by side. The note goes with the rows that are taken out, so whoever goes on begins behind
-//! them. Not here: when it may begin and what it means that it has ended.
+//! Databases are read side by side. The transaction that deletes the rows also writes the cursor, so a resumed run begins
+//! after them. Not here: when it may begin, and what its end means.
 
 use super::layout::CURSORS;
 use crate::StoreError;
@@ -14,30 +14,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tally_rules::PlayerId;
 
-/// Rows of a bite.
+/// Rows in a batch.
 const BITE: u64 = 5_000;
-/// Between two looks at how far it has come.
+/// The pause between two progress reports.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
-/// How far it has come.
+/// The progress of a resharding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Records looked at, before an interruption too.
+    /// Records processed, including those before an interruption.
     pub done: u64,
-    /// Records there are.
+    /// All records.
     pub total: u64,
 }
 
-/// Where a walk of a table is.
+/// The position of a scan of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Cursor {
-    /// Rows looked at.
+    /// Rows processed.
     rows: u64,
     after: Option<Cells>,
     ended: bool,
 }
 
-/// Copies a table of one database to others; nothing is taken out.
+/// Copies a table of one database to others. Nothing is deleted.
 pub(super) fn copy(
     all: &[Arc<MySqlStore>],
     from: usize,
@@ -57,7 +57,8 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Gives databases the positions of all imports of the first. One that has a position keeps it, and rows are counted once.
+/// Copies the positions of all imports of the first database to others. A database that has a position keeps it, so rows are
+/// counted once.
 pub(super) fn spread_imports<'a>(
     first: &MySqlStore,
     to: impl Iterator<Item = &'a Arc<MySqlStore>> + Clone,
@@ -74,7 +75,7 @@ pub(super) fn spread_imports<'a>(
     }
 }
 
-/// Refuses databases of which an import has not reached the same line of its file.
+/// Refuses databases in which an import has not reached the same line of its file.
 pub(super) fn check_imports(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     let mut after: Vec<Option<Cells>> = vec![None; all.len()];
     loop {
@@ -96,8 +97,8 @@ pub(super) fn check_imports(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     }
 }
 
-/// Moves every row of these tables to the database of its player. The first so many have any to move, and are walked side by
-/// side.
+/// Moves every row of these tables to the database of its player. Only the first `old` databases have rows to move; they are
+/// read side by side.
 pub(super) fn spread(
     (all, old): (&[Arc<MySqlStore>], usize),
     tables: &[&Moved],
@@ -167,7 +168,7 @@ fn is_trace(table: &Moved, row: &Cells) -> bool {
 }
 
 impl Cursor {
-    /// Goes behind these rows.
+    /// Advances past these rows.
     fn pass(&mut self, table: &Moved, rows: &[Cells]) {
         self.rows += rows.len() as u64;
         self.ended = (rows.len() as u64) < BITE;

@@ -1,6 +1,6 @@
-//! What is asked outside of transactions: of the first shard, of a player's, or of all and put together.
+//! Reads outside of transactions: from the first shard, from a player's home shard, or merged from all.
 //!
-//! A shard that lags is told what it lacks before it is asked. Not here: transactions.
+//! A lagging shard is told what it lacks before it is read. Not here: transactions.
 
 use super::home::home;
 use super::run::batch_of;
@@ -19,10 +19,10 @@ use tally_rules::profile::Profile;
 
 use tally_rules::{PlayerId, Record};
 
-/// Records that a merged walk asks of one shard at a time, at least.
+/// The minimum number of records that a merged scan reads from a shard at a time.
 const FETCH_MIN: usize = 256;
 
-/// One shard's next records in a walk.
+/// The next records of one shard in a merged scan.
 struct Cursor {
     shard: usize,
     next: VecDeque<(PlayerId, Option<Record>, u64)>,
@@ -108,7 +108,7 @@ impl Reads for Shards {
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
         let one = |shard| self.inner.ask(shard, |store| store.import_progress(key));
-        // The first is the last of them to have a chunk.
+        // The first shard gets a chunk last, so an import exists only if the first shard has it.
         let Some(mut whole) = one(FIRST)? else { return Ok(None) };
         for shard in 1..self.inner.all.len() {
             let row = one(shard)?.unwrap_or_default();
@@ -140,7 +140,7 @@ impl Reads for Shards {
 }
 
 impl Inner {
-    /// Asks one shard.
+    /// Reads from one shard.
     pub(super) fn ask<T>(
         &self,
         shard: usize,
@@ -150,7 +150,7 @@ impl Inner {
         ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
     }
 
-    /// The same of one that has answered lately. One that does not is not asked again for a moment.
+    /// Like [`Self::ask`], but fails at once if the shard failed a moment ago.
     pub(super) fn ask_soon<T>(
         &self,
         shard: usize,
@@ -164,7 +164,7 @@ impl Inner {
         })
     }
 
-    /// An error of one shard, which says of which.
+    /// Adds the name of the shard to its error.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
             StoreError::Unavailable(why) => self.away(shard, true, why),
@@ -172,7 +172,7 @@ impl Inner {
         }
     }
 
-    /// Asks each and adds up.
+    /// The sum of the answers of all shards.
     pub(super) fn sum(
         &self,
         ask: impl Fn(&MySqlStore) -> Result<u64, StoreError>,
@@ -180,11 +180,11 @@ impl Inner {
         (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.ask(shard, &ask)?))
     }
 
-    /// Deletes rows of what is gone. Those of the first say what is gone: they stay until all others know.
+    /// Purges deleted rows. The first shard's rows list what is deleted, so they stay until all other shards know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
         let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
-        // Another server may have deleted a board or forgotten a period, and ended before the others were told.
+        // Another server may have deleted a board or forgotten a period, and ended before it told the others.
         let is_told = !self.shared
             || purge.boards.is_empty() && purge.windows.is_empty()
             || self.catch_up_all().is_ok();
@@ -195,7 +195,8 @@ impl Inner {
         Ok(done + self.ask(FIRST, |store| store.purge_deleted(limit - done))?)
     }
 
-    /// Does something to at most so many rows of all but the lowest. One that is away does not keep the others from it.
+    /// Applies `each` to at most `limit` rows of the shards from `lowest` on. An unavailable shard does not block the
+    /// others.
     pub(super) fn up_to(
         &self,
         lowest: usize,
@@ -212,14 +213,14 @@ impl Inner {
                 break;
             }
         }
-        // What was done is told first: the next time nothing is left but the fault.
+        // A partial result is returned before the error. The next call has nothing left but the error.
         match failed {
             Some(error) if done == 0 => Err(error),
             _ => Ok(done),
         }
     }
 
-    /// See [`Store::resolve`].
+    /// See [`crate::Store::resolve`].
     pub(super) fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         let (shard, (store, batch)) = (usize::from(batch.shard), self.place(*batch));
         let committed = store.resolve(&batch).map_err(|error| self.of_one(shard, error))?;
@@ -229,8 +230,8 @@ impl Inner {
         }))
     }
 
-    /// See [`crate::Coordination::outbox`]: the entries of one database after the other. Those of a database that is away are found
-    /// when it is back, and keep no others.
+    /// See [`crate::Coordination::outbox`]: the entries of one shard after those of another. The entries of an unavailable
+    /// shard are found when it is available again, and do not block the others.
     pub(super) fn outbox(
         &self,
         age: Duration,
@@ -253,7 +254,7 @@ impl Inner {
         Ok(Vec::new())
     }
 
-    /// What the databases of some players have of them, in their order.
+    /// Rows of players from their home shards, in the order of the keys.
     pub(super) fn of_players<K: Clone, T: Clone>(
         &self,
         keys: &[K],
@@ -273,7 +274,7 @@ impl Inner {
         Ok(all)
     }
 
-    /// A period's row of the first shard holds; one that has only begun may be on any.
+    /// Merges the periods of all shards. The row on the first shard counts; an open period may be on any shard.
     pub(super) fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
         let mut windows = BTreeMap::new();
         for shard in 0..self.all.len() {
@@ -293,7 +294,7 @@ impl Inner {
         Ok(players)
     }
 
-    /// A walk over all shards in order of players; with those that were removed not long ago where that is asked for.
+    /// A scan over all shards in order of players; with recently removed records on request.
     pub(super) fn walk(
         &self,
         of: (BoardNo, Window, bool),
@@ -341,7 +342,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Those of all shards together; a lease is as long as the first's, because that decides.
+    /// The sums over all shards. The lease is that of the first shard, because it decides.
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
         let mut all: Vec<(&'static str, f64)> = Vec::new();
         for (shard, store) in self.all.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! Moving records to another number of databases, while nobody serves them.
+//! Moves records to another number of shards while no server runs.
 //!
-//! A mark in each database says that it is under way, between how many, and how far each has come; until the last step no
-//! store opens any of them. Rows are put where they belong before they are taken from where they were, so a kill at any
-//! moment leaves each of them somewhere, and going on puts some of them twice at most. At the end there are as many as at
-//! the beginning, or it does not end. The first database stays the first: it has what is not spread.
+//! A note in each database says that a resharding runs, between how many shards, and its progress. No store opens any of
+//! these databases before the last step. A row is written to its new database before it is deleted from the old one. So a
+//! kill at any moment loses no row, and a resumed run writes some rows twice at most. The run ends only if the number of
+//! rows is the same as at the beginning. The first database stays the first: it has everything that is not spread.
 //!
-//! Requests do not say whose they are, so each goes to every shard until its time is over. Not here: leases; whoever
-//! opens the databases has them.
+//! A stored request does not name its player, so each is copied to every shard until it expires. Not here: leases; the code
+//! that opens the databases has them.
 
 use super::Inner;
 use super::directory::NEXT_BOARD;
@@ -21,31 +21,31 @@ use crate::plan::{BoardChange, ReadSet, WriteSet};
 use crate::{Maintenance, Reads, StoreError, Transactions};
 use std::sync::Arc;
 
-/// Rows of deleted boards that are purged at a time, before anything is moved.
+/// The number of rows of deleted boards that are purged at a time, before any row is moved.
 const PURGE_ROWS: usize = 10_000;
 
-/// What a resharding came to.
+/// The result of a resharding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resharded {
-    /// Records altogether.
+    /// The number of all records.
     pub rows: u64,
     /// Shards before and after.
     pub shards: (usize, usize),
-    /// Whether one that was cut short went on.
+    /// Whether it resumed an interrupted run.
     pub resumed: bool,
 }
 
-/// Two lists of databases.
+/// The old and the new list of databases.
 struct Lists {
-    /// All of them, those of the old list first.
+    /// All databases, those of the old list first.
     all: Vec<Arc<MySqlStore>>,
     old: usize,
-    /// The new list, by their places in `all`.
+    /// The new list, as positions in `all`.
     new: Vec<usize>,
 }
 
-/// Moves the records of the databases `from` (where that is empty, of as many of `to` as the first says) to `to`. `tell` hears
-/// what is waited for, `progress` how far it has come.
+/// Moves the records of the databases `from` to `to`. If `from` is empty, the first database of `to` says how many of `to`
+/// are the old ones. `tell` gets a message about each wait, `progress` the progress.
 pub fn reshard(
     from: &[String],
     to: &[String],
@@ -55,7 +55,7 @@ pub fn reshard(
 ) -> Result<Resharded, StoreError> {
     let to = super::connect(to, options, tell)?;
     if is_done(&to)? {
-        // It has ended before, and whoever asked did not hear of it.
+        // An earlier run has ended, but its caller did not get the result.
         return Ok(Resharded { rows: count(to.iter())?, shards: (to.len(), to.len()), resumed: true });
     }
     let lists = Lists::open(from, to, options, tell)?;
@@ -63,7 +63,7 @@ pub fn reshard(
     let shards = (lists.old, lists.new.len());
     if !lists.is_ending(&state)? {
         lists.prepare()?;
-        // What is nobody's goes everywhere, and periods that have begun to the first.
+        // Rows without a player go to every shard, open periods to the first.
         for table in [&REQUESTS, &PARTS] {
             for at in 0..lists.old {
                 let targets = if table.name == PARTS.name { vec![FIRST] } else { lists.new.clone() };
@@ -84,7 +84,7 @@ pub fn reshard(
     Ok(Resharded { rows: state.rows, shards, resumed })
 }
 
-/// Whether the records are on these databases already: one that was killed may have come to its end.
+/// Whether the records are on these databases already: a killed run may have finished.
 fn is_done(to: &[Arc<MySqlStore>]) -> Result<bool, StoreError> {
     let first = &to[FIRST];
     let fits = |mark: Mark| (mark.shard, mark.of) == (FIRST, to.len());
@@ -95,10 +95,10 @@ fn is_done(to: &[Arc<MySqlStore>]) -> Result<bool, StoreError> {
     Ok(done)
 }
 
-/// What stands in each database while it is under way.
+/// The note in each database during a resharding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
-    /// The store's new name.
+    /// The new name of the store.
     store: String,
     shards: (usize, usize),
     rows: u64,
@@ -172,7 +172,7 @@ impl Lists {
         Ok(Self { all, old: count, new })
     }
 
-    /// Says in each database that it has begun, or sees that it had.
+    /// Writes the note into each database, or finds the note of an interrupted run.
     fn begin(&self) -> Result<(bool, State), StoreError> {
         if let Some((state, _)) = read(&self.all[FIRST])? {
             self.check(&state)?;
@@ -195,7 +195,7 @@ impl Lists {
         check_imports(old)?;
         let rows = count(old.iter())?;
         let state = State { store: layout::new_name()?, shards: (self.old, self.new.len()), rows };
-        // The first is the last: before, nothing was moved.
+        // The first database is written last: no row is moved before.
         for (place, store) in self.all.iter().enumerate().rev() {
             let mut notes: Vec<Note> =
                 store.notes(layout::CURSORS)?.into_iter().map(|(name, _)| (name, None)).collect();
@@ -205,7 +205,7 @@ impl Lists {
         Ok((false, state))
     }
 
-    /// Refuses lists that are not those it was begun with.
+    /// Refuses lists that differ from those of the interrupted run.
     fn check(&self, state: &State) -> Result<(), StoreError> {
         let other = |store: &MySqlStore| {
             refused(format!("{} is moved between other databases, or in another order", store.url()))
@@ -225,17 +225,17 @@ impl Lists {
         Ok(())
     }
 
-    /// What a database is at the end.
+    /// The identity of a database at the end.
     fn mark(&self, state: &State, place: usize) -> Mark {
         let store = state.store.clone();
         match self.new.iter().position(|at| *at == place) {
             Some(shard) => Mark { store, shard, of: self.new.len() },
-            // One that is none any more.
+            // A database that is no shard any more.
             None => Mark { store, shard: 0, of: 0 },
         }
     }
 
-    /// Whether everything is moved: some say already what they are now.
+    /// Whether every row is moved: some databases have their new identity already.
     fn is_ending(&self, state: &State) -> Result<bool, StoreError> {
         for (place, store) in self.all.iter().enumerate() {
             if layout::read_calm(store)?.is_some_and(|mark| mark == self.mark(state, place)) {
@@ -245,7 +245,7 @@ impl Lists {
         Ok(false)
     }
 
-    /// Gives new databases the boards and the positions of imports.
+    /// Creates the boards and the positions of imports in new databases.
     fn prepare(&self) -> Result<(), StoreError> {
         let boards = self.all[FIRST].boards()?;
         let next = self.all[FIRST].notes(NEXT_BOARD)?;
@@ -262,7 +262,7 @@ impl Lists {
         spread_imports(&self.all[FIRST], self.all[self.old..].iter())
     }
 
-    /// Says in each what it is now; from the last on the store opens again.
+    /// Writes the new identity into each database. The store opens again when the last one is written.
     fn end(&self, state: &State) -> Result<(), StoreError> {
         for (place, store) in self.all.iter().enumerate().rev() {
             let mut gone: Vec<(String, Vec<u8>)> = Vec::new();

@@ -1,12 +1,14 @@
-//! A transaction on each database that a plan concerns.
+//! A transaction on each shard that a plan concerns.
 //!
-//! What concerns one database is that database's own transaction. What concerns several is one on each, and there is nothing
-//! between them: everything is read and locked, the highest database first, and decided once; then the lowest commits first and the
-//! highest last. So the part of the first database is done before a player's own. Where a later commit fails, the earlier ones
-//! stay: a plan may concern several only where each part is harmless alone and a retry finishes the rest. What is stored of a
-//! request is in the last part.
+//! A plan that concerns one shard is one transaction of that database. A plan that concerns several is one transaction on
+//! each, without a transaction between them. Each shard reads and locks its rows, the highest first. Then `decide` runs
+//! once. Then the shards commit, the lowest first and the highest last. So the slice of the first shard commits before that
+//! of a player's home shard.
 //!
-//! Not here: batches of players of several databases, whose callers ask for each database by itself.
+//! Earlier commits stay when a later one fails. So a plan may concern several shards only if each slice is harmless alone
+//! and a retry finishes the rest. The last slice has the stored requests.
+//!
+//! Not here: batches of players of several shards, whose callers ask for each shard separately.
 
 use super::directory::Told;
 use super::split::{self, FIRST, Split};
@@ -19,36 +21,36 @@ use tally_rules::PlayerId;
 
 type Decide<'a> = &'a mut dyn FnMut(&Loaded) -> WriteSet;
 
-/// What a transaction needs.
+/// The needs of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Needs {
     shards: ShardSet,
-    /// Whether it changes what every database must know of boards.
+    /// Whether it changes what every shard must know of boards.
     boards: bool,
-    /// Whether a board that a database does not know is gone, as the first has said.
+    /// Whether the first shard has confirmed that a board which another shard does not know is deleted.
     sure: bool,
 }
 
-/// A transaction under way.
+/// A running transaction.
 struct Run<'a> {
     split: Split<'a>,
     needs: Needs,
-    /// The plans of its databases, in the order in which they are begun.
+    /// The plans of its shards, in the order in which their transactions begin.
     plans: Vec<(usize, ReadSet)>,
     loaded: BTreeMap<usize, Loaded>,
     version: u64,
-    /// What is committed, by database.
+    /// The results of the commits, by shard.
     committed: BTreeMap<usize, Committed>,
     slices: BTreeMap<usize, WriteSet>,
-    /// What the others have to be told of boards.
+    /// What the other shards have to be told of boards.
     told: Told,
-    /// Boards that a database behind the first does not know.
+    /// Boards that shards other than the first do not know.
     unknown: Vec<(usize, Vec<BoardNo>)>,
-    /// What it would have needed.
+    /// What the transaction turned out to need.
     more: Option<Needs>,
-    /// Databases whose part is done.
+    /// Shards whose slice is committed.
     done: ShardSet,
-    /// Why the rest was not done, and where.
+    /// Why the rest was not committed, and on which shard.
     stopped: Option<(usize, StoreError)>,
 }
 
@@ -66,7 +68,7 @@ impl Transactions for Shards {
         plan: &ReadSet,
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
-        // What was decided on the state of a shard that is gone must not be done on another.
+        // A decision on the state of a shard that has lost commits must not be applied to another state.
         if let Some(lost) = self.lost() {
             return Err(StoreError::Unavailable(lost.to_string()));
         }
@@ -92,7 +94,7 @@ impl Inner {
         }
     }
 
-    /// Gives what it turned out to need, where that is more.
+    /// Returns what the transaction turned out to need, if that is more than `needs`.
     fn attempt(
         &self,
         needs: Needs,
@@ -125,7 +127,7 @@ impl Inner {
         }
         needs.shards.iter().for_each(|shard| self.breaker.take(shard));
         if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
-            // What is written there by whoever has not heard of it would be missing in the order of the period.
+            // A server that does not know of the close could write a row there. The archive of the period would lack it.
             return Err(StoreError::Partly("a database has not heard that a period is over".into()));
         }
         let main = run.committed.get(&run.split.main()).copied().unwrap_or_default();
@@ -144,14 +146,15 @@ impl Inner {
         run.end(shard, done);
     }
 
-    /// The transaction on one database, and inside of it those on the ones below.
+    /// Runs the transaction on one shard, and inside of it those on the lower shards.
     fn descend(&self, at: usize, run: &mut Run<'_>, decide: Decide<'_>) {
         let (shard, plan) = run.plans[at].clone();
         let is_last = at + 1 == run.plans.len();
         let mut is_inside_done = false;
         let done = self.all[shard].run_noting(&plan, &mut |loaded, version| {
             if is_inside_done {
-                // Begun again, and what is below is done: it goes on only on what that was decided on.
+                // A retried transaction whose lower shards have committed: it continues only if it reads the same rows as
+                // before.
                 run.check_same(shard, loaded);
                 return run.slice(shard);
             }
@@ -171,7 +174,7 @@ impl Inner {
         run.end(shard, done);
     }
 
-    /// What the caller hears where not all of it is done.
+    /// The error for the caller when a part was not committed.
     fn stopped(&self, run: &Run<'_>, shard: usize, error: StoreError) -> StoreError {
         let is_last = run.slices.keys().all(|other| *other <= shard);
         let is_begun = !run.done.is_empty();
@@ -180,7 +183,7 @@ impl Inner {
                 if shard == FIRST && !run.told.is_empty() {
                     self.doubt(batch);
                 }
-                // Only what the last one did is to be asked for.
+                // Only the commit of the last slice is worth resolving.
                 if is_last { StoreError::InDoubt { batch, why } } else { StoreError::Partly(why) }
             }
             error @ StoreError::ShardUnavailable { .. } if is_begun => StoreError::Partly(error.to_string()),
@@ -188,7 +191,7 @@ impl Inner {
         }
     }
 
-    /// One that was asked in vain a moment ago is not asked again.
+    /// Fails at once for a shard that failed a moment ago.
     pub(super) fn refuse_recent(&self, shard: usize, alone: bool) -> Result<(), StoreError> {
         if !self.breaker.is_recent(shard) {
             return Ok(());
@@ -196,7 +199,7 @@ impl Inner {
         Err(self.away(shard, alone, "it did not answer a moment ago".into()))
     }
 
-    /// A fault as the caller hears it: with the shard's name, and remembered where something has to be asked later.
+    /// An error for the caller: with the shard's name, and recorded if it has to be resolved later.
     fn fault(&self, shard: usize, error: StoreError, alone: bool) -> StoreError {
         match error {
             StoreError::Unavailable(why) => {
@@ -215,7 +218,7 @@ impl Inner {
     }
 }
 
-/// A transaction with its database.
+/// The id of a transaction with its shard.
 pub(super) fn batch_of(shard: usize, batch: BatchId) -> BatchId {
     BatchId { shard: u8::try_from(shard).expect("there are 64 at most"), ..batch }
 }
@@ -244,7 +247,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Notes boards that a database does not know: it may have missed that they were made.
+    /// Records boards that a shard does not know: the shard may lag.
     fn unknown(&mut self, shard: usize, plan: &ReadSet, loaded: &Loaded) {
         self.unknown.retain(|(other, _)| *other != shard);
         let unknown = plan.boards.iter().zip(&loaded.boards).filter(|(_, live)| live.is_none());
@@ -254,17 +257,17 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Everything is read.
+    /// Calls `decide`, after all rows are read.
     fn decide(&mut self, decide: Decide<'_>) {
         let (loaded, found) = self.split.loaded(&self.loaded);
         self.decided(decide(&loaded), &found);
-        // What a database refuses whatever is tried must be known before another has done its part.
+        // An error that no retry can avoid must be known before another shard commits.
         if let Some(error) = self.slices.values().find_map(|changes| MySqlStore::check(changes).err()) {
             self.stopped = Some((self.split.lowest(), error));
         }
     }
 
-    /// What each database writes.
+    /// Splits the changes by shard.
     fn decided(&mut self, changes: WriteSet, found: &[Option<usize>]) {
         (self.more, self.stopped) = (None, None);
         (self.slices, self.told) = self.split.changes(changes, found);
@@ -284,7 +287,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What one database writes.
+    /// The changes of one shard.
     fn slice(&self, shard: usize) -> Noted {
         if self.stopped.is_some() || self.more.is_some() || !self.unknown.is_empty() {
             return Noted::default();
@@ -293,7 +296,7 @@ impl<'a> Run<'a> {
         Noted { changes, version: self.version, ..Noted::default() }
     }
 
-    /// The transaction of one database has ended.
+    /// Records the result of the transaction of one shard.
     fn end(&mut self, shard: usize, done: Result<Committed, StoreError>) {
         match done {
             Ok(committed) => {
@@ -304,7 +307,7 @@ impl<'a> Run<'a> {
                     self.done.insert(shard);
                 }
             }
-            // Where nothing is left to be done there, the others have done it.
+            // A shard without changes may fail, because the others have committed.
             Err(_)
                 if !self.slices.is_empty() && !self.slices.contains_key(&shard) && !self.done.is_empty() => {}
             Err(error) => {

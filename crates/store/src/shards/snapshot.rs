@@ -1,7 +1,7 @@
-//! Snapshot over all shards: records of each, and everything else of the first.
+//! Snapshot over all shards: the records of each, and everything else from the first.
 //!
-//! Snapshots of shards are begun one after the other, so records of two shards may be of two moments; each record's shard has
-//! its period as well. Not here: what a snapshot is (`mysql::books`).
+//! The snapshots of the shards begin one after the other, so records of two shards may be from two moments. The shard of a
+//! record also has its period. Not here: what a snapshot is (`mysql::snapshot`).
 
 use crate::mysql::MySqlSnapshot;
 use crate::plan::{Block, BoardNo, ScoreKey, WindowKey, WindowRow};
@@ -19,15 +19,15 @@ use tally_rules::ledger::{
 use tally_rules::period::Payment;
 use tally_rules::{PlayerId, Record, contest};
 
-/// Snapshots in order of shards, and how far records were read.
+/// Snapshots in order of shards, and the position of the scan of records.
 pub(super) struct ShardSnapshot {
     all: Vec<MySqlSnapshot>,
     cursors: Vec<Cursor>,
-    /// The last record that was given.
+    /// The last record that was returned.
     at: Option<ScoreKey>,
 }
 
-/// Records of one shard that are read and not given.
+/// Records of one shard that were read and not yet returned.
 #[derive(Default)]
 struct Cursor {
     next: VecDeque<(ScoreKey, Record)>,
@@ -131,7 +131,7 @@ impl ScoreSnapshot for ShardSnapshot {
         Ok(all)
     }
 
-    /// A period's row of the first shard holds; one that has only begun may be on any.
+    /// Merges the periods of all shards. The row on the first shard counts; an open period may be on any shard.
     fn windows(&mut self, after: Option<WindowKey>, limit: usize) -> Page<WindowKey, WindowRow> {
         let mut all = BTreeMap::new();
         for snapshot in &mut self.all {

@@ -1,8 +1,8 @@
-//! A plan and its changes, shard by shard, and what the shards have read put together again.
+//! Splits a plan and its changes by shard, and merges what the shards have read.
 //!
-//! Records and bans are where their player is. A request and the position of an import are where their effect is. Boards are on
-//! all databases, so that a transaction sees itself that its board is there. Everything else is on the first. Pure. Not here:
-//! transactions, and how the others learn of boards (`directory`).
+//! Records and bans are on the player's home shard. A request and the position of an import are where their effect is.
+//! Boards are on all shards, so that a transaction itself sees that its board exists. Everything else is on the first shard.
+//! Pure. Not here: transactions, and how the others learn of boards (`directory`).
 
 use super::directory::Told;
 use super::home::home;
@@ -11,20 +11,20 @@ use crate::{LedgerReadSet, ShardSet};
 use std::collections::BTreeMap;
 use tally_rules::idempotency::Stored;
 
-/// The one that has what is not spread.
+/// The shard that has everything that is not spread.
 pub(super) const FIRST: usize = 0;
 
-/// How a plan is split among some of `all` shards.
+/// A plan, split among some of `all` shards.
 pub(super) struct Split<'a> {
     plan: &'a ReadSet,
     all: usize,
-    /// Those that are asked.
+    /// The shards of the transaction.
     pub(super) shards: ShardSet,
     /// The shard of each score of the plan.
     homes: Vec<usize>,
 }
 
-/// Shards that a plan needs.
+/// The shards that a plan needs.
 pub(super) fn concerned(plan: &ReadSet, all: usize) -> ShardSet {
     let mut shards = plan.shards;
     shards.extend_with(plan.scores.iter().map(|key| home(&key.player, all)));
@@ -41,7 +41,7 @@ pub(super) fn concerned(plan: &ReadSet, all: usize) -> ShardSet {
     shards
 }
 
-/// The only one that a caller has named.
+/// The shard that the caller has named, if it is the only one.
 pub(super) fn hinted(plan: &ReadSet) -> Option<usize> {
     plan.shards.lowest().filter(|_| plan.shards.len() == 1)
 }
@@ -53,7 +53,7 @@ impl ShardSet {
 }
 
 impl<'a> Split<'a> {
-    /// Splits a plan among shards that are at least those it needs.
+    /// Splits a plan among shards that include those it needs.
     pub(super) fn new(plan: &'a ReadSet, all: usize, shards: ShardSet) -> Self {
         let homes = plan.scores.iter().map(|key| home(&key.player, all)).collect();
         Self { plan, all, shards, homes }
@@ -64,12 +64,12 @@ impl<'a> Split<'a> {
         self.shards.lowest().unwrap_or(FIRST)
     }
 
-    /// The one that the caller has named, or that commits first: what is committed there is what the caller hears of.
+    /// The shard that the caller has named, or the one that commits first. The caller gets the result of its commit.
     pub(super) fn main(&self) -> usize {
         hinted(self.plan).unwrap_or_else(|| self.lowest())
     }
 
-    /// Which has the positions of its imports: each database has its own.
+    /// The shard with the positions of its imports; each shard has its own.
     fn of_imports(&self) -> usize {
         hinted(self.plan).unwrap_or(FIRST)
     }
@@ -95,7 +95,7 @@ impl<'a> Split<'a> {
         }
     }
 
-    /// What was read, put together, and where each request was found.
+    /// Merges what the shards have read, and says on which shard each request was found.
     pub(super) fn loaded(&self, read: &BTreeMap<usize, Loaded>) -> (Loaded, Vec<Option<usize>>) {
         let plan = self.plan;
         let mut scores: BTreeMap<usize, _> =
@@ -105,7 +105,7 @@ impl<'a> Split<'a> {
         let mut found = vec![None; plan.requests.len()];
         for (shard, loaded) in read {
             for (place, stored) in loaded.requests.iter().enumerate() {
-                // One whose time was over may have been done again elsewhere: the newest holds.
+                // An expired request may have run again on another shard: the newest counts.
                 let newer = |stored: &Stored| requests[place].as_ref().is_none_or(|old| old.at < stored.at);
                 if stored.as_ref().is_some_and(newer) {
                     requests[place].clone_from(stored);
@@ -132,7 +132,7 @@ impl<'a> Split<'a> {
         (loaded, found)
     }
 
-    /// The changes of each shard, and what the databases behind the first have to be told of boards once it is done.
+    /// The changes of each shard, and what the other shards have to be told of boards after the commit.
     pub(super) fn changes(
         &self,
         changes: WriteSet,
@@ -145,8 +145,8 @@ impl<'a> Split<'a> {
         for (key, hidden) in changes.bans {
             slices.of(home(&key.player, self.all)).bans.push((key, hidden));
         }
-        // Where all of it is one player's, it is there, also where a part of its effect is elsewhere: a retry looks there
-        // alone. What nobody knows a place for is on the lowest.
+        // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere:
+        // a retry looks only there. A request without a known shard is on the lowest.
         let mut of_players = slices.0.keys().copied();
         let only = of_players.next().filter(|_| of_players.next().is_none());
         let otherwise = hinted(self.plan).or(only).unwrap_or_else(|| self.lowest());
@@ -163,11 +163,11 @@ impl<'a> Split<'a> {
         let mut of_first = WriteSet { boards: changes.boards, ..WriteSet::default() };
         for (key, row) in changes.windows {
             match row {
-                // A period that begins is noted beside its first record; the rest of its life is on the first shard.
+                // An open period is noted beside its first record; later its row is on the first shard.
                 Some(row) if !row.closed => slices.of(self.lowest()).windows.push((key, Some(row))),
                 Some(row) => {
-                    // Its order is not written yet: nobody may write to it any more, wherever that is. One that is stale is closed
-                    // already, or made by old lines of a file.
+                    // The ranking of the period is not archived yet, so no shard may take more scores for it. A stale period
+                    // is closed already, or made by old lines of an import.
                     if row.version == 0 && !row.stale {
                         told.closed.insert(key);
                     }

@@ -1,9 +1,10 @@
-//! What releases up to 0.1 have left in a store of several databases: intents, and positions of imports on the first alone.
+//! The upgrade of a store of several shards from releases up to 0.1: intents, and positions of imports on the first shard
+//! alone.
 //!
-//! An intent was what a transaction of several databases had still to do on each but the lowest, as notes on the lowest; a note on
-//! each other said which was applied. A start applies what is left, once, gives each database the positions of imports, and raises
-//! the version of the layout, so an earlier release refuses the store afterwards. Every step can be repeated. Not here: writing
-//! intents, which nothing does any more.
+//! An intent was what a transaction still had to do on each shard but the lowest, as notes on the lowest. A note on each
+//! other shard said which intents were applied. A start applies remaining intents once and copies the positions of imports
+//! to every shard. It also raises the version of the layout, so an earlier release refuses the store afterwards. Every step
+//! can be repeated. Not here: writing intents, which no code does any more.
 
 use super::layout;
 use super::moving::spread_imports;
@@ -19,21 +20,21 @@ use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
 use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, PlayerId, Record};
 
-/// Names of intents, which go on with the intent's number and the piece's.
+/// The prefix of the notes of intents; the number of the intent and of the piece follow.
 const INTENTS: &str = "store.intent.";
-/// Names of what a database has applied, which go on with the number of the one whose intent it was.
+/// The prefix of the notes of applied intents; the number of the shard with the intent follows.
 const APPLIED: &str = "store.applied.";
 const FORMAT: u8 = 1;
 
-/// What was still to be done.
+/// The remaining changes of a transaction.
 struct Intent {
     /// The version of its rows.
     version: u64,
-    /// Changes by database.
+    /// The changes by shard.
     rest: BTreeMap<usize, WriteSet>,
 }
 
-/// Brings a store that an earlier release has left to this one's layout.
+/// Upgrades a store of an earlier release to the present layout.
 pub(super) fn upgrade(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     if !layout::is_earlier(&all[FIRST])? {
         return Ok(());
@@ -44,7 +45,7 @@ pub(super) fn upgrade(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
             apply(all, (of, number), &intent)?;
         }
     }
-    // What was applied is forgotten after the intents: one that is there is never applied twice.
+    // Notes of applied intents are deleted after the intents, so that no intent is applied twice.
     all.iter().try_for_each(|store| forget(store, INTENTS))?;
     all.iter().try_for_each(|store| forget(store, APPLIED))?;
     spread_imports(&all[FIRST], all.iter().skip(1))?;
@@ -83,7 +84,7 @@ fn forget(store: &MySqlStore, prefix: &str) -> Result<(), StoreError> {
     store.run_noting(&ReadSet::default(), &mut |_, _| noted.clone()).map(drop)
 }
 
-/// Intents by number.
+/// Decodes intents, by number.
 fn read(notes: &[(String, Vec<u8>)]) -> Option<BTreeMap<u64, Intent>> {
     let mut whole: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for (name, bytes) in notes {

@@ -1,12 +1,12 @@
-//! A copy of a store while a server writes it, from another process; and bringing a copy back.
+//! Backup: a copy of a store while a server writes it, made by another process; and restoring a copy.
 //!
-//! The copy is one file of plain tables. Its source is in two places: rows in the tables, newer ones in the journal. So the
-//! files of the journal are held first, each by a transaction that reads it, then the tables. A server does not write over a
-//! file that is read, it only deletes its name. The tables say up to which batch they hold everything, and up to which
-//! they may hold some; if the held files have every batch from there on, both together are one moment, and if the
-//! server was faster it is tried again. What was acknowledged before the beginning is in it.
+//! The copy is one file of plain tables. The source has rows in the tables, and newer ones in the journal. So the copy first
+//! holds the journal files, each by a read transaction, and then the tables. A server does not overwrite a file that is
+//! read; it only deletes its name. The tables say up to which batch they hold all rows, and up to which they may hold some.
+//! If the held files have every batch from there on, both together are of one moment. If the server was faster, the copy
+//! tries again. The copy contains everything that was acknowledged before it began.
 //!
-//! A copy has its name when it was checked and is on the disk. Not here: the secret, which is not in the store.
+//! A copy gets its name after it was checked and is on the disk. Not here: the secret, which is not in the store.
 
 use super::connect;
 use super::fault;
@@ -23,33 +23,33 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// How often the server may be faster.
+/// The maximum number of attempts: each fails if the server was faster.
 const TRIES: usize = 50;
 
-/// Pages between two looks at the progress.
+/// The number of pages between two progress reports.
 const STEP_PAGES: i32 = 2_000;
 
-/// What a copy holds.
+/// The contents of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Records of all boards and windows.
+    /// The number of records of all boards and windows.
     pub records: u64,
-    /// Live boards.
+    /// The number of live boards.
     pub boards: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
-/// Copies the store at `from` into the new file `to`. `progress` hears how many pages of how many are copied.
+/// Copies the store at `from` into the new file `to`. `progress` gets the number of copied pages and of all pages.
 ///
 /// # Errors
 ///
-/// Where there is no store, `to` is there already, or the copy cannot be written or does not pass its check.
+/// If there is no store, `to` exists already, or the copy cannot be written or fails its check.
 pub fn backup(from: &Path, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Copied, StoreError> {
     backup_on(&Options::default(), from, to, progress)
 }
 
-/// The same on another disk.
+/// Like [`backup`], on another disk.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn backup_on(
         Ok(copied)
     });
     if copied.is_err() {
-        // What is left is no backup; the error says more than a second one would.
+        // The rest is no backup. The original error is more useful than an error of the cleanup.
         let _ = remove_database(&files, &unfinished);
     }
     let copied = copied?;
@@ -83,17 +83,17 @@ pub fn backup_on(
     Ok(copied)
 }
 
-/// Brings the copy `from` to the place `to`, where no store may be, or with `replace` none that is in use. A restore that
-/// was interrupted is done by doing it again; until then no server opens the store.
+/// Restores the copy `from` to `to`. No store may be there, or with `replace` none that is in use. An interrupted restore is
+/// completed by running it again; until then no server opens the store.
 ///
 /// # Errors
 ///
-/// Where `from` is no sound copy, or of a later version, or `to` is in use or has a store. Nothing was changed then.
+/// If `from` is no sound copy or is of a later version, or `to` is in use or has a store. Nothing was changed then.
 pub fn restore(from: &Path, to: &Path, replace: bool) -> Result<Copied, StoreError> {
     restore_on(&Options::default(), from, to, replace)
 }
 
-/// The same on another disk.
+/// Like [`restore`], on another disk.
 ///
 /// # Errors
 ///
@@ -129,7 +129,8 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
         files.create(&mark)?.sync().map_err(|error| fault::file("sync", &mark, &error))?;
     }
     files.sync_folder(&to)?;
-    // What belongs to the old file goes before the new one comes: a log must never meet another's tables.
+    // Files of the old store are deleted before the new one arrives: a log must never be used with the tables of another
+    // store.
     let (journals, left_over) = files::journals(&to)?;
     journals.iter().try_for_each(|path| journal::delete(&files, path))?;
     left_over
@@ -145,7 +146,7 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     Ok(copied)
 }
 
-/// Gives a copy an id of its own, so that journals of the store that it replaces are never taken for its own.
+/// Gives a copy a new id, so that journals of the replaced store are never accepted as its own.
 fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
     let mut connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, files.vfs())?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -157,7 +158,7 @@ fn renew(files: &Files, path: &Path) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// One moment of a store: files of the journal and the tables, each held by a transaction that reads.
+/// One moment of a store: journal files and tables, each held by a read transaction.
 struct Moment {
     journals: Vec<Source>,
     tables: Connection,
@@ -174,7 +175,7 @@ fn copy(
     let moment = hold(&files, from, options)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut target = connect::open(to, flags, files.vfs())?;
-    // It has its name when it is on the disk, so nothing in between has to be safe.
+    // The copy gets its name after a sync, so intermediate writes need none.
     target.pragma_update(None, "synchronous", "OFF")?;
     {
         let copying = Backup::new(&moment.tables, &mut target)?;
@@ -197,7 +198,7 @@ fn copy(
     flush_into(options, to, target, &memtable)
 }
 
-/// Holds all of it, once both parts fit together.
+/// Holds journal and tables, once they fit together.
 fn hold(files: &Files, from: &Path, options: &Options) -> Result<Moment, StoreError> {
     for _ in 0..TRIES {
         let mut journals = Vec::new();
@@ -209,7 +210,7 @@ fn hold(files: &Files, from: &Path, options: &Options) -> Result<Moment, StoreEr
             return Ok(Moment { journals: Vec::new(), tables, flushed: 0 });
         }
         let (flushed, flushing) = (meta::flushed(&tables)?, meta::flushing(&tables)?);
-        // The server may have changed over to another file meanwhile.
+        // The server may have rotated the journal meanwhile.
         hold_journals(files, from, options, &mut journals)?;
         let mut listed = Vec::new();
         if version >= migrate::WITH_REGISTRY {
@@ -238,8 +239,8 @@ fn hold(files: &Files, from: &Path, options: &Options) -> Result<Moment, StoreEr
     ))
 }
 
-/// Holds what is there now. What is held already under its name is held anew, to see its later batches; but a name may
-/// have gone over to another file, then both are held.
+/// Holds the present journal files. A file that is held already is held again, to see its later batches. If its name now
+/// belongs to another file, both are held.
 fn hold_journals(
     files: &Files,
     from: &Path,
@@ -247,7 +248,7 @@ fn hold_journals(
     held: &mut Vec<Source>,
 ) -> Result<(), StoreError> {
     for path in files::journals(from)?.0 {
-        // It may just have been deleted. If it is missed, what is held does not fit together.
+        // The file may just have been deleted. If it was needed, the held files do not fit together.
         let Ok(connection) = journal::open(files, &path, options.busy_wait) else { continue };
         connection.execute_batch("BEGIN")?;
         let Ok(source) = Source::new(&path, connection) else { continue };
@@ -268,7 +269,7 @@ fn hold_journals(
     Ok(())
 }
 
-/// Brings the newer rows into a copy and makes it a file by itself.
+/// Flushes the newer rows into a copy and makes it a single file.
 fn flush_into(
     options: &Options,
     path: &Path,
@@ -284,13 +285,13 @@ fn flush_into(
         })?;
     }
     if version >= migrate::WITH_REGISTRY {
-        // The copy has no journal beside it.
+        // The copy has no journal.
         manifest::forget(&mut tables, &counters, |_| false)?;
     }
     migrate::leave_write_ahead_log(tables.connection())
 }
 
-/// Looks at every page and counts.
+/// Checks every page, and counts the contents.
 fn check(files: &Files, path: &Path) -> Result<Copied, StoreError> {
     let connection = connect::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, files.vfs())?;
     let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
@@ -321,7 +322,7 @@ fn must_be_free(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Tries each file: one that cannot be removed keeps no other.
+/// Tries to remove each file; a failure does not stop the others.
 fn remove_database(files: &Files, path: &Path) -> Result<(), StoreError> {
     ["", files::ROLLBACK, files::LOG, files::LOG_INDEX, files::UNSYNCED]
         .iter()

@@ -1,4 +1,4 @@
-//! The table `bans`: where players are hidden.
+//! The table `bans`: banned players.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -12,7 +12,7 @@ pub(super) const OF_BOARD: &str = "SELECT player FROM bans WHERE board = ?1 ORDE
 pub(super) const PUT: &str = "REPLACE INTO bans (board, player) VALUES (?1, ?2)";
 pub(super) const REMOVE: &str = "DELETE FROM bans WHERE board = ?1 AND player = ?2";
 
-/// Every player hidden on a board, in order of bytes.
+/// Every banned player of a board, in order of bytes.
 pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let mut statement = connection.prepare_cached(OF_BOARD)?;
     let mut rows = statement.query(params![board.0])?;
@@ -25,7 +25,7 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Pl
     Ok(players)
 }
 
-/// The table, for the journal.
+/// The table `bans` for the journal.
 pub(super) struct Bans;
 
 impl Table for Bans {

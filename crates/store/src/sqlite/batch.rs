@@ -1,9 +1,8 @@
-//! What one transaction writes, as rows of tables: on its way into the journal and the memtable, and back out of the
-//! journal after a kill.
+//! A batch: the rows that one transaction writes, encoded for the journal and the memtable, and decoded after a kill.
 //!
-//! A batch is a list of rows for each table it touches, in order of keys. In bytes: for each such table its tag, the
-//! number of rows, and each row as its key and then 0, or 1 and its value. Changes become states here, so that the
-//! journal holds no step that could be done twice. Not here: who checks that bytes are whole (`journal`).
+//! A batch is a list of rows for each table it touches, in order of keys. In bytes: for each such table its tag, the number
+//! of rows, and each row as its key and then 0, or 1 and its value. Changes become row states here, so that the journal has
+//! no step that must not run twice. Not here: checking that the bytes are whole (`journal_rows`).
 
 use super::boards::Boards;
 use super::directory::{Changed, Directory};
@@ -59,7 +58,7 @@ impl<T: Table> AnyList for ListOf<T> {
 }
 
 impl Batch {
-    /// Adds rows of a table, in order of keys; refuses what it could not hold.
+    /// Adds rows of a table, in order of keys. Refuses rows that the table cannot hold.
     pub(super) fn add<T: Table>(&mut self, rows: List<T>) -> Result<(), StoreError> {
         for (key, value) in &rows {
             T::check(key, value.as_ref())?;
@@ -78,14 +77,14 @@ impl Batch {
         self.lists.is_empty()
     }
 
-    /// Appends its bytes.
+    /// Appends the bytes of the batch.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         for list in &self.lists {
             list.encode(out);
         }
     }
 
-    /// Reads bytes that [`encode`](Self::encode) wrote; `None` where they are none.
+    /// Reads bytes that [`encode`](Self::encode) wrote; `None` for any others.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         let mut batch = Self::default();
@@ -97,7 +96,7 @@ impl Batch {
         Some(batch)
     }
 
-    /// Moves its rows in.
+    /// Moves the rows into the memtable.
     pub(super) fn put_into(self, memtable: &mut Memtable) {
         for list in self.lists {
             list.put(memtable);
@@ -116,20 +115,20 @@ pub(super) fn take_list<T: Table>(input: &mut Input<'_>, batch: &mut Batch) -> O
     batch.add::<T>(rows).ok()
 }
 
-/// What changes refer to that is not in them.
+/// The stored rows that changes refer to.
 pub(super) struct Present<'a> {
     pub(super) boards: &'a Directory,
-    /// The key of an id.
+    /// Finds a key by its id.
     pub(super) keys: &'a dyn Fn(&str) -> Option<KeyState>,
     /// The number of the next new key.
     pub(super) next_key: u32,
-    /// What each account that is added to has come to.
+    /// The present totals of the accounts that are added to.
     pub(super) totals: &'a [Option<Total>],
-    /// What happened, with its numbers.
+    /// Events with their numbers.
     pub(super) events: (List<Events>, List<Topics>),
 }
 
-/// Changes as rows, and those of boards once more for the directory. One line for each table.
+/// Turns changes into rows; also returns those of boards for the directory. One line for each table.
 pub(super) fn of(changes: WriteSet, present: Present<'_>) -> Result<(Batch, Changed), StoreError> {
     let mut batch = Batch::default();
     let boards =
@@ -180,7 +179,7 @@ fn there<K, V>(rows: Vec<(K, V)>) -> Vec<(K, Option<V>)> {
     rows.into_iter().map(|(key, value)| (key, Some(value))).collect()
 }
 
-/// Creates and revokes. Revoking a key that is not there, or once more, changes nothing: it is not accepted already.
+/// Creates and revokes keys. Revoking a missing or a revoked key changes nothing: the key is not accepted already.
 fn keys(changes: Vec<KeyChange>, present: &Present<'_>) -> Result<List<Keys>, StoreError> {
     let mut rows: List<Keys> = Vec::with_capacity(changes.len());
     let mut no = present.next_key;
@@ -251,7 +250,7 @@ mod tests {
             let mut again = Vec::new();
             Batch::decode(&bytes).unwrap().encode(&mut again);
             prop_assert_eq!(&again, &bytes);
-            // Nothing shorter is a batch of the same rows, and no bytes make it panic.
+            // No prefix is a batch of the same rows, and no bytes cause a panic.
             for end in 0..bytes.len() {
                 if let Some(batch) = Batch::decode(&bytes[..end]) {
                     prop_assert!(batch.rows() < 6);

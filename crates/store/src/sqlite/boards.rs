@@ -1,7 +1,7 @@
-//! The tables `boards`, `periods` and `deleted_boards`: what boards there are.
+//! The tables `boards`, `periods` and `deleted_boards`: the boards and their definitions.
 //!
-//! Choices are stored under the names that users see, so the file can be read without this program. A deleted board
-//! leaves `boards` at once, and with it its name is free; its rows elsewhere wait for `purge`.
+//! Choices are stored under the names that users see, so the file can be read without this program. A deleted board leaves
+//! `boards` at once, and its name is free. Its rows in other tables wait for `purge`.
 
 use super::fault::{corrupt, damaged};
 use super::meta;
@@ -30,7 +30,7 @@ pub(super) const CREATE_PERIOD: &str = "INSERT INTO periods (board, position, na
      grace_s, rule, prizes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 pub(super) const DELETE_PERIODS: &str = "DELETE FROM periods WHERE board = ?1";
 
-/// Every live board, in order of number; one that cannot be read goes to `skip` by its name. The caller holds a transaction:
+/// Every live board, in order of number; a corrupt one goes to `skip` by its name. The caller holds a transaction, because
 /// periods are read board by board.
 pub(super) fn all(
     connection: &Connection,
@@ -54,7 +54,7 @@ pub(super) fn all(
     Ok(found)
 }
 
-/// The tables, for the journal. A board that is gone leaves its number to `purge`.
+/// The tables for the journal. A deleted board leaves its number to `purge`.
 pub(super) struct Boards;
 
 impl Table for Boards {

@@ -1,6 +1,6 @@
-//! Connections and their settings: the one that writes the tables, the readers', and those of the journal.
+//! Connections and their settings: the one that writes the tables, those of readers, and those of the journal.
 //!
-//! Settings that make a commit durable are made here and nowhere else, and a test reads them back.
+//! All settings that make a commit durable are made here, and a test reads them back.
 
 use super::Options;
 use super::files::Files;
@@ -9,14 +9,14 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// More than there are statements.
+/// More than the number of statements.
 const STATEMENTS: usize = 64;
 
-/// Every page of a new file. A random row dirties one page, and a whole page is written: 8192 measured slower at every
+/// The page size of a new file. A random row dirties one page, and a whole page is written: 8192 measured slower at every
 /// size of batch, 2048 no faster, with a deeper tree.
 pub(super) const PAGE_BYTES: u32 = 4096;
 
-/// The connection that writes, not yet in write-ahead mode: see [`log_ahead`].
+/// Opens the connection that writes, not yet in write-ahead mode: see [`log_ahead`].
 pub(super) fn writer(files: &Files, path: &Path, options: &Options) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let connection = open(path, flags, files.vfs())?;
@@ -32,13 +32,13 @@ pub(super) fn log_ahead(connection: &Connection, options: &Options) -> Result<()
     set_log_ahead(connection)?;
     // See `tables`.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // A log that grew past its bound gives the space back when it starts over.
+    // A log that grew past its limit gives the space back when it starts over.
     let limit = i64::try_from(options.wal_bytes_max).unwrap_or(i64::MAX);
     connection.pragma_update(None, "journal_size_limit", limit)?;
     Ok(())
 }
 
-/// Says in the file that it has a write-ahead log.
+/// Sets the write-ahead mode in the file.
 pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
     let mode = journal_mode(connection, "WAL")?;
     if mode != "wal" {
@@ -49,8 +49,8 @@ pub(super) fn set_log_ahead(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Sets the journal mode; the answer is the mode that it has then. SQLite gives the row before it commits the change, so
-/// the statement runs to its end: only there an error of the commit is seen.
+/// Sets the journal mode and returns the new one. SQLite returns the row before it commits the change, so the statement runs
+/// to its end: only there an error of the commit is seen.
 pub(super) fn journal_mode(connection: &Connection, mode: &str) -> Result<String, StoreError> {
     let mut statement = connection.prepare(&format!("PRAGMA journal_mode = {mode}"))?;
     let mut rows = statement.query([])?;
@@ -61,7 +61,7 @@ pub(super) fn journal_mode(connection: &Connection, mode: &str) -> Result<String
     Ok(now)
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn reader(
     files: &Files,
     path: &Path,
@@ -74,21 +74,21 @@ pub(super) fn reader(
     Ok(connection)
 }
 
-/// Connections for reading, lent one at a time.
+/// A pool of read-only connections, lent one at a time.
 #[derive(Debug)]
 pub(super) struct Readers {
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
 }
 
-/// A lent connection: it goes back when dropped.
+/// A lent connection. It returns to the pool when it is dropped.
 pub(super) struct Lent<'a> {
     readers: &'a Readers,
     connection: Option<Connection>,
 }
 
 impl Readers {
-    /// Opens them all: a file that cannot be read is found at the start, not in the middle.
+    /// Opens all connections, so that an unreadable file is found at the start.
     pub(super) fn open(files: &Files, path: &Path, options: &Options) -> Result<Self, StoreError> {
         let mut idle = Vec::new();
         for _ in 0..options.readers.max(1) {
@@ -97,7 +97,7 @@ impl Readers {
         Ok(Self { idle: Mutex::new(idle), returned: Condvar::new() })
     }
 
-    /// Lends one, when there is one.
+    /// Lends a connection, and waits until one is idle.
     pub(super) fn lend(&self) -> Lent<'_> {
         let mut idle = self.idle();
         loop {
@@ -128,22 +128,22 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Opens with what every connection has; `vfs` is that of the disk, see [`Files`].
+/// Opens a connection with the settings of all; `vfs` is that of the disk, see [`Files`].
 pub(super) fn open(path: &Path, flags: OpenFlags, vfs: Option<&str>) -> Result<Connection, StoreError> {
-    // One connection is used by one thread at a time, held by its mutex or lent by value.
+    // Only one thread uses a connection at a time: a mutex holds it, or it is lent by value.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs)?,
         None => Connection::open_with_flags(path, flags)?,
     };
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // The schema is ours or it is damaged; either way it runs no functions of its own choice.
+    // A schema that is not ours is corrupt, and must not run functions.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
 }
 
-/// A commit returns when it is on the disk; on macOS that takes a call of its own.
+/// A commit returns when it is on the disk; on macOS that needs an extra call.
 pub(super) fn durable(connection: &Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
@@ -151,7 +151,7 @@ pub(super) fn durable(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Memory for pages.
+/// Sets the memory for pages.
 pub(super) fn set_cache(connection: &Connection, bytes: u64) -> Result<(), StoreError> {
     let kibibytes = i64::try_from(bytes / 1024).unwrap_or(i64::MAX).max(64);
     // Negative: in KiB instead of pages.

@@ -1,9 +1,9 @@
-//! Reads of contests without a transaction, and those for one: what is not flushed yet, then the tables.
+//! Reads of contests, inside and outside of a transaction: merged reads of the memtable and the tables.
 //!
-//! Lists are bounded, and so is the work for them: rows of tables come in the wanted order by a key or an index, and of those
-//! that are not flushed yet a list in order of keys takes no more than it wants that are there. A list in another order
-//! (applications by place, what is due) looks at all of them that it may want, so whoever wants all of a contest asks
-//! once. A row that was changed since is passed over in the tables, wherever it stands there.
+//! Lists are bounded, and so is their work. Rows of the tables come in order by a key or an index. Of the memtable, a list
+//! in order of keys takes no more live rows than it returns. A list in another order (applications by place, due contests)
+//! reads all matching rows of the memtable, so one large page is cheaper than many. A row of the tables with a newer state
+//! in the memtable is skipped.
 
 use super::SqliteStore;
 use super::contests::{
@@ -47,7 +47,7 @@ pub(super) const MEMBERS: &str = "SELECT place, division, member, player FROM co
 pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency, amount, transfer, unpaid, no \
      FROM contest_prizes WHERE contest = ?1 AND no >= ?2 ORDER BY no";
 
-/// What the memtable says of a plan.
+/// The rows of a plan in the memtable.
 pub(super) struct Seen {
     contests: Found<Record>,
     applications: Found<Application>,
@@ -55,7 +55,7 @@ pub(super) struct Seen {
     payments: Found<Payment>,
 }
 
-/// Looks into the memtable.
+/// Reads the memtable.
 pub(super) fn look(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
     Seen {
         contests: states::<contests::Contests>(memtables, plan.contests.iter().cloned()),
@@ -65,7 +65,7 @@ pub(super) fn look(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
     }
 }
 
-/// Asks the tables for the rest.
+/// Reads the rest from the tables.
 pub(super) fn load(
     seen: Seen,
     plan: &ContestReadSet,
@@ -81,8 +81,8 @@ pub(super) fn load(
     })
 }
 
-/// The first rows in order of `order`: of those that were changed since, and of a statement that gives the others in that
-/// order. Where that is the order of keys, `newer` may end with the `limit`th row that is there. Damaged rows are left out.
+/// The first rows in the order of `order`, merged from `newer` and from a statement that returns its rows in that order. If
+/// that is the order of keys, `newer` may end with the `limit`th live row. Corrupt rows are left out.
 pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     newer: BTreeMap<K, Option<T>>,
     order: impl Fn(&K, &T) -> O,
@@ -107,7 +107,7 @@ pub(super) fn merged<K: Ord + Clone, O: Ord, T>(
     Ok(list)
 }
 
-/// A row of a contest's player, whose name is in that column.
+/// Decodes a row of a contest's player; `player` is the column of the player.
 pub(super) fn entrant<T>(
     contest: Uuid,
     row: &Row<'_>,
@@ -118,7 +118,7 @@ pub(super) fn entrant<T>(
     decode(row).map(Some).map_err(|error| error.of_row("", name))
 }
 
-/// Takes the moments out that are not behind that one; the names stay, because their rows were changed.
+/// Removes the times that are not after `after`. The names stay, because their rows were changed.
 pub(super) fn only_behind(newer: &mut BTreeMap<ContestId, Option<Micros>>, after: DueAfter<'_>) {
     let Some(after) = after else { return };
     for (id, at) in newer {
@@ -126,7 +126,7 @@ pub(super) fn only_behind(newer: &mut BTreeMap<ContestId, Option<Micros>>, after
     }
 }
 
-/// What is not flushed yet of one contest, up to the `most`th row that `pick` wants.
+/// The unflushed rows of one contest, up to the `most`th row that `pick` accepts.
 fn of_contest<T: Table<Key = EntrantKey>>(
     memtables: &Memtables,
     (contest, after): (Uuid, Option<&PlayerId>),
@@ -136,7 +136,7 @@ fn of_contest<T: Table<Key = EntrantKey>>(
     let key = |player: PlayerId| EntrantKey { contest, player };
     let from = match after {
         Some(player) => Bound::Excluded(key(player.clone())),
-        // The least name there can be.
+        // The smallest possible name.
         None => Bound::Included(key(PlayerId::new("\0").expect("a name of one byte"))),
     };
     let rows = memtables.first::<T, _>(from, |key| key.contest == contest, pick, most);
@@ -205,7 +205,7 @@ impl Contests for SqliteStore {
         };
         self.shared.read(look, |newer, tables| {
             let mut counts = Vec::with_capacity(State::ALL.len());
-            // What is not flushed yet may take away as many as it has rows.
+            // Each unflushed row may remove one row of the tables from the count.
             let bound = i64::try_from(most.saturating_add(newer.len())).unwrap_or(i64::MAX);
             let mut in_state = tables.prepare_cached(IN_STATE)?;
             for state in State::ALL {
@@ -235,7 +235,7 @@ impl Contests for SqliteStore {
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
-        // Those that are not wanted any more have to be known too, wherever they stand in the table.
+        // Rows that do not match any more must be known too, because the table may still have them.
         let pick = |row: &Application| (row.status == status && row.place > above).then_some(*row);
         let look =
             |memtables: &Memtables| of_contest::<Applications>(memtables, (contest, None), pick, usize::MAX);

@@ -1,7 +1,7 @@
 //! The tables `contests`, `contest_applications`, `contest_members` and `contest_prizes`.
 //!
-//! A contest's state and when something happens of it by itself are columns of their own, because contests are found by
-//! them; the rest is bytes. Not here: those bytes (`contests`), and reads (`contest_reads`).
+//! The state of a contest and the time when it is due are separate columns, because contests are found by them; the rest is
+//! bytes. Not here: those bytes (`contests`), and reads (`contest_reads`).
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
@@ -39,13 +39,13 @@ fn uuid(bytes: Option<[u8; 16]>) -> Option<Uuid> {
     bytes.map(Uuid)
 }
 
-/// The next column of that number as a player.
+/// Decodes the column of this number as a player.
 pub(super) fn player(row: &Row<'_>, column: usize) -> Result<PlayerId, StoreError> {
     let text: String = row.get(column)?;
     PlayerId::new(&text).map_err(|bad| damaged("", &format!("a player {}", bad.0)))
 }
 
-/// A contest, and its name.
+/// Decodes a contest and its name.
 pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, Record), StoreError> {
     decode_contest(row).map_err(|error| error.of_row("contests", || column_text(row, 3)))
 }
@@ -100,7 +100,7 @@ pub(super) fn decode_prize(row: &Row<'_>) -> Result<Payout, StoreError> {
     })
 }
 
-/// One row of a statement.
+/// The first row of a statement.
 pub(super) fn one<T>(
     connection: &Connection,
     sql: &str,
@@ -112,12 +112,10 @@ pub(super) fn one<T>(
     rows.next()?.map(decode).transpose()
 }
 
-/// A contest.
 pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<Record>, StoreError> {
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }
 
-/// An application.
 pub(super) fn application(
     connection: &Connection,
     key: &EntrantKey,
@@ -126,7 +124,6 @@ pub(super) fn application(
     Ok(one(connection, GET_APPLICATION, keys, decode_application)?.map(|(_, row)| row))
 }
 
-/// A member.
 pub(super) fn member(connection: &Connection, key: &EntrantKey) -> Result<Option<ContestMember>, StoreError> {
     let keys = params![key.contest.0, key.player.as_str()];
     Ok(one(connection, GET_MEMBER, keys, decode_member)?.map(|(_, row)| row))
@@ -149,7 +146,7 @@ fn take_id(input: &mut Input<'_>) -> Option<Uuid> {
     input.fixed().map(Uuid)
 }
 
-/// Contests, for the journal.
+/// The table `contests` for the journal.
 pub(super) struct Contests;
 
 impl Table for Contests {
@@ -204,7 +201,7 @@ impl Table for Contests {
     }
 }
 
-/// Applications, for the journal.
+/// The table `contest_applications` for the journal.
 pub(super) struct Applications;
 
 impl Table for Applications {
@@ -267,7 +264,7 @@ impl Table for Applications {
     }
 }
 
-/// Members, for the journal.
+/// The table `contest_members` for the journal.
 pub(super) struct Enrollments;
 
 impl Table for Enrollments {
@@ -316,7 +313,7 @@ impl Table for Enrollments {
     }
 }
 
-/// Prizes, for the journal.
+/// The table `contest_prizes` for the journal.
 pub(super) struct Payouts;
 
 impl Table for Payouts {

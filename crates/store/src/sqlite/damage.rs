@@ -1,16 +1,15 @@
-//! Tells a journal that was cut off by a crash from one that was damaged later.
+//! Distinguishes a journal that a crash cut off from one that was corrupted later.
 //!
-//! SQLite reads its log up to the first page that is not whole and takes the rest for what a crash left unfinished. That is
-//! right for the last batches, and wrong where something in the middle went bad: then acknowledged batches stand
-//! behind it and would be lost without a word. So the rest is looked at here. Every row says which batch was on the
-//! disk when it was written; a row beyond the end whose writer knew a batch beyond the end to be there is proof.
+//! SQLite reads its log up to the first page that is not whole, and treats the rest as unfinished by a crash. That is right
+//! for the last batches. It is wrong if a page in the middle is corrupt: the acknowledged batches after it would be lost
+//! silently. So this module examines the rest. Every row says which batch was on the disk when it was written. A row beyond
+//! the end is proof if its writer knew another batch beyond the end to be on the disk.
 //!
-//! A power cut leaves any part of the pages that were not synced, torn and in any order. So only a row that is whole
-//! counts: the frames of its transaction have right checksums, each of them chained to the frame before; its digest is
-//! right; and its numbers are possible. Numbers of batches only grow, so what an emptied file still has of its former
-//! content proves nothing.
+//! A power cut leaves any part of the unsynced pages, torn and in any order. So only a whole row counts. The frames of its
+//! transaction have valid checksums, each chained to the frame before; its digest is valid; and its numbers are possible.
+//! Numbers of batches only grow, so former content of an emptied file proves nothing.
 //!
-//! Not here: repairing, and damage to the very last batch, which looks like a crash.
+//! Not here: repair, and corruption of the very last batch, which looks like a crash.
 
 use super::journal_rows::{self, Identity, damaged};
 use super::log_frames::{Frames, PAGE_BYTES};
@@ -25,7 +24,7 @@ use std::path::Path;
 /// The first byte of a page with rows of a table.
 const ROWS_PAGE: u8 = 0x0d;
 
-/// SQLite's kind of a blob of so many bytes.
+/// The type code of SQLite for a blob of 16 bytes.
 const DIGEST_KIND: u64 = 12 + 2 * 16;
 
 /// Refuses a journal file that holds proof of batches after `last`.
@@ -41,7 +40,7 @@ pub(super) fn check(path: &Path, identity: Option<&Identity>, last: u64) -> Resu
     let mut frame = 0;
     let mut page = [0; PAGE_BYTES];
     while frames.page(frame, &mut page).map_err(failed)?.is_some() {
-        // Reading a page as rows is cheap, and next to no page has one that could be proof.
+        // Parsing a page as rows is cheap, and almost no page has one that could be proof.
         if rows(&page).any(|row| row.is_beyond(last)) || is_planted(Plant::ProofUnchecked) {
             let proof = proof(&mut frames, frame, identity, last).map_err(failed)?;
             if let Some((no, synced)) = proof {
@@ -56,7 +55,7 @@ pub(super) fn check(path: &Path, identity: Option<&Identity>, last: u64) -> Resu
     Ok(())
 }
 
-/// The number and the last synced batch of a row in that frame that is whole and beyond the end.
+/// The number and the last synced batch of a whole row in this frame beyond the end.
 fn proof(
     frames: &mut Frames,
     frame: u64,
@@ -79,15 +78,15 @@ fn proof(
     Ok(found.map(|row| (row.no, row.synced)))
 }
 
-/// A row of the journal as far as its page has it.
+/// A row of the journal, as far as its page has it.
 struct Row<'a> {
     no: u64,
     synced: u64,
-    /// Bytes of the whole record.
+    /// The length of the whole record in bytes.
     length: usize,
-    /// What of the record is in the page, and behind it the number of the page with more.
+    /// The part of the record in this page, followed by the number of the page with the rest.
     record: &'a [u8],
-    /// Where the digest begins in the record.
+    /// The offset of the digest in the record.
     digest_at: usize,
 }
 
@@ -96,7 +95,7 @@ impl Row<'_> {
         self.no > last && self.synced > last && self.synced < self.no
     }
 
-    /// Digest and body, where the rest of the record is in these pages.
+    /// Digest and body, if the rest of the record is in `pages`.
     fn body(&self, pages: &BTreeMap<u32, [u8; PAGE_BYTES]>) -> Option<([u8; 16], Vec<u8>)> {
         let mut local = local_bytes(self.length);
         let mut whole = self.record.get(..local)?.to_vec();
@@ -112,7 +111,7 @@ impl Row<'_> {
     }
 }
 
-/// How much of a record SQLite keeps in the page of its row.
+/// The number of bytes of a record that SQLite keeps in the page of its row.
 fn local_bytes(length: usize) -> usize {
     let most = PAGE_BYTES - 35;
     let least = (PAGE_BYTES - 12) * 32 / 255 - 23;
@@ -123,7 +122,7 @@ fn local_bytes(length: usize) -> usize {
     if fits <= most { fits } else { least }
 }
 
-/// The rows of a page that can be read.
+/// The rows of a page that can be parsed.
 fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = Row<'_>> {
     let is_ours = page[0] == ROWS_PAGE;
     let cells = if is_ours { u16::from_be_bytes([page[3], page[4]]) } else { 0 };
@@ -133,8 +132,8 @@ fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// A cell: length, rowid, then the record: length of its head, kinds of its columns, columns. The first column is the
-/// rowid itself and takes no place.
+/// Parses a cell: length, rowid, then the record: length of its head, types of its columns, columns. The first column is the
+/// rowid itself and takes no space.
 fn row(mut cell: &[u8]) -> Option<Row<'_>> {
     let length = usize::try_from(varint(&mut cell)?).ok()?;
     let no = varint(&mut cell)?;
@@ -156,7 +155,7 @@ fn row(mut cell: &[u8]) -> Option<Row<'_>> {
     Some(Row { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at })
 }
 
-/// SQLite's numbers of one to nine bytes: seven bits of each, the first bits first, all eight of the ninth.
+/// Reads SQLite's varint of one to nine bytes: seven bits of each, the high bits first, all eight of the ninth.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for place in 0..9 {

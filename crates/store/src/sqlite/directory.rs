@@ -1,8 +1,8 @@
-//! Every live board, in memory: by number and by name, with the number for the next.
+//! Every live board in memory, by number and by name, with the number of the next board.
 //!
-//! There are thousands at most, each transaction asks whether some are live, and one process changes them, so they are
-//! read from the tables once. A change is checked here before it is written to the journal: what is there must be
-//! possible to flush. Not here: rows of deleted boards, see `purge`.
+//! The boards are read from the tables once: there are thousands at most, each transaction checks whether some are live, and
+//! one process changes them. A change is checked here before it is written to the journal, because a row of the journal must
+//! be possible to flush. Not here: rows of deleted boards, see `purge`.
 
 use super::fault::damaged;
 use super::{boards, meta};
@@ -17,16 +17,16 @@ use tally_rules::BoardId;
 pub(super) struct Directory {
     rows: BTreeMap<BoardNo, BoardRow>,
     names: HashMap<BoardId, BoardNo>,
-    /// Boards whose definition cannot be read, by name: it is taken.
+    /// Boards with a corrupt definition, by name, because the name is taken.
     damaged: Vec<(Option<BoardNo>, CorruptRow)>,
     next: BoardNo,
 }
 
-/// New states of boards; `None` is a deleted one.
+/// New states of boards; `None` for a deleted board.
 pub(super) type Changed = Vec<(BoardNo, Option<BoardRow>)>;
 
 impl Directory {
-    /// Reads them all. One that cannot be read is noted.
+    /// Reads all boards. Corrupt ones are recorded.
     pub(super) fn load(connection: &Connection, damages: &Damages) -> Result<Self, StoreError> {
         let mut damaged = Vec::new();
         let rows = boards::all(connection, &mut |no, row| {
@@ -50,17 +50,17 @@ impl Directory {
         self.rows.values()
     }
 
-    /// Boards whose definition cannot be read, with their numbers where those can be.
+    /// Boards with a corrupt definition, with their numbers if known.
     pub(super) fn corrupt_rows(&self) -> impl Iterator<Item = (Option<BoardNo>, &CorruptRow)> {
         self.damaged.iter().map(|(no, row)| (*no, row))
     }
 
-    /// The number for the next new board.
+    /// The number of the next new board.
     pub(super) fn next(&self) -> BoardNo {
         self.next
     }
 
-    /// What these changes make of boards, in the order of their numbers; nothing is changed yet.
+    /// The states of boards after these changes, in order of number. Nothing is changed yet.
     pub(super) fn resolve(&self, changes: Vec<BoardChange>) -> Result<Changed, StoreError> {
         let mut changed: Changed = Vec::with_capacity(changes.len());
         for change in changes {
@@ -85,7 +85,7 @@ impl Directory {
         Ok(changed)
     }
 
-    /// Takes what [`resolve`](Self::resolve) gave, once it is in the journal.
+    /// Applies the result of [`resolve`](Self::resolve), once it is in the journal.
     pub(super) fn apply(&mut self, changed: &[(BoardNo, Option<BoardRow>)]) {
         for (no, row) in changed {
             if let Some(old) = self.rows.remove(no) {

@@ -1,6 +1,6 @@
-//! The tables `events` and `event_topics`: what happened, numbered for each topic.
+//! The tables `events` and `event_topics`: events, numbered for each topic.
 //!
-//! The writer, which is one, gives the numbers. Not here: their bytes (`events`).
+//! The single writer gives the numbers. Not here: the bytes of an event (`events`).
 
 use super::SqliteStore;
 use super::contest_reads::merged;
@@ -46,7 +46,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<(u64, Event), StoreError> {
     Ok((number, Event { at, what: what.ok_or_else(|| damaged("events", "an event that cannot be"))? }))
 }
 
-/// Events as rows: each under the next number of its topic, and what the last numbers are then.
+/// Turns events into rows, each under the next number of its topic; also returns the new last numbers.
 pub(super) fn numbered(
     shared: &Shared,
     reader: &Connection,
@@ -73,7 +73,7 @@ pub(super) fn numbered(
     Ok((rows, lasts.into_iter().map(|(topic, last)| (topic, Some(last))).collect()))
 }
 
-/// The table `event_topics`, for the journal.
+/// The table `event_topics` for the journal.
 pub(super) struct Topics;
 
 impl Table for Topics {
@@ -119,7 +119,7 @@ impl Table for Topics {
     }
 }
 
-/// The table `events`, for the journal.
+/// The table `events` for the journal.
 pub(super) struct Events;
 
 impl Table for Events {
@@ -229,7 +229,7 @@ impl EventReads for SqliteStore {
 
     fn expire_events(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
         let shared = &self.shared;
-        // What is not in the tables yet would come into them afterwards.
+        // Rows that are not in the tables yet would be flushed into them afterwards.
         if shared.memtables().has_older::<Events>(before.0) {
             shared.flushing.flush_now(shared)?;
         }

@@ -1,7 +1,7 @@
-//! Faults of SQLite as kinds of [`StoreError`]: by what the caller must do about them, never by wording.
+//! Faults of SQLite as kinds of [`StoreError`]: by what the caller must do, never by text.
 //!
-//! One place, so that no code has two meanings. A row that is read is input: what cannot have been written by us is
-//! damage and is reported, never a panic. Not here: any retry.
+//! All codes are in one place, so that none has two meanings. A row that is read is input: one that tally cannot have
+//! written is reported as corrupt and never causes a panic. Not here: any retry.
 
 use crate::damage::hex;
 use crate::{CorruptRow, StoreError};
@@ -18,12 +18,12 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// A row that tally cannot have written. The caller that knows its key adds it.
+/// A corrupt row: tally cannot have written it. The caller adds the key if it knows it.
 pub(super) fn damaged(table: &'static str, what: &str) -> StoreError {
     StoreError::CorruptRow(Box::new(CorruptRow { table, key: String::new(), what: what.into() }))
 }
 
-/// A column of a row that cannot be read, as a part of its key.
+/// A column of a corrupt row, as a part of its key.
 pub(super) fn column_text(row: &Row<'_>, column: usize) -> String {
     match row.get_ref(column) {
         Ok(ValueRef::Integer(number)) => number.to_string(),
@@ -35,12 +35,12 @@ pub(super) fn column_text(row: &Row<'_>, column: usize) -> String {
     }
 }
 
-/// Something stored that we cannot have written, and that all the rest depends on.
+/// A corrupt value that the whole store depends on.
 pub(super) fn corrupt(table: &str, what: &str) -> StoreError {
     StoreError::Corrupt(format!("{table}: {what}"))
 }
 
-/// An operating system's error on one of our files.
+/// An error of the operating system on one of our files.
 pub(super) fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> StoreError {
     StoreError::Unavailable(format!("{doing} `{}`: {error}", path.display()))
 }
@@ -57,13 +57,13 @@ fn of_code(code: ErrorCode, text: String) -> StoreError {
     } else if matches!(code, DatabaseCorrupt | NotADatabase) {
         StoreError::Corrupt(text)
     } else {
-        // Full disk, I/O, permissions, memory, an interrupt; and what should not happen at all (misuse, a statement
-        // that does not compile): nothing was done, and another moment may fare better.
+        // Full disk, I/O, permissions, memory, an interrupt; and bugs (misuse, a statement that does not compile). Nothing
+        // was done, and a later attempt may succeed.
         StoreError::Unavailable(text)
     }
 }
 
-/// Faults that rusqlite found before or after SQLite: in what was read, in what was to be written, or in its use.
+/// Faults that rusqlite found before or after SQLite: in a read value, in a written value, or in its use.
 fn of_rusqlite(error: &rusqlite::Error, text: String) -> StoreError {
     use rusqlite::Error::{
         FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, NulError, QueryReturnedNoRows,

@@ -1,4 +1,4 @@
-//! Files beside the store: their names, and making names durable.
+//! Files beside the store: their names, and making the names durable.
 
 use super::fault;
 use crate::StoreError;
@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tally_disk::{Disk, DiskFile, SystemDisk};
 
-/// What SQLite calls a write-ahead log, and the index of it.
+/// The suffixes of SQLite's write-ahead log and of its index.
 pub(super) const LOG: &str = "-wal";
 pub(super) const LOG_INDEX: &str = "-shm";
-/// What it calls the journal by which it undoes a transaction where there is no such log.
+/// The suffix of SQLite's rollback journal, which undoes a transaction without a write-ahead log.
 pub(super) const ROLLBACK: &str = "-journal";
-/// A file that has not got its name yet.
+/// The suffix of a file before its final name.
 pub(super) const UNFINISHED: &str = ".new";
-/// The mark that a sync has failed.
+/// The suffix of the sync-failure marker.
 pub(super) const UNSYNCED: &str = ".unsynced";
 const JOURNAL: &str = ".journal-";
 
-/// What is copied at once.
+/// The number of bytes that are copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// A path with more at its end.
+/// A path with a suffix.
 pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     PathBuf::from(name)
 }
 
-/// A file of the journal of a store.
+/// The path of a journal file of a store.
 pub(super) fn journal(store: &Path, number: u32) -> PathBuf {
     beside(store, &format!("{JOURNAL}{number}"))
 }
 
-/// Every file of the journal of a store, and what else begins so: left-overs of files that were being made or deleted.
+/// Every journal file of a store, and leftovers with the same prefix: of files that were being created or deleted.
 pub(super) fn journals(store: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), StoreError> {
     let Some(name) = store.file_name() else { return Ok((Vec::new(), Vec::new())) };
     let prefix = format!("{}{JOURNAL}", name.to_string_lossy());
@@ -63,7 +63,7 @@ pub(super) fn journals(store: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Sto
     Ok((whole, others))
 }
 
-/// How many files the journal of a store has, and how long they are.
+/// The number of journal files of a store, and their total length.
 pub(super) fn size_of_journal(store: &Path) -> (usize, u64) {
     let files = journals(store).map(|(whole, _)| whole).unwrap_or_default();
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
@@ -75,12 +75,12 @@ pub(super) fn number(journal: &Path) -> Option<u32> {
     journal.to_string_lossy().rsplit_once('-')?.1.parse().ok()
 }
 
-/// The mark of a restore that has begun to replace a store.
+/// The marker of a restore that has begun to replace a store.
 pub(super) fn restore_mark(store: &Path) -> PathBuf {
     beside(store, ".restoring")
 }
 
-/// Refuses a store that a restore was replacing when it was interrupted.
+/// Refuses a store whose replacement by a restore was interrupted.
 pub(super) fn check_no_restore(store: &Path) -> Result<(), StoreError> {
     if restore_mark(store).exists() {
         let store = store.display();
@@ -96,7 +96,7 @@ fn is_left_over(more: &str) -> bool {
     ["", LOG, LOG_INDEX, ROLLBACK].contains(&more)
 }
 
-/// The disk that a store is on: what changes files, with errors that name the file.
+/// The disk of a store: all changes of files, with errors that name the file.
 #[derive(Clone, Debug)]
 pub(super) struct Files(Arc<dyn Disk>);
 
@@ -111,17 +111,17 @@ impl Files {
         Self(Arc::clone(disk))
     }
 
-    /// The VFS that SQLite opens files of this disk with, where it is not its own.
+    /// The VFS of this disk for SQLite, if it is not the default one.
     pub(super) fn vfs(&self) -> Option<&str> {
         self.0.vfs()
     }
 
-    /// Makes an empty file.
+    /// Creates an empty file.
     pub(super) fn create(&self, path: &Path) -> Result<Arc<dyn DiskFile>, StoreError> {
         self.0.create(path).map_err(|error| fault::file("create", path, &error))
     }
 
-    /// Opens a file that exists, by a descriptor of its own.
+    /// Opens an existing file with a separate descriptor.
     pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn DiskFile>, StoreError> {
         self.0.open(path).map_err(|error| fault::file("open", path, &error))
     }
@@ -132,7 +132,7 @@ impl Files {
         copied.map_err(|error| fault::file("copy to", to, &error))
     }
 
-    /// Writes the bytes of a file over themselves, and waits until they are on the disk.
+    /// Overwrites a file with its own bytes, and waits until they are on the disk.
     pub(super) fn write_again(&self, path: &Path) -> Result<(), StoreError> {
         let written = self.0.open(path).and_then(|target| write_all(path, &*target));
         written.map_err(|error| fault::file("write again", path, &error))
@@ -152,19 +152,18 @@ impl Files {
         synced.map_err(|error| fault::file("sync", path, &error))
     }
 
-    /// Renames.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
         self.0.rename(from, to).map_err(|error| fault::file("rename", from, &error))
     }
 
-    /// A new name is durable when the folder of its file is.
+    /// Syncs the folder of a file, which makes its name durable.
     pub(super) fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
         let folder = folder_of(path);
         self.0.sync_folder(folder).map_err(|error| fault::file("sync", folder, &error))
     }
 }
 
-/// Writes all bytes of a file into another, or into itself.
+/// Copies all bytes of a file into another, or into itself.
 fn write_all(from: &Path, to: &dyn DiskFile) -> std::io::Result<()> {
     let mut source = File::open(from)?;
     let mut piece = vec![0; COPY_BYTES];

@@ -1,17 +1,18 @@
-//! Brings what is in the journal into the tables: in the background, seldom, in key order, the newest row of each key.
+//! The flush: writes the rows of the journal into the tables, in the background, rarely, in key order, the newest row of
+//! each key.
 //!
-//! A random row written into a table dirties a page; many rows in key order share pages, and of a key that was written
-//! often only the last state is written. So the flush waits until there is much, or until nothing more comes. Then:
+//! A random row written into a table dirties a page. Many rows in key order share pages, and of a key that was written often
+//! only the last state is written. So the flush waits until there are many rows, or until no more come. Then:
 //!
-//! 1. The writer changes over to another journal file, and the active memtable becomes the one that is flushed
-//!    (`rotation`). The old file is synced before the new one takes a batch.
-//! 2. Its rows go into the tables in transactions of bounded size. The first says up to which batch some may be there,
-//!    the last up to which all are. A crash in between flushes everything once more, and states may be written twice.
-//! 3. The last commit was synced, so the tables alone hold them all. If flushing the tables' log into their file found no
-//!    error of the disk either, the memtable leaves the memtable and its journal file is emptied for the next time.
+//! 1. The writer rotates to another journal file, and the active memtable becomes the immutable one (`rotation`). The old
+//!   file is synced before the new one takes a batch.
+//! 2. Its rows go into the tables in transactions of bounded size. The first one stores up to which batch some rows may be
+//!   there, the last one up to which all are. A crash in between flushes everything again, and states may be written twice.
+//! 3. The last commit was synced, so the tables alone hold all rows. If the checkpoint of the tables' log also met no disk
+//!   error, the immutable memtable is dropped, and its journal file is emptied for reuse.
 //!
-//! A flush that fails keeps memtable and file and tries again; meanwhile writers go on until there is no more room.
-//! Not here: when writers are slowed (`stall`), and what is done after a kill (`recover`).
+//! A failed flush keeps memtable and file and tries again. Meanwhile writers go on until there is no more room. Not here:
+//! slowing writers (`stall`), and recovery after a kill (`recover`).
 
 use super::flush_worker::{Reason, Worker};
 use super::memtable::Memtable;
@@ -28,19 +29,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Rows in one transaction where much waits: others may write tables in between.
+/// The number of rows in one transaction of a busy flush, so that other writers of the tables get a turn in between.
 pub(super) const TRANSACTION_ROWS: usize = 10_000;
 
-/// What the log says of it.
+/// The name of the operation in the log.
 const WHAT: &str = "bring the journal into the tables";
 
-/// Between two tries when a flush failed.
+/// The pause before a failed flush is tried again.
 const REST: Duration = Duration::from_millis(200);
 
-/// A journal file may have so many times its bound before writers wait: as much again while the flush fails.
+/// A journal file may grow to this multiple of its limit before writers wait, to leave room while the flush fails.
 const JOURNAL_TIMES: u64 = 4;
 
-/// What the flush shares with writers and with threads that wait for it.
+/// The state that the flush shares with writers and with threads that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Flusher {
     pub(super) state: Mutex<State>,
@@ -63,7 +64,7 @@ pub(super) struct State {
     pub(super) asked: u64,
     pub(super) served: u64,
     pub(super) failed: u64,
-    /// The last request that wants no journal to be left.
+    /// The last request that wants all journal files removed.
     pub(super) settle: u64,
     error: Option<StoreError>,
     pub(super) stop: bool,
@@ -76,7 +77,7 @@ impl Flusher {
         Self { by_hand, ..Self::default() }
     }
 
-    /// Waits while there is no room for more; an error says why there will be none.
+    /// Waits until there is room for more rows. An error says why there will be none.
     pub(super) fn wait_for_room(&self, shared: &Shared) -> Result<(), StoreError> {
         if !self.stall.is_full() {
             return Ok(());
@@ -97,7 +98,7 @@ impl Flusher {
         Ok(())
     }
 
-    /// After a batch: wakes the flush where there is enough, and slows the caller where there is too much.
+    /// After a batch: wakes the flush when there are enough rows, and slows the caller when there are too many.
     pub(super) fn after_put(&self, shared: &Shared, held: &Held, journal_used: u64, rows: usize) {
         let options = &shared.options;
         // A player that is written again and again takes no more memory, but more of the journal.
@@ -111,7 +112,7 @@ impl Flusher {
         }
         let enough = held.fresh_bytes >= self.stall.flush_at() || journal_used >= options.journal_bytes_max;
         if (enough && !self.wanted.swap(true, Ordering::Relaxed)) || held.first {
-            // Under its lock, so that the thread is not between looking and sleeping.
+            // The lock ensures that the thread is not between its check and its sleep.
             drop(self.state());
             self.wake.notify_one();
         }
@@ -123,7 +124,7 @@ impl Flusher {
         self.ask(shared, false)
     }
 
-    /// The same, and leaves no journal.
+    /// Like [`Self::flush_now`], and removes all journal files.
     pub(super) fn settle(&self, shared: &Shared) -> Result<(), StoreError> {
         self.ask(shared, true)
     }
@@ -155,13 +156,13 @@ impl Flusher {
         }
     }
 
-    /// Whether no caller waits for the flush, and there is room for what comes meanwhile.
+    /// Whether no caller waits for the flush, and there is room for more rows meanwhile.
     pub(super) fn has_time(&self) -> bool {
         let state = self.state();
         self.stall.is_calm() && !state.stop && state.asked <= state.served.max(state.failed)
     }
 
-    /// Notes the end of a flush that was asked for by this ticket.
+    /// Records the end of a flush that was requested with this ticket.
     pub(super) fn ended(&self, ticket: u64, started: Instant, done: Result<(), StoreError>) {
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.last_micros.store(micros, Ordering::Relaxed);
@@ -171,7 +172,7 @@ impl Flusher {
             Ok(()) => (state.served, state.error) = (ticket, None),
             Err(error) => {
                 (state.failed, state.error) = (ticket, Some(error));
-                // To be tried again, by itself.
+                // The flush is tried again by itself.
                 self.wanted.store(true, Ordering::Relaxed);
             }
         }
@@ -181,7 +182,7 @@ impl Flusher {
         }
     }
 
-    /// Counts a failure, and logs it.
+    /// Counts and logs a failure.
     fn note(&self, done: &Result<(), StoreError>) {
         match done {
             Ok(()) => self.log.works(WHAT),
@@ -234,15 +235,15 @@ fn ended() -> StoreError {
     StoreError::Unavailable("the store is closing".into())
 }
 
-/// Rows of a transaction where nobody else is at the disk.
+/// The number of rows of a transaction when no other thread uses the disk.
 pub(super) fn all_at_once() -> usize {
     TRANSACTION_ROWS
 }
 
-/// What is done in one transaction of a flush.
+/// The work of one transaction of a flush.
 pub(super) type Step<'a> = dyn FnMut(&Connection) -> Result<(), StoreError> + 'a;
 
-/// Writes all rows of a memtable into the tables; `write` runs one transaction, of so many rows as `rows` says.
+/// Writes all rows of a memtable into the tables. `write` runs one transaction, of the number of rows that `rows` returns.
 pub(super) fn into_tables(
     memtable: &Memtable,
     rows: &dyn Fn() -> usize,

@@ -1,7 +1,7 @@
-//! The work of the flush: which memtable is taken, what is flushed, and what becomes of its journal file.
+//! The flush worker: takes the memtable, flushes it, and empties or deletes its journal file.
 //!
-//! A store has one worker: a thread of its own, or the caller's where a store has no threads (see `Background`).
-//! Not here: when it works (`flush`), and the change to another file (`rotation`).
+//! A store has one worker: a dedicated thread, or the caller's thread in a store without threads (see `Background`). Not
+//! here: when it works (`flush`), and the rotation to another file (`rotation`).
 
 use super::flush::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
@@ -18,28 +18,28 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Rows in one transaction where there is time: what a commit syncs at once is what the journal's sync behind it waits for.
+/// The number of rows in one transaction of an unhurried flush. A sync of the journal waits for the sync of such a commit.
 const UNHURRIED_ROWS: usize = 250;
 
-/// The rest after a transaction where there is time, in times of what it took: most of the disk is for the journal.
+/// The rest after such a transaction, as a multiple of its duration: most of the disk is for the journal.
 const UNHURRIED_REST: u32 = 4;
 
 /// The longest such rest.
 const UNHURRIED_REST_MAX: Duration = Duration::from_millis(50);
 
-/// Files that cannot be emptied or deleted now, at most: while there are so many, nothing more is flushed.
+/// The number of files that cannot be emptied or deleted now at which no more memtable is flushed.
 const SPENT_MAX: usize = 2;
 
-/// What the flush has for itself.
+/// The private state of the flush.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     /// A memtable whose flush has not succeeded yet.
     taken: Option<Taken>,
-    /// An emptied file for the next time.
+    /// An emptied file for reuse.
     spare: Option<Journal>,
     /// Files whose batches are in the tables, to be emptied or deleted.
     spent: Vec<Journal>,
-    /// Files that the tables have forgotten, to be deleted.
+    /// Files that the manifest does not list any more, to be deleted.
     forgotten: Vec<Box<Path>>,
 }
 
@@ -58,7 +58,7 @@ impl Worker {
         }
     }
 
-    /// Flushes everything written so far; `settle` leaves no file of the journal.
+    /// Flushes everything written so far; `settle` removes all journal files.
     pub(super) fn flush(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         self.flush_taken(shared)?;
         let cleared = self.clear(shared, false);
@@ -74,7 +74,7 @@ impl Worker {
         }
         self.clear(shared, settle)?;
         if settle {
-            // Files are made under this lock, so what is not listed now was left by a failure.
+            // Files are created under this lock, so an unlisted file was left by a failure.
             let tables = shared.tables();
             manifest::remove_unlisted(tables.connection(), &shared.files, &shared.path)?;
             tables.empty_log(&shared.counters);
@@ -82,7 +82,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes the active memtable the one that is flushed.
+    /// Makes the active memtable the immutable one.
     fn take(&mut self, shared: &Shared, settle: bool) -> Result<Taken, StoreError> {
         let next = match settle {
             true => None,
@@ -126,8 +126,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Empties a file whose batches are in the tables and keeps it for the next time; deletes the others. A file that
-    /// cannot be emptied or deleted now stays, to be tried again.
+    /// Empties a file whose batches are in the tables and keeps it for reuse; deletes the others. A file that cannot be
+    /// emptied or deleted stays and is tried again.
     fn clear(&mut self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         while let Some(journal) = self.spent.last_mut() {
             let number = journal.number();
@@ -153,7 +153,7 @@ impl Worker {
     }
 }
 
-/// The thread; it ends when this is dropped, without flushing what is left.
+/// The flush thread. It ends when this is dropped, without flushing the rest.
 #[derive(Debug)]
 pub(super) struct FlushThread {
     shared: Arc<Shared>,
@@ -179,13 +179,13 @@ impl Drop for FlushThread {
         self.shared.flushing.state().stop = true;
         self.shared.flushing.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // Its panic was reported by the hook when it happened; the next start flushes the journal.
+            // The panic hook has reported its panic; the next start flushes the journal.
             let _ = thread.join();
         }
     }
 }
 
-/// Signals waiting callers that the thread has ended, however it did.
+/// Tells waiting callers that the thread has ended, even by a panic.
 struct Ends(Arc<Shared>);
 
 impl Drop for Ends {

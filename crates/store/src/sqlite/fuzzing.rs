@@ -1,4 +1,4 @@
-//! Any values as rows of the tables, and any bytes as a batch of the journal; see `crate::fuzzing`.
+//! Decodes arbitrary values as rows of the tables, and arbitrary bytes as a batch of the journal; see `crate::fuzzing`.
 
 use super::batch::Batch;
 use super::memtable::Memtable;
@@ -17,7 +17,7 @@ pub(crate) const COLUMNS: usize = 24;
 
 type Decoder = fn(&Connection, &Row<'_>) -> Result<(), StoreError>;
 
-/// What reads a row of each table.
+/// The decoder of each table.
 const DECODERS: &[Decoder] = &[
     |connection, row| boards::decode(connection, row).map(drop),
     |_, row| keys::decode(row).map(drop),
@@ -50,7 +50,7 @@ thread_local! {
     };
 }
 
-/// Reads one row of a table.
+/// Decodes one row of a table.
 pub(crate) fn row(table: usize, columns: Vec<Column>) -> Result<(), StoreError> {
     let names: Vec<String> = (1..=COLUMNS).map(|number| format!("?{number}")).collect();
     let missing = std::iter::repeat(&Column::Null);
@@ -73,7 +73,7 @@ fn value(column: &Column) -> ToSqlOutput<'_> {
     })
 }
 
-/// Reads a batch. What was read is written and read as the same rows.
+/// Decodes a batch. A decoded batch is encoded and decoded to the same rows.
 pub(crate) fn journal(bytes: &[u8]) {
     let Some(batch) = Batch::decode(bytes) else { return };
     let (mut once, mut again) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The table `holds`: money that is promised.
+//! The table `holds`: money that is reserved.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -15,18 +15,17 @@ pub(super) const GET: &str = "SELECT member, currency, amount, expires_at, state
 pub(super) const PUT: &str = "REPLACE INTO holds (id, member, currency, amount, expires_at, state, captured, \
      captured_to, transfer, ended_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 pub(super) const REMOVE: &str = "DELETE FROM holds WHERE id = ?1";
-/// The states are in the text, so that the index of those that are due is used.
+/// The state is a literal in the text, so that SQLite uses the index of due holds.
 pub(super) const DUE: &str = "SELECT id, member, currency FROM holds INDEXED BY holds_due \
      WHERE state = 0 AND expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY expires_at";
 
-/// A hold.
 pub(super) fn get(connection: &Connection, id: &HoldId) -> Result<Option<Hold>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;
     rows.next()?.map(decode).transpose()
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
     let member = MemberId(Uuid(row.get(0)?));
     let wallet = WalletKey { member, currency: currency("holds", &row.get::<_, String>(1)?)? };
@@ -41,7 +40,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Hold, StoreError> {
     hold.ok_or_else(|| damaged("holds", "a hold that cannot be"))
 }
 
-/// Holds that are due at `now` and that `each` wants, for as long as it says so.
+/// Passes due holds to `each`, for as long as it returns true.
 pub(super) fn due(
     connection: &Connection,
     now: Micros,
@@ -59,7 +58,7 @@ pub(super) fn due(
     Ok(())
 }
 
-/// The table, for the journal.
+/// The table `holds` for the journal.
 pub(super) struct Holds;
 
 impl Table for Holds {

@@ -1,8 +1,8 @@
-//! Whose file it is, read from its first bytes before SQLite sees it.
+//! Checks that a file is ours, from its first bytes, before SQLite opens it.
 //!
-//! SQLite may write to a file it opens (a journal to roll back, a log to flush in), so a file that is not ours, or is
-//! from a later version, is recognised without it and stays as it is to the last byte. Migrations write these bytes
-//! outside of write-ahead logging, so they are never older than the truth. Not here: whether the rest is sound.
+//! SQLite may write to a file it opens (a journal to roll back, a log to flush). So a file that is not ours, or of a later
+//! version, is recognized without SQLite and stays unchanged. Migrations write these bytes outside of write-ahead logging,
+//! so they are never outdated. Not here: whether the rest is sound.
 
 use super::{fault, files};
 use crate::StoreError;
@@ -10,19 +10,19 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// What our files carry as `application_id`: "tlly".
+/// The `application_id` of our files: "tlly".
 pub(super) const APPLICATION_ID: u32 = 0x746c_6c79;
 
-/// What files of the journal carry: "tllj". Their `user_version` is the schema version that wrote them.
+/// The `application_id` of journal files: "tllj". Their `user_version` is the schema version that wrote them.
 pub(super) const JOURNAL_ID: u32 = 0x746c_6c6a;
 
-/// Every SQLite file begins so. The positions below are those of its header, which SQLite promises to keep.
+/// The beginning of every SQLite file. The offsets below are those of its header, which SQLite promises to keep.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const USER_VERSION_AT: usize = 60;
 const APPLICATION_ID_AT: usize = 68;
 const HEADER_BYTES: usize = 100;
 
-/// The path with links resolved, so that one file has one lock, and its journals lie beside it.
+/// Resolves the links of a path, so that one file has one lock, and its journals lie beside it.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     match path.canonicalize() {
         Ok(real) => Ok(real),
@@ -70,8 +70,8 @@ fn check_file(path: &Path, id: u32, known: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A power cut while a store was being made leaves zeros in front and the rollback journal, by which SQLite makes the file
-/// empty again.
+/// A power cut during the creation of a store leaves zeros at the beginning, and a rollback journal. SQLite uses it to make
+/// the file empty again.
 fn is_unfinished(path: &Path, header: &[u8]) -> bool {
     header.iter().all(|byte| *byte == 0) && files::beside(path, files::ROLLBACK).exists()
 }

@@ -1,4 +1,4 @@
-//! The table `imports`: how far each file has come into its board.
+//! The table `imports`: the position of each imported file in its board.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -20,7 +20,7 @@ pub(super) fn get(connection: &Connection, key: &ImportKey) -> Result<Option<Imp
     rows.next()?.map(decode).transpose()
 }
 
-/// The table, for the journal.
+/// The table `imports` for the journal.
 pub(super) struct Imports;
 
 impl Table for Imports {

@@ -1,16 +1,17 @@
-//! One file of the journal that is written to: each batch is one row, appended and synced.
+//! A journal file that is written: each batch is one row, appended and synced.
 //!
-//! It is an SQLite file of its own beside the tables, `<store>.journal-<n>`, with one table. Its write-ahead log is the
-//! journal in fact: rows are never flushed into the file itself, because they live for seconds; so each is written
-//! once. Syncing a log that grows also writes the file system's own journal, which measured several times slower than writing
-//! over bytes that are there. So the log is made longer ahead of its end, a large piece of zeros at a time, which SQLite
-//! takes for no log at all; and a file whose batches are in the tables is emptied and used again instead of deleted.
-//! SQLite's checkpoint empties the log: it reports whether any reader is left, and only then the log is written over.
+//! It is a separate SQLite file beside the tables, `<store>.journal-<n>`, with one table. Its write-ahead log is the real
+//! journal. Rows are never flushed into the file itself, because they live for seconds; so each is written once.
 //!
-//! From its creation until it is deleted, a file has a log that is not empty, and the tables list it (`manifest`). So a
-//! file or a log that is missing at a start was lost.
+//! Syncing a log that grows also writes the file system's own journal, which measured several times slower than overwriting
+//! existing bytes. So the log is extended ahead of its end, a large piece of zeros at a time, which SQLite does not read as
+//! a log. A file whose batches are in the tables is emptied and reused instead of deleted. SQLite's checkpoint empties the
+//! log: it reports whether any reader is left, and only then the log is overwritten.
 //!
-//! Not here: reading rows back (`journal_rows`), what the bytes mean (`batch`), and when files change (`flush`).
+//! From its creation until its deletion, a file has a non-empty log, and the tables list it (`manifest`). So a file or a log
+//! that is missing at a start was lost.
+//!
+//! Not here: reading rows back (`journal_rows`), the meaning of the bytes (`batch`), and rotation (`flush`).
 
 use super::connect;
 use super::fault;
@@ -28,27 +29,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use tally_disk::DiskFile;
 
-/// What is appended at once to a log that has come to its end.
+/// The number of bytes by which a full log is extended.
 const EXTEND_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(4 << 20);
 
 const PIECE: [u8; 4096] = [0; 4096];
 
-/// What is used of a log is looked up again when it may have grown by so much: what a row may need is far more than it mostly takes.
+/// The used length of a log is read again after this many reserved bytes: the reserve for a row is far more than it usually
+/// takes.
 const LOOK_BYTES: u64 = 4 << 20;
 
-/// Pages that a row may change beside those that hold its bytes, at most.
+/// The maximum number of pages that a row may change beside those that hold its bytes.
 const OTHER_PAGES: u64 = 12;
 
 /// The header of a log. Without it SQLite reads nothing of the log.
 const LOG_HEADER: [u8; 32] = [0; 32];
 
-/// What a page takes in a log, and what a log takes at its beginning. The page size is set below.
+/// The size of a page in a log, which is more than the log takes at its beginning. The page size is set below.
 const FRAME_BYTES: u64 = connect::PAGE_BYTES as u64 + 24;
 
-/// How long readers of a file are waited for when it is to be used again.
+/// How long a reuse of a file waits for its readers.
 const READERS_WAIT: Duration = Duration::from_millis(100);
 
-/// Memory for pages: only the last few are looked at again.
+/// Memory for pages: only the last few are read again.
 const CACHE_BYTES: u64 = 1 << 20;
 
 const TABLE: &str = "CREATE TABLE batches (
@@ -65,7 +67,7 @@ const IDENTITY: &str = "INSERT INTO journal (store, number) VALUES (?1, ?2)";
 const APPEND: &str = "INSERT INTO batches (no, synced, digest, body) VALUES (?1, ?2, ?3, ?4)";
 const EMPTY: &str = "DELETE FROM batches";
 
-/// One file that is written to.
+/// One file that is written.
 #[derive(Debug)]
 pub(super) struct Journal {
     connection: Connection,
@@ -76,16 +78,16 @@ pub(super) struct Journal {
     /// For the thread that syncs: Linux reports a failed write-back once per descriptor, and both must get it.
     log_of_syncs: Arc<dyn DiskFile>,
     syncs: bool,
-    /// At least what is used of the log, in bytes.
+    /// An upper bound of the used bytes of the log.
     used: u64,
-    /// The same when it was looked up.
+    /// The same when the log was last read.
     looked: u64,
-    /// How long the log is.
+    /// The length of the log.
     length: u64,
 }
 
 impl Journal {
-    /// Makes a new file beside the store: complete, or not there. The tables must list it before it takes a batch.
+    /// Creates a new file beside the store: complete, or not at all. The tables must list it before it takes a batch.
     pub(super) fn create(
         files: &Files,
         store: &Path,
@@ -94,14 +96,14 @@ impl Journal {
     ) -> Result<Self, StoreError> {
         let path = files::journal(store, identity.number);
         let unfinished = beside(&path, files::UNFINISHED);
-        // A file of this number may have been made and not listed.
+        // A file of this number may have been created and not listed.
         delete(files, &path)?;
         files.remove(&unfinished)?;
         {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
             let new = connect::open(&unfinished, flags, files.vfs())?;
             new.pragma_update(None, "page_size", connect::PAGE_BYTES)?;
-            // It has its name when it is on the disk, so nothing in between has to be safe.
+            // The file gets its name after a sync, so intermediate writes need none.
             new.pragma_update(None, "synchronous", "OFF")?;
             new.pragma_update(None, "application_id", identity::JOURNAL_ID)?;
             new.pragma_update(None, "user_version", migrate::version(migrate::MIGRATIONS))?;
@@ -134,18 +136,18 @@ impl Journal {
         })
     }
 
-    /// Its connection, to look at its settings.
+    /// The connection, to check its settings.
     #[cfg(test)]
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Its number in the store.
+    /// The number of the file in the store.
     pub(super) fn number(&self) -> u32 {
         self.identity.number
     }
 
-    /// Appends a batch that there is room for; synced, it is on the disk with all before it.
+    /// Appends a batch that there is room for. A synced one is on the disk, with all before it.
     pub(super) fn append(
         &mut self,
         no: u64,
@@ -168,12 +170,12 @@ impl Journal {
         Ok(())
     }
 
-    /// How many bytes of the log are used, about.
+    /// The approximate number of used bytes of the log.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// The log, for the thread that syncs what was appended without a sync.
+    /// The log, for the thread that syncs asynchronous commits.
     pub(super) fn log(&self) -> Arc<dyn DiskFile> {
         Arc::clone(&self.log_of_syncs)
     }
@@ -183,8 +185,8 @@ impl Journal {
         self.log.sync().map_err(|error| fault::file("sync", &self.path, &error))
     }
 
-    /// After a failure of the disk: brings every committed row into the file and voids the log, both synced. So the rows
-    /// no longer depend on the sync that failed, and a row whose commit failed cannot come back.
+    /// Repairs the journal after a disk error: brings every committed row into the file and voids the log, both synced. So
+    /// the rows do not depend on the failed sync any more, and a row whose commit failed cannot come back.
     pub(super) fn mend(&mut self) -> Result<(), StoreError> {
         self.set_syncs(!is_planted(Plant::MendUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
@@ -202,11 +204,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets all batches and starts over; `false` where a reader keeps it from being used again.
+    /// Deletes all batches and starts over; `false` if a reader prevents a reuse.
     pub(super) fn empty(&mut self) -> Result<bool, StoreError> {
         self.set_syncs(true)?;
         self.connection.execute(EMPTY, [])?;
-        // Without the empty pages a checkpoint has next to nothing to copy.
+        // Without the empty pages a checkpoint has almost nothing to copy.
         self.connection.execute_batch("VACUUM")?;
         // A backup that reads the file keeps it.
         self.connection.busy_timeout(READERS_WAIT)?;
@@ -217,12 +219,12 @@ impl Journal {
         Ok(!log.busy && log.flushed == log.pages)
     }
 
-    /// Closes it. Gives its path, for [`delete`] once the tables have forgotten it.
+    /// Closes the file. Returns its path, for [`delete`] after the tables have removed it from the list.
     pub(super) fn close(self) -> Box<Path> {
         self.path
     }
 
-    /// Extends the log where a row of that length might pass its end. Where that fails, the log is as it was.
+    /// Extends the log if a row of that length might pass its end. After a failure, the log is unchanged.
     pub(super) fn make_room(&mut self, row: usize) -> Result<(), StoreError> {
         let need = (row as u64 / u64::from(connect::PAGE_BYTES - 4) + OTHER_PAGES) * FRAME_BYTES;
         if self.used + need > self.length || self.used - self.looked > LOOK_BYTES {
@@ -231,7 +233,7 @@ impl Journal {
         }
         if self.used + need > self.length {
             let failed = |error| fault::file("extend", &self.path, &error);
-            // Where SQLite went beyond what was foreseen, its bytes are not to be written over.
+            // SQLite may have written more than was reserved. Its bytes must not be overwritten.
             let length = self.log.length().map_err(failed)?;
             let more = length.clamp(*EXTEND_BYTES.start(), *EXTEND_BYTES.end()).max(need);
             self.length = extend(&*self.log, length, more).map_err(failed)?;
@@ -241,14 +243,14 @@ impl Journal {
     }
 }
 
-/// Appends zeros; gives the new length. Where that fails, the length is as it was.
+/// Appends zeros and returns the new length. After a failure, the length is unchanged.
 fn extend(log: &dyn DiskFile, length: u64, more: u64) -> std::io::Result<u64> {
-    // In pieces as small as those that will be written over it: of what was written at once some systems keep
-    // account at once, and count megabytes for each page.
+    // The pieces are as small as the later writes: some systems keep account of a large write as a whole, and then count
+    // megabytes for each page.
     let pieces = more.div_ceil(PIECE.len() as u64);
     let at = |piece: u64| length + piece * PIECE.len() as u64;
     if let Err(error) = (0..pieces).try_for_each(|piece| log.write_at(at(piece), &PIECE)) {
-        // A disk that is full has better use for what did fit.
+        // A full disk needs the bytes that did fit.
         log.set_len(length)?;
         return Err(error);
     }
@@ -262,12 +264,12 @@ pub(super) fn open(files: &Files, path: &Path, busy_wait: Duration) -> Result<Co
     connect::durable(&connection)?;
     connect::set_cache(&connection, CACHE_BYTES)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // Its rows are never flushed into it, at its end neither.
+    // Rows are never flushed into the file, not even when it closes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 
-/// Deletes a file that no connection has open. Its log goes first: without it the file is an empty journal.
+/// Deletes a file that no connection has open. Its log is deleted first: without it the file is an empty journal.
 pub(super) fn delete(files: &Files, path: &Path) -> Result<(), StoreError> {
     for name in [files::LOG, files::LOG_INDEX, ""] {
         files.remove(&beside(path, name))?;

@@ -1,10 +1,10 @@
-//! Rows of a journal file, read back and checked.
+//! Reads and checks rows of a journal file.
 //!
-//! A row carries its batch's number, the number of the last batch that was synced when it was written, and a digest of
-//! these, of its bytes and of the journal's identity. So a row that was copied from the journal of another store, or
-//! from another file of this one, is not taken for the store's own.
+//! A row has the number of its batch, and the number of the last batch that was synced when it was written. It also has a
+//! digest of these, of its bytes and of the journal's identity. So a row that was copied from the journal of another store,
+//! or from another file of this one, is rejected.
 //!
-//! Not here: what the bytes mean (`batch`), and what a gap between rows says (`recover`, `damage`).
+//! Not here: the meaning of the bytes (`batch`), and the meaning of a gap between rows (`recover`, `damage`).
 
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,16 +15,16 @@ const SPAN: &str = "SELECT min(no), max(no) FROM batches WHERE no > ?1";
 const HAS_IDENTITY: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'journal'";
 const IDENTITY: &str = "SELECT store, number FROM journal";
 
-/// Which journal it is. Files that were written before schema 10 have none.
+/// The identity of a journal file. Files that were written before schema 10 have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     /// The id of the store.
     pub(super) store: [u8; 16],
-    /// The file's number there.
+    /// The number of the file in the store.
     pub(super) number: u32,
 }
 
-/// A batch as it is stored.
+/// A stored batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) no: u64,
@@ -40,7 +40,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads which journal it is.
+    /// Reads the identity of the file.
     pub(super) fn new(path: &Path, connection: Connection) -> Result<Self, StoreError> {
         let has = connection.query_row(HAS_IDENTITY, [], |_| Ok(())).optional()?.is_some();
         let read = |row: &rusqlite::Row<'_>| Ok(Identity { store: row.get(0)?, number: row.get(1)? });
@@ -48,7 +48,7 @@ impl Source {
         Ok(Self { path: path.into(), connection, identity })
     }
 
-    /// Gives the rows after a batch, in order, each checked by its digest.
+    /// Reads the rows after a batch, in order, each checked by its digest.
     pub(super) fn read(
         &self,
         after: u64,
@@ -77,7 +77,7 @@ impl Source {
     }
 }
 
-/// A journal file that cannot be what was written. The text says what, and names the command that goes on without it.
+/// The error of a corrupt journal file. Its text says what is wrong, and names the command that continues without the file.
 pub(super) fn damaged(path: &Path, what: &str) -> StoreError {
     StoreError::Corrupt(format!("the journal `{}`: {what}; {REPAIR}", path.display()))
 }

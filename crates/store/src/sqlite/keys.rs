@@ -1,4 +1,4 @@
-//! The table `keys`: API keys and whether they were revoked.
+//! The table `keys`: API keys, and whether they are revoked.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -16,7 +16,7 @@ pub(super) const PUT: &str = "INSERT INTO keys (no, id, hash, role, name, create
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (no) DO UPDATE SET revoked_at = excluded.revoked_at";
 pub(super) const LAST: &str = "SELECT coalesce(max(no), 0) FROM keys";
 
-/// All that is known of a key.
+/// The state of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyState {
     /// The order of creation.
@@ -25,7 +25,7 @@ pub(super) struct KeyState {
     pub(super) revoked_at: Option<Micros>,
 }
 
-/// Every key, revoked ones too, in order of creation. One that cannot be read goes to `skip`.
+/// Every key, including revoked ones, in order of creation. A corrupt one goes to `skip`.
 pub(super) fn all(
     connection: &Connection,
     skip: &mut dyn FnMut(CorruptRow),
@@ -47,7 +47,7 @@ pub(super) fn all(
     Ok(found)
 }
 
-/// The key of that id.
+/// The key with an id.
 pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<KeyState>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id])?;
@@ -59,7 +59,7 @@ pub(super) fn last(connection: &Connection) -> Result<u32, StoreError> {
     Ok(connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?)
 }
 
-/// The table, for the journal. A revoked key stays, so that its id is never given to another.
+/// The table `keys` for the journal. A revoked key stays, so that its id is never given to another.
 pub(super) struct Keys;
 
 impl Table for Keys {

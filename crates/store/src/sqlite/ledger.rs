@@ -1,4 +1,4 @@
-//! Reads of members and money: for a transaction, and without one.
+//! Reads of members and money, inside and outside of a transaction.
 
 use super::SqliteStore;
 use super::contest_reads;
@@ -23,7 +23,7 @@ use tally_rules::ledger::{
     Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
 };
 
-/// What the memtable says of a plan.
+/// The rows of a plan in the memtable.
 pub(super) struct Seen {
     handles: Found<MemberId>,
     members: Found<Member>,
@@ -32,7 +32,7 @@ pub(super) struct Seen {
     contests: contest_reads::Seen,
 }
 
-/// Looks into the memtable.
+/// Reads the memtable.
 pub(super) fn look(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
     Seen {
         handles: states::<Handles>(memtables, plan.handles.iter().cloned()),
@@ -43,7 +43,7 @@ pub(super) fn look(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
     }
 }
 
-/// Asks the tables for the rest.
+/// Reads the rest from the tables.
 pub(super) fn load(
     seen: Seen,
     plan: &LedgerReadSet,
@@ -58,7 +58,7 @@ pub(super) fn load(
     })
 }
 
-/// Stored rows with newer states of some over them, in order of keys.
+/// Stored rows with newer states merged over them, in order of keys.
 fn merged_over<K: Ord, V>(
     stored: Listing<(K, V)>,
     newer: impl Iterator<Item = (K, Option<V>)>,

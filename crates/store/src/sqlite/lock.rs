@@ -1,12 +1,12 @@
-//! One process writes to a store: a lock on a file beside it.
+//! The lock that allows one process to write a store: a lock on a file beside it.
 //!
-//! The operating system holds the lock for as long as the process lives, so a killed server leaves nothing to clean up.
-//! The file says who holds it, for the message that a second process shows. It is never deleted: between opening and
-//! locking, a deleted file would let two processes lock two files of the same name. SQLite's own locks do not serve:
-//! they let a second writer in between two transactions.
+//! The operating system holds the lock for as long as the process lives, so a killed server leaves nothing to clean up. The
+//! file names the holder, for the message that a second process shows. It is never deleted: a file that is deleted between
+//! opening and locking would let two processes lock two files of the same name. SQLite's own locks are not enough: they let
+//! a second writer in between two transactions.
 //!
-//! An operator may delete the file of the lock. So on Linux the store itself is locked as well (`flock`, which does not
-//! meet the locks that SQLite takes by `fcntl`). Not here: a lease for stores over a network.
+//! An operator may delete the lock file. So on Linux the store itself is locked as well (`flock`, which does not conflict
+//! with the `fcntl` locks of SQLite). Not here: a lease for stores over a network.
 
 use super::fault;
 use super::files::Files;
@@ -15,10 +15,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// No honest content is longer; what is longer is cut in the message.
+/// The maximum length of the content that is shown. Our own content is shorter.
 const CONTENT_BYTES_MAX: u64 = 256;
 
-/// Held until dropped, or until the process ends.
+/// The lock is held until it is dropped, or until the process ends.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
@@ -49,7 +49,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Says where this process answers, for whoever finds the store locked.
+    /// Writes the address of this process into the file, for processes that find the store locked.
     pub(super) fn write(&mut self, address: Option<&str>) -> Result<(), StoreError> {
         let mut content = format!("{}\n", std::process::id());
         if let Some(address) = address {
@@ -67,10 +67,10 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A message that names a process which is gone would mislead; failing to empty the file harms nobody.
+        // A message that names an ended process would mislead. Failing to empty the file is harmless.
         let _ = self.file.set_len(0);
-        // Closing is not enough: a process that we are starting at this moment has a copy of the open file, and with it
-        // of the lock, until it becomes another program.
+        // Closing is not enough: a child process that is starting has a copy of the open file, and of the lock, until it
+        // executes another program.
         let _ = self.file.unlock();
         if let Some(store) = &self.store {
             let _ = store.unlock();
@@ -78,7 +78,7 @@ impl Drop for Lock {
     }
 }
 
-/// Locks the file of the store, which is made where there is none: the file of the lock keeps others from doing the same.
+/// Locks the file of the store, and creates it if it is missing: the lock file prevents others from doing the same.
 fn lock_store(files: &Files, store: &Path, path: &Path) -> Result<File, StoreError> {
     if !store.exists() {
         files.create(store)?;
@@ -97,7 +97,7 @@ fn lock_store(files: &Files, store: &Path, path: &Path) -> Result<File, StoreErr
 
 fn holder(file: &mut File, path: &Path) -> String {
     let mut bytes = Vec::new();
-    // Whatever is there is only shown; an unreadable file is shown as one that says nothing.
+    // The content is only shown; an unreadable file is shown like an empty one.
     let _ = file.take(CONTENT_BYTES_MAX).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines().filter(|line| !line.is_empty());
@@ -145,7 +145,7 @@ mod tests {
         assert!(text.contains("tally.db` is held") && text.ends_with("tally.db.lock` was removed"), "{text}");
     }
 
-    /// A process that is being started shares our files for a moment, and closing ours would not release the lock.
+    /// A child process that is starting shares our files for a moment, so closing ours would not release the lock.
     #[test]
     fn starting_processes_meanwhile_does_not_keep_a_dropped_lock() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,25 +1,25 @@
-//! SQLite's write-ahead log: looking at it and flushing it into its file.
+//! SQLite's write-ahead log: its state, and its checkpoints.
 
 use crate::StoreError;
 use rusqlite::Connection;
 
-/// Only looks.
+/// Only reads the state.
 pub(super) const LOOK: &str = "PRAGMA wal_checkpoint(NOOP)";
-/// Flushes what no reader and no writer is in the way of.
+/// Flushes the pages that no reader or writer blocks.
 pub(super) const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
-/// Flushes everything and lets the log start over, waiting for others.
+/// Flushes everything and lets the log start over; waits for others.
 pub(super) const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
-/// The same, and empties the file of the log.
+/// Like [`RESTART`], and truncates the file of the log.
 pub(super) const TRUNCATE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// What SQLite says of the log, in pages.
+/// The state of the log, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Log {
-    /// Whether the checkpoint was kept from doing all that it should.
+    /// Whether the checkpoint was blocked from completing.
     pub(super) busy: bool,
-    /// Pages in it.
+    /// The number of its pages.
     pub(super) pages: u64,
-    /// Pages of it that are flushed.
+    /// The number of its flushed pages.
     pub(super) flushed: u64,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Log {
 pub(super) fn checkpoint(connection: &Connection, how: &str) -> Result<Log, StoreError> {
     let log = connection.prepare_cached(how)?.query_row([], |row| {
         let pages = |column: usize| -> rusqlite::Result<u64> {
-            // Minus one where there is no log yet.
+            // Minus one if there is no log yet.
             Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
         };
         Ok(Log { busy: row.get::<_, i64>(0)? != 0, pages: pages(1)?, flushed: pages(2)? })

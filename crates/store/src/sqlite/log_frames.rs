@@ -1,10 +1,10 @@
-//! The frames of a write-ahead log, wherever SQLite stops reading it.
+//! The frames of a write-ahead log, including those after the point where SQLite stops reading.
 //!
 //! SQLite's file format (sqlite.org/fileformat2.html, section 4) chains the checksum of each frame to that of the frame
-//! before, and every frame carries its own. So a frame behind a hole can be checked by the frame before it, even where the
-//! chain from the beginning is broken.
+//! before, and every frame has its own. So a frame after a hole can be checked by the frame before it, even if the chain
+//! from the beginning is broken.
 //!
-//! Not here: what is in the pages.
+//! Not here: the contents of the pages.
 
 use super::connect;
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ const FRAME_BYTES: usize = FRAME_HEAD_BYTES + PAGE_BYTES;
 /// The log of a file that no process writes.
 pub(super) struct Frames {
     log: std::io::BufReader<File>,
-    /// The checksum of the log's own header, where the first frame begins its chain.
+    /// The checksum of the log's own header, where the chain begins.
     first: [u8; 8],
-    /// The frame that the reader stands at.
+    /// The frame at the position of the reader.
     at: u64,
 }
 
@@ -35,7 +35,7 @@ impl Head {
         u32::from_be_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]])
     }
 
-    /// The last frame of a transaction says how many pages the file has.
+    /// The last frame of a transaction has the number of pages of the file.
     fn is_last(&self) -> bool {
         self.bytes[4..8] != [0; 4]
     }
@@ -57,7 +57,7 @@ impl Frames {
         Ok(Self { log: std::io::BufReader::with_capacity(1 << 20, log), first, at: 0 })
     }
 
-    /// Reads the page of a frame; `None` behind the last whole frame.
+    /// Reads the page of a frame; `None` after the last whole frame.
     pub(super) fn page(&mut self, frame: u64, page: &mut [u8; PAGE_BYTES]) -> std::io::Result<Option<()>> {
         Ok(self.frame(frame, page)?.map(drop))
     }
@@ -75,7 +75,7 @@ impl Frames {
         while first > 0 {
             let Some(head) = self.frame(first - 1, &mut page)? else { return Ok(None) };
             before = head.checksum();
-            // Frames of an earlier use of the file end it as well.
+            // Frames of an earlier use of the file also end the transaction.
             if head.is_last() || head.salts() != own.salts() {
                 break;
             }
@@ -111,8 +111,8 @@ impl Frames {
     }
 }
 
-/// Whether the checksum of a frame is right. The log's header says in which order of bytes it was computed; where that
-/// header is damaged both are possible.
+/// Whether the checksum of a frame is valid. The header of the log has the byte order of the checksums; that header may be
+/// corrupt, so both orders are accepted.
 fn is_whole(before: [u8; 8], head: &Head, page: &[u8; PAGE_BYTES]) -> bool {
     [u32::from_le_bytes, u32::from_be_bytes].into_iter().any(|word| {
         let start = split(&before, u32::from_be_bytes);

@@ -1,4 +1,4 @@
-//! Maintenance of the embedded store, and its coordination: it is the only process, so the defaults hold.
+//! Maintenance of the embedded store, and its coordination: it is the only process, so the defaults apply.
 
 use super::SqliteStore;
 use super::{files, memtable, meta, purge, requests};

@@ -1,8 +1,8 @@
-//! The journal files that the tables know: the store's id, the next number, and which files exist.
+//! The manifest: the store's id, the number of the next journal file, and the list of existing ones, in the tables.
 //!
-//! A file is listed, durably, before it takes its first batch, and it leaves the list before it is deleted. So a listed
-//! file that is missing was lost, with acknowledged batches. A file that is not listed holds nothing that counts: a crash
-//! came between its creation and the entry, or between the entry's end and its deletion.
+//! A file is listed durably before it takes its first batch, and removed from the list before it is deleted. So a listed
+//! file that is missing was lost, with acknowledged batches. An unlisted file holds nothing that counts: a crash came
+//! between its creation and its entry, or between the end of the entry and its deletion.
 //!
 //! Not here: the files themselves (`journal`), and what a start does with them (`recover`).
 
@@ -21,21 +21,21 @@ const ID: &str = "store.id";
 const JOURNALS: &str = "store.journals";
 const OLDER: &[u8] = b"older";
 
-/// What the tables know of the journal's files.
+/// The list of the journal files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Manifest {
     /// The id of the store.
     pub(super) store: [u8; 16],
     /// The number of the next file.
     pub(super) next: u32,
-    /// Numbers of the files that exist.
+    /// The numbers of the existing files.
     pub(super) open: BTreeSet<u32>,
-    /// The files were written by a version that gave them no identity.
+    /// Whether the files were written by a version that gave them no identity.
     pub(super) older: bool,
 }
 
 impl Manifest {
-    /// Reads it.
+    /// Reads the manifest.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let id = meta::get(connection, ID)?.and_then(|id| id.try_into().ok());
         let store = id.ok_or_else(|| corrupt("meta", "no id of the store"))?;
@@ -52,14 +52,14 @@ impl Manifest {
         parsed.ok_or_else(|| corrupt("meta", "the list of journal files cannot be read"))
     }
 
-    /// Writes it, in the caller's transaction.
+    /// Writes the manifest in the caller's transaction.
     pub(super) fn write(&self, connection: &Connection) -> Result<(), StoreError> {
         let numbers: Vec<String> = self.open.iter().map(u32::to_string).collect();
         meta::put_own(connection, JOURNALS, format!("{}:{}", self.next, numbers.join(",")).as_bytes())
     }
 }
 
-/// Gives a store that comes from a copy an id of its own: journals of the store that was copied are not its own.
+/// Gives a restored store a new id: journals of the copied store are not its own.
 pub(super) fn renew(connection: &Connection) -> Result<(), StoreError> {
     let mut id = [0; 16];
     getrandom::fill(&mut id)
@@ -69,7 +69,7 @@ pub(super) fn renew(connection: &Connection) -> Result<(), StoreError> {
     Manifest { open: BTreeSet::new(), ..manifest }.write(connection)
 }
 
-/// Makes a journal file and lists it.
+/// Creates a journal file and lists it.
 pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
     let made = shared.write_tables(|connection| {
         let mut manifest = Manifest::read(connection)?;
@@ -80,14 +80,14 @@ pub(super) fn create(shared: &Shared) -> Result<Journal, StoreError> {
         manifest.write(connection)?;
         Ok(journal)
     });
-    // Whatever became of the list: the file takes no batch, so nothing is in doubt that a caller asked for.
+    // The outcome of this commit is not in doubt for a caller: the file has no batch yet.
     made.map_err(|error| match error {
         StoreError::InDoubt { why, .. } => StoreError::Unavailable(format!("list a new journal file: {why}")),
         error => error,
     })
 }
 
-/// Removes files that were not listed, because something failed while they were made.
+/// Removes unlisted files, which a failure during their creation has left.
 pub(super) fn remove_unlisted(tables: &Connection, files: &Files, store: &Path) -> Result<(), StoreError> {
     let listed = Manifest::read(tables)?.open;
     let (journals, left_over) = files::journals(store)?;
@@ -96,7 +96,7 @@ pub(super) fn remove_unlisted(tables: &Connection, files: &Files, store: &Path) 
     left_over.iter().try_for_each(|path| files.remove(path))
 }
 
-/// Takes the files off the list that are not to be kept.
+/// Removes files from the list, except those to keep.
 pub(super) fn forget(
     tables: &mut tables::Tables,
     counters: &tables::Counters,

@@ -1,4 +1,4 @@
-//! The tables `members` and `handles`: who there is, and what each is found by.
+//! The tables `members` and `handles`: members, and the handles that find them.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -21,14 +21,13 @@ pub(super) const GET_HANDLE: &str = "SELECT member FROM handles WHERE kind = ?1 
 pub(super) const PUT_HANDLE: &str = "REPLACE INTO handles (kind, text, member) VALUES (?1, ?2, ?3)";
 pub(super) const REMOVE_HANDLE: &str = "DELETE FROM handles WHERE kind = ?1 AND text = ?2";
 
-/// A member.
 pub(super) fn get(connection: &Connection, id: &MemberId) -> Result<Option<Member>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;
     rows.next()?.map(decode).transpose()
 }
 
-/// Whose a handle is.
+/// The member of a handle.
 pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Option<MemberId>, StoreError> {
     let mut statement = connection.prepare_cached(GET_HANDLE)?;
     let mut rows = statement.query(params![handle.number(), handle.as_str()])?;
@@ -36,7 +35,7 @@ pub(super) fn of_handle(connection: &Connection, handle: &Handle) -> Result<Opti
     Ok(Some(MemberId(Uuid(row.get(0)?))))
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
     let bad = |what: &str| damaged("members", &format!("a {what} that cannot be"));
     let phone: Option<String> = row.get(1)?;
@@ -63,7 +62,7 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Member, StoreError> {
     })
 }
 
-/// The table `members`, for the journal.
+/// The table `members` for the journal.
 pub(super) struct Members;
 
 impl Table for Members {
@@ -145,7 +144,7 @@ impl Table for Members {
     }
 }
 
-/// The table `handles`, for the journal.
+/// The table `handles` for the journal.
 pub(super) struct Handles;
 
 impl Table for Handles {

@@ -1,12 +1,11 @@
-//! What is in the journal and not yet in the tables, in memory: the newest row of each key.
+//! The memtable: rows that are in the journal and not yet in the tables, the newest of each key.
 //!
-//! There are two memtables. New rows go into the active one; the other is being flushed, does not change, and goes
-//! when all of it is in the tables. A row is looked for in the active one, in the one being flushed, and then in the
-//! tables; see `moment` in `state` for how all three are of one moment.
+//! There are two memtables. New rows go into the active one. The immutable one is being flushed, and is dropped when the
+//! tables have all of it. A row is looked up in the active one, in the immutable one, and then in the tables; `moment` in
+//! `state` makes all three of one moment.
 //!
-//! Rows are ordered, because flushing in key order is what makes it cheap, and scans merge ranges of it. Boards are all
-//! here, flushed or not: there are few, and every transaction asks whether some are live. Not here: how much is allowed
-//! (`stall`).
+//! Rows are ordered, because flushing is cheap in key order, and scans merge ranges of it. All boards are here, flushed or
+//! not: there are few, and every transaction checks whether some are live. Not here: how much is allowed (`stall`).
 
 use super::directory::Directory;
 use super::table::{List, TABLES, Table};
@@ -19,20 +18,21 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a node of the map takes beside key and value, and what of a node is empty: measured to be about half as much again.
+/// Estimates the memory of an entry with its share of the tree's nodes and of their free space: measured as about half as
+/// much again.
 const fn row_bytes(entry: usize) -> usize {
     entry + entry / 2
 }
 
-/// Bytes for which a larger row counts as one more: a block of the order of a closed period is as much to write as sixty records.
+/// The number of bytes that count as one more row: an archive block is as much to write as sixty records.
 const ROW_BYTES: usize = 256;
 
-/// What so many rows count that have so many bytes.
+/// The weight of rows: their number, or more if they are large.
 pub(super) fn weight(rows: usize, bytes: usize) -> usize {
     rows.max(bytes / ROW_BYTES)
 }
 
-/// Rows of one table.
+/// The rows of one table.
 pub(super) struct Layer<T: Table> {
     rows: BTreeMap<T::Key, Option<T::Value>>,
     bytes: usize,
@@ -56,7 +56,7 @@ impl<T: Table> Layer<T> {
         &self.rows
     }
 
-    /// The lowest age of any row that was ever put.
+    /// The lowest age of any row that was ever inserted.
     fn lowest_age(&self) -> Option<i64> {
         self.lowest_age
     }
@@ -70,7 +70,7 @@ impl<T: Table> Layer<T> {
                 (Some(lowest), Some(age)) => Some(lowest.min(age)),
                 (lowest, age) => lowest.or(age),
             };
-            // The old key stays and the new one goes; they are equal, so what the values hold is what changes.
+            // The old key stays and the new one is dropped. They are equal, so only the memory of the values changes.
             match self.rows.entry(key) {
                 std::collections::btree_map::Entry::Vacant(place) => {
                     place.insert(value);
@@ -86,8 +86,7 @@ impl<T: Table> Layer<T> {
     }
 }
 
-/// Writes rows of a layer that count so much, from where it stopped; the answer is what they counted, and less than that at
-/// the end.
+/// Writes rows of a layer up to a weight, from where it stopped. Returns their weight, which is less at the end.
 pub(super) type RowFlusher<'a> = Box<dyn FnMut(&Connection, usize) -> Result<usize, StoreError> + 'a>;
 
 /// A layer without its types.
@@ -121,15 +120,15 @@ impl<T: Table> AnyLayer for Layer<T> {
     }
 }
 
-/// Rows of all tables, of a stretch of the journal.
+/// The rows of all tables, from a section of the journal.
 #[derive(Debug)]
 pub(super) struct Memtable {
     layers: Vec<Box<dyn AnyLayer>>,
-    /// The last batch that is in it; 0 for none.
+    /// Its last batch; 0 for none.
     pub(super) last: u64,
-    /// When the first row came.
+    /// When the first row was inserted.
     pub(super) born: Option<Instant>,
-    /// When the last row came.
+    /// When the last row was inserted.
     pub(super) touched: Option<Instant>,
 }
 
@@ -173,7 +172,7 @@ impl Memtable {
     }
 }
 
-/// Newest states in order of keys, and the key up to which they are complete, where there are more.
+/// The newest states in order of keys, and the key up to which they are complete if there are more.
 pub(super) type Range<T> =
     (BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>, Option<<T as Table>::Key>);
 
@@ -186,23 +185,23 @@ pub(super) struct Memtables {
 }
 
 impl Memtables {
-    /// The newest state of a key, where it is not yet in the tables: `Some(None)` is a removed one.
+    /// The newest state of a key, if it is not yet in the tables: `Some(None)` for a removed row.
     pub(super) fn get<T: Table>(&self, key: &T::Key) -> Option<&Option<T::Value>> {
         self.each().find_map(|memtable| memtable.layer::<T>().rows.get(key))
     }
 
-    /// The newer memtable first.
+    /// Both memtables, the newer one first.
     pub(super) fn each(&self) -> impl Iterator<Item = &Memtable> {
         std::iter::once(&self.active).chain(self.flushing.as_deref())
     }
 
-    /// Whether a row that is so old may not be in the tables yet.
+    /// Whether a row older than this may not be in the tables yet.
     pub(super) fn has_older<T: Table>(&self, than: i64) -> bool {
         let mut lowest = self.each().filter_map(|memtable| memtable.layer::<T>().lowest_age());
         lowest.any(|lowest| lowest < than)
     }
 
-    /// The newest states of the keys from `from` on while `within` holds, about `most` of them at most.
+    /// The newest states of the keys from `from` on while `within` holds, about `most` at most.
     pub(super) fn range<T: Table>(
         &self,
         from: Bound<T::Key>,
@@ -211,7 +210,7 @@ impl Memtables {
     ) -> Range<T> {
         let mut found = BTreeMap::new();
         let mut complete: Option<T::Key> = None;
-        // The older one first, so that the newer overwrites.
+        // The older one comes first, so that the newer one overwrites.
         let each: Vec<&Memtable> = self.each().collect();
         for memtable in each.into_iter().rev() {
             let rows = memtable.layer::<T>().rows.range((from.clone(), Bound::Unbounded));
@@ -234,9 +233,9 @@ impl Memtables {
         (found, complete)
     }
 
-    /// The newest states of the keys from `from` on while `within` holds, up to the `most`th that `pick` makes something of;
-    /// what it makes nothing of is as good as removed. So it is complete up to the last one it gives, and whoever wants the
-    /// first `most` rows in order of keys needs none behind that: as many that are there come before it.
+    /// The newest states of the keys from `from` on while `within` holds, up to the `most`th that `pick` accepts. A state
+    /// that `pick` rejects counts as removed. The result is complete up to its last key. The first `most` rows in order of
+    /// keys need none after it.
     pub(super) fn first<T: Table, V>(
         &self,
         from: Bound<T::Key>,
@@ -315,7 +314,7 @@ mod tests {
         assert_eq!(range(3), ("abc".into(), Some("c".into())));
     }
 
-    /// As a page is made of it: with rows of a table, some of which were changed or removed since.
+    /// Checks a page that is merged from a table whose rows were partly changed or removed since.
     #[test]
     fn the_first_rows_are_those_of_all_rows_sorted() {
         let name = |number: u64| format!("{number:02}");
@@ -349,7 +348,7 @@ mod tests {
             let within = |key: &BanKey| key.player.as_str() < &*end;
             let newer = memtables.first::<Bans, ()>(from, within, |()| Some(()), most);
             assert!(newer.values().flatten().count() <= most);
-            // The page as it is merged over the table, and as it has to be.
+            // The merged page, and the expected one.
             let in_table = table.iter().filter(|(player, there)| {
                 **there && **player > after && **player < end && !newer.contains_key(&ban(player, true).0)
             });

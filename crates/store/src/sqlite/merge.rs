@@ -1,12 +1,12 @@
-//! One page of two layers: rows of a table, and newer states of some keys.
+//! Merges a page of a table with newer states of some keys.
 //!
 //! Not here: reading either of them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Lays newer states over a page of `asked` rows at most: the first `limit` of what that gives. Where rows can be removed
-/// as many more are asked for, so that what is left is a whole page.
+/// Merges newer states over a page of at most `asked` rows. Returns the first `limit` rows. If rows can be removed, `asked`
+/// includes as many more, so that the rest is a whole page.
 pub(super) fn merge<K: Ord + Clone, V: Clone>(
     page: Vec<(K, V)>,
     newer: &BTreeMap<K, Option<V>>,

@@ -1,6 +1,6 @@
-//! The table `meta`: small values under names, the number of the next board, and how far the journal is flushed.
+//! The table `meta`: small named values, the number of the next board, and the flush position.
 //!
-//! Names that begin with `store.` are the store's own and refused to callers.
+//! Names that begin with `store.` belong to the store and are refused to callers.
 
 use super::fault::corrupt;
 use crate::{BoardNo, StoreError};
@@ -14,12 +14,11 @@ const FOLDING: &str = "store.folding";
 pub(super) const GET: &str = "SELECT value FROM meta WHERE name = ?1";
 pub(super) const PUT: &str = "REPLACE INTO meta (name, value) VALUES (?1, ?2)";
 
-/// A remembered value.
 pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
     Ok(connection.prepare_cached(GET)?.query_row(params![name], |row| row.get(0)).optional()?)
 }
 
-/// Remembers a value of the caller's.
+/// Stores a value of the caller.
 pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(), StoreError> {
     if name.starts_with(OWN) {
         return Err(StoreError::Row(format!("the name `{name}` is kept for the store itself")));
@@ -27,33 +26,33 @@ pub(super) fn put(connection: &Connection, name: &str, value: &[u8]) -> Result<(
     put_own(connection, name, value)
 }
 
-/// The number for the next new board.
+/// The number of the next new board.
 pub(super) fn next_board(connection: &Connection) -> Result<BoardNo, StoreError> {
     let next = number(connection, NEXT_BOARD, "the next board")?;
     u32::try_from(next).map(BoardNo).map_err(|_| corrupt("meta", "the number for the next board is none"))
 }
 
-/// Says which number the next new board gets.
+/// Stores the number of the next new board.
 pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(), StoreError> {
     put_own(connection, NEXT_BOARD, next.0.to_string().as_bytes())
 }
 
-/// The batch of the journal up to which all are in the tables.
+/// The batch of the journal up to which all rows are in the tables.
 pub(super) fn flushed(connection: &Connection) -> Result<u64, StoreError> {
     number(connection, FOLDED, "the batch folded to")
 }
 
-/// The batch up to which some may be in the tables: more than [`flushed`] while a flush is under way.
+/// The batch up to which some rows may be in the tables: more than [`flushed`] during a flush.
 pub(super) fn flushing(connection: &Connection) -> Result<u64, StoreError> {
     number(connection, FOLDING, "the batch being folded to")
 }
 
-/// Says so before the first row of a flush, in its transaction.
+/// Stores it before the first row of a flush, in its transaction.
 pub(super) fn set_flushing(connection: &Connection, batch: u64) -> Result<(), StoreError> {
     put_own(connection, FOLDING, batch.to_string().as_bytes())
 }
 
-/// Says so with the last row of a flush, in its transaction.
+/// Stores it with the last row of a flush, in its transaction.
 pub(super) fn set_flushed(connection: &Connection, batch: u64) -> Result<(), StoreError> {
     put_own(connection, FOLDED, batch.to_string().as_bytes())
 }
@@ -64,7 +63,7 @@ fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreErr
     number.ok_or_else(|| corrupt("meta", &format!("the number for {of} is none")))
 }
 
-/// Remembers a value, the store's own or a caller's.
+/// Stores a value of the store or of a caller.
 pub(super) fn put_own(connection: &Connection, name: &str, value: &[u8]) -> Result<(), StoreError> {
     connection.prepare_cached(PUT)?.execute(params![name, value])?;
     Ok(())

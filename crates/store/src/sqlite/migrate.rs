@@ -1,8 +1,8 @@
-//! Brings a file to the present schema: all of it in one transaction, after a copy of the file was kept.
+//! Migrates a file to the present schema in one transaction, after keeping a copy of the file.
 //!
-//! The schema version is the number of migrations applied. They run under the rollback journal, not the write-ahead
-//! log, so that the version in the file's first bytes is the truth at every moment, see `identity`. Not here: going
-//! back. Whoever must, has the copy `<file>.v<version>.bak`.
+//! The schema version is the number of applied migrations. Migrations run under the rollback journal instead of the
+//! write-ahead log. So the version in the file's first bytes is always current, see `identity`. Not here: downgrades; the
+//! copy `<file>.v<version>.bak` allows one.
 
 use super::files::{self, Files};
 use super::{connect, identity};
@@ -11,7 +11,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
-/// Every schema there ever was: the first makes a new file, each other one makes the next out of the one before.
+/// All migrations: the first makes a new file, each other one makes the next schema from the one before.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_tables.sql"),
     include_str!("../../migrations/sqlite/0002_players.sql"),
@@ -36,7 +36,7 @@ pub(super) fn version(migrations: &[&str]) -> u32 {
     u32::try_from(migrations.len()).expect("fewer than 2^32 migrations")
 }
 
-/// Applies the migrations that the file has not seen. The caller holds the lock and has checked whose file it is.
+/// Applies the missing migrations. The caller holds the lock and has checked that the file is ours.
 pub(super) fn migrate(
     files: &Files,
     connection: &mut Connection,
@@ -65,12 +65,12 @@ pub(super) fn migrate(
     files.sync_folder(path)
 }
 
-/// Where the copy of a file of that version is kept.
+/// The path of the kept copy of a file of that version.
 pub(super) fn copy_path(path: &Path, version: u32) -> PathBuf {
     files::beside(path, &format!(".v{version}.bak"))
 }
 
-/// Makes it a file by itself.
+/// Makes the store a single file without a log.
 pub(super) fn leave_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let mode = connect::journal_mode(connection, "DELETE")?;
     if mode != "delete" {
@@ -81,7 +81,7 @@ pub(super) fn leave_write_ahead_log(connection: &Connection) -> Result<(), Store
     Ok(())
 }
 
-/// A copy that is complete or not there: it gets its name when it is on the disk.
+/// Keeps a copy that is complete or missing: it gets its name when it is on the disk.
 fn keep_copy(files: &Files, connection: &Connection, path: &Path, version: u32) -> Result<(), StoreError> {
     let kept = copy_path(path, version);
     let unfinished = files::beside(&kept, ".part");
@@ -96,7 +96,7 @@ fn keep_copy(files: &Files, connection: &Connection, path: &Path, version: u32) 
     }
     copy.close().map_err(|(_, error)| error)?;
     files.sync(&unfinished)?;
-    // With its journal the copy is complete: what is not flushed yet is there.
+    // The copy needs the journal to be complete: it has the rows that are not flushed yet.
     for journal in files::journals(path)?.0 {
         let name = journal.to_string_lossy().into_owned();
         let more = name.strip_prefix(&*path.to_string_lossy()).unwrap_or_default().to_owned();

@@ -1,14 +1,19 @@
-//! The store in SQLite: tables in one file, and beside it a journal of what is not in them yet.
+//! The store in SQLite: tables in one file, and beside it a journal of the rows that are not in them yet.
 //!
-//! A random row written into a table dirties a page of some eight kilobytes. So a transaction is one row of the journal, synced, and its rows
-//! stay in a memtable. Much later a flush writes them with many others into the tables, in key order. Both are SQLite files. At rest
-//! there is one file of plain tables that any client reads; while a server runs, that file is some seconds behind.
+//! A random row written into a table dirties a whole page of 4 KiB. So a transaction is one row of the journal, synced, and
+//! its rows stay in a memtable. Much later a flush writes them with many others into the tables, in key order. Both are
+//! SQLite files. At rest there is one file of plain tables that any client reads. While a server runs, that file is some
+//! seconds behind.
 //!
-//! - `run`: transactions; `reads`; `maintenance`; `batch`: what a row of the journal means; `table`: a table, described once
-//! - `memtable`: what is not flushed; `state`: reading it and the tables at one moment; `merge`: pages of both
-//! - `flush`, `flush_worker`: from the memtable into the `tables`; `rotation`: the next journal file; `stall`: how much may wait; `unsynced`: asynchronous commits
-//! - `journal`: a file of it that is written; `manifest`: which files there are; `journal_rows`: reading one back; `sync_failure`: a marker for the next start
-//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on after damage
+//! - `run`: transactions; `reads`; `maintenance`; `batch`: the rows in a row of the journal; `table`: a table, described
+//!   once
+//! - `memtable`: rows that are not flushed; `state`: reading it and the tables at one moment; `merge`: pages of both
+//! - `flush`, `flush_worker`: from the memtable into the `tables`; `rotation`: the next journal file; `stall`: how much may
+//!   wait; `unsynced`: asynchronous commits
+//! - `journal`: a journal file that is written; `manifest`: which files exist; `journal_rows`: reading one back;
+//!   `sync_failure`: a marker for the next start
+//! - `backup`: a copy beside a running server; `recover`: after a kill; `damage`: whether it was one; `repair`: going on
+//!   after damage
 //! - a file for each table, with its statements and the one place where its rows become types
 //!
 //! Not here: more than one process (see `lock`), and reading one's own uncommitted writes.
@@ -105,22 +110,22 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store at `path`, making it where there is none and migrating it where it is older.
+    /// Opens the store at `path`, creates it if it is missing, and migrates it if it is older.
     pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         Self::open_with(path, options, migrate::MIGRATIONS)
     }
 
-    /// Says at which address this process answers, for the message of a second process that finds the store locked.
+    /// Stores the address of this process, for the message of a second process that finds the store locked.
     pub fn announce(&self, address: &str) -> Result<(), StoreError> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).write(Some(address))
     }
 
-    /// Where the file is, with links resolved.
+    /// The path of the file, with links resolved.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// Does what threads do in the background, where the store has none: syncs what is not synced, and flushes.
+    /// Does the background work of a store without threads: syncs, and flushes.
     pub fn work(&self) -> Result<(), StoreError> {
         self.shared.unsynced.sync_now();
         self.shared.flushing.flush_now(&self.shared)
@@ -147,8 +152,8 @@ impl SqliteStore {
     }
 }
 
-/// Locks a store that no process has open, and opens its tables: of the present schema, with nothing in their log. What is in
-/// the journal is not looked at.
+/// Locks a store that no process has open, and opens its tables: of the present schema, with an empty log. The journal is
+/// not read.
 fn at_rest(
     files: &Files,
     path: &Path,
@@ -156,8 +161,8 @@ fn at_rest(
     migrations: &[&str],
 ) -> Result<(lock::Lock, Tables), StoreError> {
     let known = migrate::version(migrations);
-    // Before the lock, so that nothing appears beside a file that is not ours; and after it, because only then is
-    // it certain that no process is changing the file.
+    // Checked before the lock, so that nothing is created beside a file that is not ours. Checked again after it, because
+    // only then no process can be changing the file.
     identity::check(path, known)?;
     let lock = lock::Lock::take(files, path)?;
     files::check_no_restore(path)?;
@@ -173,12 +178,12 @@ fn at_rest(
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // So that the file at rest is plain tables. What cannot be flushed now is flushed by the next start.
+        // The file at rest is plain tables. The next start flushes what cannot be flushed now.
         let _ = self.checkpoint();
     }
 }
 
-/// A limit as SQL counts.
+/// A limit as an SQL integer.
 fn bound(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,49 +1,48 @@
-//! The bounds of a store, and what it stands on.
+//! The limits of a store, and its disk and threads.
 
 use std::sync::Arc;
 use std::time::Duration;
 use tally_disk::{Disk, SystemDisk};
 
-/// The bounds of a store.
+/// The limits of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory of the writer for pages that it reads. Pages that do not fit are read again, usually from the memory of
-    /// the operating system. Default: 64 MiB.
+    /// Memory of the writer for pages that it reads. Pages that do not fit are read again, usually from the memory of the
+    /// operating system. Default: 64 MiB.
     pub cache_bytes: u64,
-    /// Memory of the flush for pages: it goes through them in order, so little is enough. Default: 8 MiB.
+    /// Memory of the flush for pages: it reads them in order, so little is enough. Default: 8 MiB.
     pub flush_cache_bytes: u64,
     /// Memory of each reader for pages. Default: 4 MiB.
     pub reader_cache_bytes: u64,
-    /// How long the write-ahead log of the tables may grow before it is waited for that it can start over. Default:
-    /// 256 MiB.
+    /// How long the write-ahead log of the tables may grow before writes wait until it can start over. Default: 256 MiB.
     pub wal_bytes_max: u64,
-    /// Memory for changes that are not in the tables yet. At a quarter of it they are flushed, from half of it on commits
-    /// are slowed, past it they wait. Default: 256 MiB.
+    /// Memory for changes that are not in the tables yet. The flush begins at a quarter of it, commits are slowed from half
+    /// of it on, and wait when it is full. Default: 256 MiB.
     pub memtable_bytes_max: u64,
-    /// How long a file of the journal may grow before it is flushed. There are two, and rarely a third. Each batch takes a
-    /// page of it at least, so many small ones fill it fast; at 1 GiB a fast disk's worth of them is still flushed by age,
-    /// where more rows share a page of the tables. Default: 1 GiB.
+    /// How long a journal file may grow before it is flushed. There are two, and rarely a third. Each batch takes at least a
+    /// page, so many small batches fill it fast. At 1 GiB, the batches of a fast disk are still flushed by age, when more
+    /// rows share a page of the tables. Default: 1 GiB.
     pub journal_bytes_max: u64,
-    /// Changes are flushed when none came for so long. Default: 2 s.
+    /// Changes are flushed when none came for this time. Default: 2 s.
     pub flush_idle: Duration,
-    /// Changes are flushed when the oldest is so old. Default: 30 s.
+    /// Changes are flushed when the oldest has this age. Default: 30 s.
     pub flush_age_max: Duration,
-    /// Connections for reading, at least one: more reads than that at once wait for each other. Default: 4.
+    /// Connections for reading, at least one; more concurrent reads wait. Default: 4.
     pub readers: usize,
     /// How long to wait for a lock that another program (a shell, a backup) holds before it is a conflict. Default: 5 s.
     pub busy_wait: Duration,
-    /// The disk that its files are on. Default: this machine's.
+    /// The disk of the files. Default: this machine's.
     pub disk: Arc<dyn Disk>,
-    /// What does the work that no caller waits for. Default: threads.
+    /// What runs the background work. Default: threads.
     pub background: Background,
 }
 
-/// What does the work that no caller waits for.
+/// What runs the background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     /// Threads of the store.
     Threads,
-    /// The caller, by `SqliteStore::work`. So a simulation decides when it is done, and one seed always gives the same run.
+    /// The caller, by `SqliteStore::work`. So a simulation decides when it runs, and one seed always gives the same run.
     ByHand,
 }
 

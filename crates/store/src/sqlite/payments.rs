@@ -1,4 +1,4 @@
-//! The table `period_payments`: what is paid for closed periods.
+//! The table `period_payments`: the payouts of closed periods.
 //!
 //! Not here: their bytes (`payments`), and the prizes themselves (`contests`).
 
@@ -29,17 +29,17 @@ fn bad() -> StoreError {
     damaged("period_payments", "a payment that cannot be")
 }
 
-/// A row that begins with its body.
+/// Decodes a row that begins with its body.
 pub(super) fn decode(row: &Row<'_>) -> Result<Payment, StoreError> {
     payments::decode(&row.get::<_, Vec<u8>>(0)?).ok_or_else(bad)
 }
 
-/// What is paid for a period.
+/// The payment of a period.
 pub(super) fn get(connection: &Connection, key: WindowKey) -> Result<Option<Payment>, StoreError> {
     one(connection, GET, params![key.board.0, windows::encode(key.window)?], decode)
 }
 
-/// The table, for the journal.
+/// The table `period_payments` for the journal.
 pub(super) struct Payments;
 
 impl Table for Payments {
@@ -111,7 +111,7 @@ impl PaymentReads for SqliteStore {
         };
         self.shared.read(look, |newer, tables| {
             let mut statement = tables.prepare_cached(if open { OPEN } else { KEYS })?;
-            // All time has no prizes.
+            // The all-time window has no prizes.
             let after = after.unwrap_or(WindowKey { board: BoardNo(0), window: Window(0) });
             let mut rows = statement.query(params![after.board.0, windows::encode(after.window)?])?;
             let decode = |row: &Row<'_>| {

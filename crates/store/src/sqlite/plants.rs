@@ -1,19 +1,19 @@
-//! Faults that were once in this store: a test plants one of them again and shows that the simulated disk finds it.
+//! Seeded faults: former faults of this store that a test plants again, to show that the simulated disk finds them.
 //!
-//! Without tests there is nothing of it in the program.
+//! The program contains them only in tests.
 
-/// A fault of the past.
+/// A former fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plant {
-    /// Torn pages of unsynced writes are taken for proof of damage.
+    /// Torn pages of unsynced writes are accepted as proof of corruption.
     ProofUnchecked,
-    /// After a failed relaxed sync, the only copy of acknowledged batches goes into a file that is not synced.
+    /// After a failed sync of asynchronous commits, the only copy of acknowledged batches goes into an unsynced file.
     MendUnsynced,
-    /// A refused batch comes back after a power cut, because the log was cut and the cut not synced.
+    /// A refused batch comes back after a power cut, because the log was truncated and the truncation not synced.
     CutUnsynced,
-    /// A journal file that is missing or empty is accepted.
+    /// A missing or empty journal file is accepted.
     MissingAccepted,
-    /// A restore leaves no mark while it replaces a store.
+    /// A restore leaves no marker while it replaces a store.
     RestoreUnmarked,
     /// A journal file that cannot be emptied is forgotten.
     SpentForgotten,
@@ -32,7 +32,7 @@ pub(super) fn plant(fault: Option<Plant>) {
     PLANTED.set(fault);
 }
 
-/// Whether a test wants the fault.
+/// Whether a test has planted the fault.
 #[cfg(test)]
 pub(super) fn is_planted(fault: Plant) -> bool {
     PLANTED.get() == Some(fault)

@@ -1,4 +1,4 @@
-//! The table `profiles`: what is shown of players.
+//! The table `profiles`: names and other data that are shown of players.
 
 use super::table::{Rows, Table};
 use crate::StoreError;
@@ -12,7 +12,7 @@ pub(super) const PUT: &str =
     "REPLACE INTO profiles (player, name, avatar_url, metadata) VALUES (?1, ?2, ?3, ?4)";
 pub(super) const REMOVE: &str = "DELETE FROM profiles WHERE player = ?1";
 
-/// One player's profile.
+/// The profile of a player.
 pub(super) fn get(connection: &Connection, player: &PlayerId) -> Result<Option<Profile>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![player.as_str()])?;
@@ -20,7 +20,7 @@ pub(super) fn get(connection: &Connection, player: &PlayerId) -> Result<Option<P
     Ok(Some(Profile { name: row.get(0)?, avatar_url: row.get(1)?, metadata: row.get(2)? }))
 }
 
-/// The table, for the journal.
+/// The table `profiles` for the journal.
 pub(super) struct Profiles;
 
 impl Table for Profiles {

@@ -1,7 +1,7 @@
-//! Rows of deleted boards and of windows that are gone, a few at a time.
+//! Purges rows of deleted boards and windows, in bounded steps.
 //!
-//! A board's deletion is one short transaction whatever its size; its number waits in `deleted_boards` and its rows go
-//! in pieces between other transactions. The number is forgotten with the last of its rows.
+//! Deleting a board is one short transaction for any size of the board. Its number waits in `deleted_boards`, and its rows
+//! are deleted in steps between other transactions. The number is deleted with the last of its rows.
 
 use super::boards::Boards;
 use super::bound;
@@ -45,13 +45,13 @@ pub(super) const VERSION_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, 
 pub(super) const PART_DONE: &str =
     "DELETE FROM deleted_parts WHERE board = ?1 AND part = ?2 AND version = ?3";
 
-/// Deletes at most `limit` rows; returns how many.
+/// Deletes at most `limit` rows. Returns their number.
 pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
     flush_deleted(shared)?;
     shared.write_tables(|tables| from_tables(tables, bound(limit)))
 }
 
-/// Those of these windows that have something to purge.
+/// The windows of `windows` that have rows to purge.
 pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
     let look = |memtables: &Memtables| -> Vec<bool> {
         let waits = |window: &WindowKey| {
@@ -71,7 +71,7 @@ pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<Win
     })
 }
 
-/// Deletes at most `limit` rows of one window; returns whether nothing of it is left to purge.
+/// Deletes at most `limit` rows of one window. Returns whether nothing of it is left.
 pub(super) fn window(shared: &Shared, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
     flush_deleted(shared)?;
     shared.write_tables(|tables| {
@@ -80,7 +80,7 @@ pub(super) fn window(shared: &Shared, window: WindowKey, limit: usize) -> Result
     })
 }
 
-/// What is deleted has its last rows before it, so when the deletion is in the tables they are, too.
+/// Flushes waiting deletions. The last rows of a deleted board precede its deletion, so they are in the tables when it is.
 fn flush_deleted(shared: &Shared) -> Result<(), StoreError> {
     let waits = shared.memtables().each().any(|memtable| {
         !memtable.layer::<Deleted>().rows().is_empty()
@@ -150,7 +150,7 @@ fn of_boards(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
         let rows = connection.prepare_cached(EVENTS)?.execute(params![topic, left])?;
         deleted += rows;
         left -= rows.cast_signed() as i64;
-        // What is left of the limit says that nothing is left of the board.
+        // A remaining limit means that the board has no rows left.
         if left > 0 {
             connection.prepare_cached(events::REMOVE_LAST)?.execute(params![topic])?;
             connection.prepare_cached(DONE)?.execute(params![board])?;

@@ -1,4 +1,4 @@
-//! Reads of the whole: the memtable merged over the tables.
+//! Merged reads of the memtable and the tables.
 
 use super::bans::{self, Bans};
 use super::imports::{self, Imports};
@@ -21,7 +21,8 @@ use std::ops::Bound;
 use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Record};
 
-/// Records of one moment in a walk, at most: so many are copied while writers wait. A longer walk reads several moments.
+/// The maximum number of records of one moment in a scan: they are copied while writers wait. A longer scan reads several
+/// moments.
 const WALK_ROWS: usize = 10_000;
 
 impl Reads for SqliteStore {
@@ -85,10 +86,10 @@ impl Reads for SqliteStore {
     }
 }
 
-/// What the memtable says of keys: nothing, that the row is gone, or what it is.
+/// The state of each key in the memtable: nothing, a removed row, or a row.
 pub(super) type Found<V> = Vec<Option<Option<V>>>;
 
-/// Asks a table for what the memtable does not say. A row that cannot be read is named.
+/// Reads keys from a table that the memtable does not have. The error of a corrupt row gets its key.
 pub(super) fn fill<K: KeyText, V>(
     table: &'static str,
     found: Found<V>,
@@ -139,7 +140,7 @@ pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, St
     one(shared, "blocks", look, key, windows::block)
 }
 
-/// Each for itself: one that cannot be read says so alone.
+/// Each profile is separate: a corrupt one fails alone.
 pub(super) fn profiles(
     shared: &Shared,
     players: &[PlayerId],
@@ -157,7 +158,7 @@ pub(super) fn profiles(
     })
 }
 
-/// Keys that were not revoked, in order of creation.
+/// Keys that are not revoked, in order of creation.
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
     let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
     shared.read(look, |newer, tables| {
@@ -171,7 +172,7 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
     })
 }
 
-/// Whether a key was ever made: revoked ones stay.
+/// Whether a key was ever created: revoked ones stay.
 pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
     let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
     shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
@@ -207,7 +208,7 @@ pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>,
     })
 }
 
-/// Counts the tables' rows, and those of the memtable once more: from above.
+/// Counts the rows of the tables and of the memtable: an upper bound.
 pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u64, StoreError> {
     let waits = |memtables: &Memtables| -> usize {
         memtables.each().map(|memtable| memtable.layer::<Scores>().rows().len()).sum()
@@ -251,7 +252,7 @@ pub(super) fn walk(
     Ok(given)
 }
 
-/// Walks at most `want` records of one moment. Where it had to stop before that, it says after which player.
+/// Scans at most `want` records of one moment. If it stopped before that, it returns the last player.
 fn walk_some(
     shared: &Shared,
     (board, window): (BoardNo, Window),
@@ -271,14 +272,14 @@ fn walk_some(
         let mut newer = newer.iter().peekable();
         let mut given = 0;
         let mut skip = |player: Option<PlayerId>, row: &CorruptRow| {
-            // The memtable may have a newer state, which will be flushed over it.
+            // The memtable may have a newer state, which will be flushed over the row.
             let near = player.map(|player| NearKey::new(board, window, player));
             if near.is_none_or(|near| !merged.contains_key(&near)) {
                 shared.damages.note(row);
             }
         };
         scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
-            // What the memtable has before this one, and whether it has another state of this very one.
+            // Returns the rows of the memtable before this one, and its newer state of this one.
             let mut record = Some(record);
             while given < want
                 && let Some((key, state)) = newer.next_if(|(key, _)| *key.player() <= player)

@@ -1,11 +1,11 @@
-//! What a killed process left: reads its journal, checks it, and flushes it before the store is opened.
+//! Recovery: reads the journal of a killed process, checks it, and flushes it before the store is opened.
 //!
-//! SQLite drops what stands torn at the end of a log; it was not acknowledged. What it gives is checked again: every
-//! file that the tables list must be there, with its log and its identity; each row is checked by its digest; and a gap
-//! between rows is damage, because a missing batch in the middle was acknowledged.
+//! SQLite drops the torn end of a log, which was not acknowledged. Recovery checks the rest again. Every file that the
+//! tables list must exist, with its log and its identity, and the digest of each row must be valid. A gap between rows is
+//! corruption, because a missing batch in the middle was acknowledged.
 //!
-//! [`Found`] is the result of that look, with the first thing that is wrong. A start refuses a store with something
-//! wrong; `repair` goes on with the batches before it. Not here: what is done about damage (`repair`).
+//! [`Found`] is the result of that check, with the first error. A start refuses a store with an error; `repair` continues
+//! with the batches before it. Not here: what is done about corruption (`repair`).
 
 use super::batch::Batch;
 use super::files::{self, Files};
@@ -21,23 +21,23 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What lies in the journal of a store at rest.
+/// The journal of a store at rest.
 pub(super) struct Found {
     /// Every file that belongs to the journal.
     pub(super) files: Vec<PathBuf>,
-    /// They were written by a version that gave them no identity.
+    /// Whether the files were written by a version that gave them no identity.
     pub(super) older: bool,
-    /// The newest rows of the batches after the flushed ones, up to the first thing that is wrong.
+    /// The newest rows of the batches after the flushed ones, up to the first error.
     pub(super) memtable: Memtable,
-    /// The last batch that is whole, in the journal or in the tables.
+    /// The last whole batch, in the journal or in the tables.
     pub(super) last: u64,
-    /// Up to this batch some rows may be in the tables.
+    /// Some rows up to this batch may be in the tables.
     pub(super) partly: u64,
-    /// The first thing that is wrong.
+    /// The first error.
     pub(super) wrong: Option<StoreError>,
 }
 
-/// Flushes every journal file of the store into its tables and removes it. Gives the number of the last batch there was.
+/// Flushes every journal file of the store into its tables and removes it. Returns the number of the last batch.
 pub(super) fn recover(
     files: &Files,
     store: &Path,
@@ -52,7 +52,7 @@ pub(super) fn recover(
     flush_found(&found, tables, &counters)?;
     let delete = || found.files.iter().try_for_each(|path| journal::delete(files, path));
     if found.older {
-        // They have no identity, so the mark that says so goes after them.
+        // The files have no identity, so the mark that says so is removed after them.
         delete()?;
         files.sync_folder(store)?;
     }
@@ -62,7 +62,7 @@ pub(super) fn recover(
     Ok(found.last)
 }
 
-/// Brings the rows that were found into the tables, durably.
+/// Flushes the found rows into the tables, durably.
 pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
     if found.memtable.is_empty() {
         return Ok(());
@@ -75,8 +75,8 @@ pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counter
     Ok(())
 }
 
-/// Looks at the journal of a store that no process has open. An error is a fault of the disk; what is wrong with the
-/// journal is in the answer.
+/// Checks the journal of a store that no process has open. An error is a fault of the disk; an error of the journal is in
+/// the result.
 pub(super) fn look(
     files: &Files,
     store: &Path,
@@ -116,7 +116,7 @@ pub(super) fn look(
     Ok(Found { files: journals, older: manifest.older, memtable, last, partly, wrong })
 }
 
-/// A listed file that is gone, or whose log is.
+/// The error of a listed file that is missing, or whose log is.
 fn missing(store: &Path, manifest: &Manifest) -> Option<StoreError> {
     if is_planted(Plant::MissingAccepted) {
         return None;
@@ -133,8 +133,8 @@ fn missing(store: &Path, manifest: &Manifest) -> Option<StoreError> {
     })
 }
 
-/// Opens a file of the journal and looks whose it is. `None` for one that a crash left after its end, or before its
-/// beginning: it holds nothing that is not in the tables.
+/// Opens a journal file and checks its identity. `None` for a file that a crash left before its deletion, or before its
+/// entry: all of its rows are in the tables.
 fn source(
     files: &Files,
     path: &Path,
@@ -170,7 +170,7 @@ fn source(
     }
 }
 
-/// The newest rows of all batches after `flushed` that are in these files, up to the first that is wrong.
+/// The newest rows of all batches after `flushed` in these files, up to the first error.
 pub(super) fn read_open(
     sources: &[Source],
     flushed: u64,
@@ -184,7 +184,7 @@ pub(super) fn read_open(
             Err(error) => return Err(error),
         }
     }
-    // Files are used in turn, so their names say nothing of the order.
+    // Files are reused, so their names do not give the order.
     spans.sort_by_key(|(span, _)| *span);
     let mut last = flushed;
     for (_, source) in spans {

@@ -1,10 +1,10 @@
-//! Going on with a store that refuses to start, with what is sure to be there.
+//! Repair of a store that refuses to start: continues with the rows that are certain.
 //!
-//! The batches of the journal up to the first thing that is wrong are flushed into the tables. Every file of the journal
-//! is kept under another name, `<store>.set-aside-…`, so what they hold can still be read. The numbers of the
-//! batches go on behind all that may have been given, so no late row is ever taken for a new one.
+//! The batches of the journal up to the first error are flushed into the tables. Every journal file is kept under another
+//! name, `<store>.set-aside-…`, so its contents can still be read. New batch numbers begin after all that may have been
+//! given, so no late row is ever taken for a new one.
 //!
-//! Not here: finding what is wrong (`recover`), and damage inside the tables, for which there are backups.
+//! Not here: finding the error (`recover`), and corruption inside the tables, for which there are backups.
 
 use super::files::{self, Files, beside};
 use super::manifest::Manifest;
@@ -13,24 +13,24 @@ use super::{Options, at_rest, identity, meta, migrate, recover};
 use crate::StoreError;
 use std::path::{Path, PathBuf};
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// What was wrong; `None` where the store starts by itself, and then nothing was changed.
+    /// The error of the journal; `None` if the store starts by itself, and then nothing was changed.
     pub wrong: Option<String>,
-    /// The last batch that is whole.
+    /// The last whole batch.
     pub last: u64,
-    /// Up to this batch rows may be in the tables in part; the same as `last` where none are.
+    /// Some rows up to this batch may be in the tables; the same as `last` if there are none.
     pub partly: u64,
-    /// Where the files of the journal are now.
+    /// The new paths of the journal files.
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Makes the store at `path` one that starts, where its journal keeps it from starting.
+/// Repairs the store at `path`, if its journal prevents a start.
 ///
 /// # Errors
 ///
-/// Where another process has it open, it is not a store, or the disk fails.
+/// If another process has the store open, it is not a store, or the disk fails.
 pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let files = Files::on(&options.disk);
     let path = identity::resolve(path)?;
@@ -47,7 +47,7 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
         set_aside.push(set_one_aside(&files, &path, journal)?);
     }
     files.sync_folder(&path)?;
-    // Behind every number that was given: the files that are gone may have had more than the tables know of.
+    // After every given number: missing files may have had more batches than the tables know of.
     let next = partly.saturating_add(SKIPPED_BATCHES);
     tables.write(&counters, |connection| {
         let manifest = Manifest::read(connection)?;

@@ -1,4 +1,4 @@
-//! The table `requests`: what was done under which idempotency key, until it is forgotten.
+//! The table `requests`: the outcome of each idempotency key, until it expires.
 
 use super::fault::damaged;
 use super::state::Shared;
@@ -17,19 +17,19 @@ pub(super) const PUT: &str =
 pub(super) const OLD: &str = "SELECT scope, key FROM requests WHERE at < ?1 ORDER BY at";
 pub(super) const REMOVE: &str = "DELETE FROM requests WHERE scope = ?1 AND key = ?2";
 
-/// What is stored of a request.
+/// The stored outcome of a request.
 pub(super) fn get(connection: &Connection, key: &RequestKey) -> Result<Option<Stored>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![&*key.scope, &*key.key])?;
     rows.next()?.map(decode).transpose()
 }
 
-/// Forgets at most `limit` requests older than `before`. Rows of that age are in the tables already, except where they are
-/// kept for no longer than the flush takes: then it is waited for.
+/// Deletes at most `limit` requests older than `before`. Rows of that age are usually in the tables already. If they expire
+/// faster than the flush, it waits for the flush.
 pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Result<usize, StoreError> {
     let from_tables = |limit| {
         shared.write_tables(|tables| {
-            // What is not in the memtable now cannot be in a flush that is under way: the tables are ours.
+            // A row that is not in the memtable now cannot be in a running flush, because this thread has the tables.
             expire(tables, before, limit, |key| shared.memtables().get::<Requests>(key).is_some())
         })
     };
@@ -41,7 +41,7 @@ pub(super) fn expire_some(shared: &Shared, before: Micros, limit: usize) -> Resu
     Ok(done + from_tables(limit - done)?)
 }
 
-/// Forgets at most `limit` requests older than `before`, oldest first, but none that `newer` says has a newer state.
+/// Deletes at most `limit` requests older than `before`, oldest first, except those for which `newer` reports a newer state.
 fn expire(
     connection: &Connection,
     before: Micros,
@@ -70,7 +70,7 @@ fn expire(
     Ok(old.len())
 }
 
-/// The table, for the journal.
+/// The table `requests` for the journal.
 pub(super) struct Requests;
 
 impl Table for Requests {

@@ -1,8 +1,8 @@
-//! The change from one journal file to the next, with the memtable that belongs to it.
+//! Journal rotation: the change to the next journal file, with its memtable.
 //!
-//! It is the writer's: between two batches, so that each is in one file and in one memtable. The flush asks for it and
-//! waits; a writer that is busy does it before its next batch, because a mutex may let a busy one have it again and
-//! again. A flush without a writer does it itself. Not here: making and emptying files (`flush`).
+//! The writer rotates between two batches, so that each batch is in one file and in one memtable. The flush requests the
+//! rotation and waits. A busy writer rotates before its next batch, because a mutex may let a busy thread have it again and
+//! again. Without a writer, the flush rotates. Not here: creating and emptying files (`flush_worker`).
 
 use super::journal::Journal;
 use super::memtable::Memtable;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the flush waits for the writer before it looks whether there is none.
+/// How long the flush waits for the writer before it checks whether there is none.
 const WRITER_WAIT: Duration = Duration::from_millis(1);
 
 /// A memtable and the file that holds it.
@@ -23,7 +23,7 @@ pub(super) struct Taken {
     pub(super) journal: Option<Journal>,
 }
 
-/// Where flush and writer meet.
+/// The shared state of flush and writer.
 #[derive(Debug, Default)]
 pub(super) struct Rotation {
     state: Mutex<State>,
@@ -41,7 +41,7 @@ enum State {
 }
 
 impl Rotation {
-    /// By the flush: changes over to the file `next`, or to none, and gives what was before. A failure gives it back.
+    /// For the flush: rotates to the file `next`, or to none, and returns the previous one. A failure returns `next`.
     pub(super) fn ask(
         &self,
         shared: &Shared,
@@ -63,7 +63,7 @@ impl Rotation {
         }
     }
 
-    /// By the writer, before a batch.
+    /// For the writer, before a batch.
     pub(super) fn turn_if_wanted(&self, shared: &Shared, writer: &mut Writer) {
         if self.wanted.load(Ordering::Relaxed) {
             self.turn(shared, writer);
@@ -74,10 +74,10 @@ impl Rotation {
         let mut state = self.state();
         let next = match std::mem::take(&mut *state) {
             State::Wanted(next) => next,
-            // The writer and the flush may both have come to do it.
+            // The writer and the flush may both try to rotate.
             other => return *state = other,
         };
-        // A batch in the new file must never be there without those in the old one.
+        // The batches of the old file must be on the disk before any batch of the new one.
         *state = match writer.sync(shared) {
             Err(error) => State::Failed(error, next),
             Ok(()) => {

@@ -1,8 +1,8 @@
-//! The write path: load, decide, one row into the journal, then the memtable.
+//! The write path: load, decide, append one row to the journal, insert into the memtable.
 //!
-//! There is one writer, behind a mutex: SQLite has one anyway. A row is visible when it is in the memtable, and it gets
-//! there only after it is in the journal, so nobody reads what could still fail. Not here: how rows get into the tables
-//! (`flush`), and how much may wait there (`stall`).
+//! There is one writer, behind a mutex, as SQLite has only one anyway. A row is visible once it is in the memtable. It gets
+//! there only after it is in the journal, so no reader sees a row that could still fail. Not here: flushing rows into the
+//! tables (`flush`), and how many may wait (`stall`).
 
 use super::batch::{self, Batch, Present};
 use super::directory::Changed;
@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 use tally_rules::ledger::account::{AccountKey, Total};
 
-/// The longest batch. Far beyond what lanes make; SQLite would take a row four times as long.
+/// The longest batch. Far more than lanes make; SQLite would take a row four times as long.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
-/// A buffer that grew beyond this for one batch is not kept.
+/// A buffer that grew beyond this size for one batch is not kept.
 const BODY_BYTES_KEPT: usize = 4 << 20;
 
 impl Transactions for SqliteStore {
@@ -46,14 +46,14 @@ impl Transactions for SqliteStore {
     }
 }
 
-/// What the one writer has.
+/// The state of the single writer.
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// Made with the first batch, so that a store that is only read has none.
+    /// Created with the first batch, so that a store that is only read has none.
     pub(super) journal: Option<Journal>,
     /// Reads the tables for `decide`.
     reader: Connection,
-    /// The last batch.
+    /// The number of the last batch.
     last: u64,
     next_key: u32,
     body: Vec<u8>,
@@ -79,7 +79,7 @@ impl Writer {
         };
         let syncs = durability == Durability::Commit || shared.unsynced.is_full(self.body.len());
         let no = self.last + 1;
-        // Nothing of the row is in the log before there is room for all of it: a full disk leaves nothing in doubt.
+        // The log gets no part of the row before there is room for all of it, so a full disk leaves no commit in doubt.
         journal.make_room(self.body.len())?;
         reach("append");
         if let Err(error) = journal.append(no, shared.unsynced.synced(), &self.body, syncs) {
@@ -95,8 +95,8 @@ impl Writer {
         Ok(())
     }
 
-    /// A row that failed for the disk may lie complete at the end of the log, and a start after a crash would take it
-    /// for committed. Mend the log at once, or admit it.
+    /// Handles a disk error of an append. The row may be complete at the end of the log, and a start after a crash would
+    /// take it for committed. So the log is repaired at once, or the commit is in doubt.
     fn after_failed_append(&mut self, shared: &Shared, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::Unavailable(_)) {
             return error;
@@ -108,7 +108,8 @@ impl Writer {
         }
     }
 
-    /// After a sync that failed: brings everything acknowledged onto the disk in another way before anything is added.
+    /// Repairs the journal after a failed sync: everything acknowledged is on the disk in another way before any batch is
+    /// appended.
     fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
         if let Some(journal) = &mut self.journal {
@@ -171,7 +172,7 @@ fn run_staged(
     let (batch, boards) = rows(shared, writer, changes)?;
     watch.end_of(Stage::Decide);
     if batch.is_empty() {
-        // What it saw is what it answers, so that must be durable too.
+        // The answer depends on the rows that were read, so they must be durable too.
         return if plan.durability == Durability::Commit { writer.sync(shared) } else { Ok(()) };
     }
     let appended = writer.append(shared, &batch, plan.durability);
@@ -191,12 +192,12 @@ fn run_staged(
     Ok(())
 }
 
-/// Makes sure that a row whose append failed is nowhere: the log is mended, or nobody can know.
+/// Makes sure that a row whose append failed is nowhere. If the repair of the log fails, its outcome is unknown.
 pub(super) fn undone(shared: &Shared) -> Result<(), StoreError> {
     shared.writer().mend(shared)
 }
 
-/// What the memtable holds after a batch.
+/// The size of the memtable after a batch.
 pub(super) struct Held {
     pub(super) fresh_bytes: usize,
     pub(super) bytes: usize,
@@ -217,7 +218,7 @@ fn put(memtables: &mut Memtables, no: u64, batch: Batch, boards: &Changed) -> He
     Held { fresh_bytes, bytes: fresh_bytes + flushing, first }
 }
 
-/// Changes as rows of tables.
+/// Turns changes into rows of tables.
 fn rows(shared: &Shared, writer: &Writer, changes: WriteSet) -> Result<(Batch, Changed), StoreError> {
     let mut present: BTreeMap<String, KeyState> = BTreeMap::new();
     if !changes.keys.is_empty() {
@@ -237,7 +238,7 @@ fn rows(shared: &Shared, writer: &Writer, changes: WriteSet) -> Result<(Batch, C
     batch::of(changes, Present { boards: &memtables.boards, keys: &of_key, next_key, totals, events })
 }
 
-/// What the accounts that are added to have come to.
+/// The present totals of the accounts that are added to.
 fn totals(shared: &Shared, writer: &Writer, changes: &WriteSet) -> Result<Vec<Option<Total>>, StoreError> {
     let added = &changes.ledger.totals;
     if added.is_empty() {
@@ -283,7 +284,7 @@ fn load(shared: &Shared, connection: &Connection, plan: &ReadSet) -> Result<Load
     Ok(loaded)
 }
 
-/// What is known of boards without a look at the tables.
+/// The boards of a plan, from memory.
 fn boards(memtables: &Memtables, plan: &ReadSet) -> Loaded {
     let boards = &memtables.boards;
     Loaded {

@@ -34,7 +34,7 @@ const ARCHIVES: &str = "SELECT DISTINCT board, part, version FROM blocks WHERE (
      ORDER BY board, part, version";
 const DELETED_PARTS: &str = "SELECT board, part, version FROM deleted_parts";
 
-/// What was not in the tables at that moment.
+/// The rows that were not in the tables at that moment.
 pub(super) struct Scored {
     boards: Boards,
     damaged: Vec<CorruptRow>,
@@ -76,7 +76,7 @@ fn part_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, Sto
     })
 }
 
-/// A row of [`SCORES`].
+/// Decodes a row of [`SCORES`].
 pub(super) fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
     let WindowKey { board, window } = part_key(row, 4, 5)?;
     let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
@@ -162,7 +162,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         let decode = |row: &Row<'_>| Ok(((part_key(row, 0, 1)?, row.get(2)?), ()));
         let page = self.page((ARCHIVES, limit), params![board, window, version], decode)?;
         let mut all: BTreeMap<ArchiveKey, ()> = page.into_iter().collect();
-        // Blocks are removed from the tables alone.
+        // Blocks are only removed from the tables, never in the memtable.
         let newer = self.newer.scored.blocks.keys().map(|key| (key.window, key.version));
         all.extend(newer.filter(|key| after.is_none_or(|after| *key > after)).map(|key| (key, ())));
         Ok(all.into_iter().take(limit).collect())

@@ -1,7 +1,7 @@
 //! The table `scores`: one record for each player of each window of each board.
 //!
-//! The table that rates depend on. A row is written with REPLACE: without a second index, trigger or foreign key SQLite
-//! then descends the tree once and overwrites, where INSERT ... ON CONFLICT descends three times.
+//! The write rate depends on this table. A row is written with REPLACE: without a second index, trigger or foreign key,
+//! SQLite then descends the tree once and overwrites. INSERT ... ON CONFLICT descends three times.
 
 use super::fault::{corrupt, damaged};
 use super::table::{Rows, Table};
@@ -28,11 +28,11 @@ pub(super) fn get(statement: &mut Statement<'_>, key: &ScoreKey) -> Result<Optio
     rows.next()?.map(decode).transpose()
 }
 
-/// The table, for the journal.
+/// The table `scores` for the journal.
 pub(super) struct Scores;
 
-/// A score's key with the first bytes of the name beside it. Names lie elsewhere in memory, and most comparisons end
-/// before they have to be looked at.
+/// The key of a score, with the first bytes of the player inline. Players are elsewhere in memory, and most comparisons end
+/// before they are read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NearKey {
     board: BoardNo,
@@ -105,7 +105,7 @@ impl Table for Scores {
     }
 
     fn heap_bytes(key: &NearKey, _value: Option<&Record>) -> usize {
-        // Two counters stand before a shared name.
+        // Two counters precede a shared name.
         16 + key.player.as_bytes().len()
     }
 
@@ -126,8 +126,8 @@ impl Table for Scores {
     }
 }
 
-/// Walks a window in order of player bytes for as long as `each` says so. A row that cannot be read goes to `skip`, with its
-/// player where that is one.
+/// Scans a window in order of player bytes, for as long as `each` returns true. A corrupt row goes to `skip`, with its
+/// player if that is sound.
 pub(super) fn walk(
     connection: &Connection,
     (board, window): (BoardNo, Window),
@@ -136,7 +136,7 @@ pub(super) fn walk(
     each: &mut dyn FnMut(PlayerId, Record) -> bool,
 ) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(WALK)?;
-    // No player's name is empty, so the empty one stands before all of them.
+    // No player is empty, so the empty text precedes all of them.
     let after = after.map_or("", PlayerId::as_str);
     let mut rows = statement.query(params![board.0, encode(window)?, after])?;
     while let Some(row) = rows.next()? {
@@ -161,7 +161,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The player of a row that begins like one of [`WALK`].
+/// The player of a row with the first columns of [`WALK`].
 pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
     let ValueRef::Text(bytes) = row.get_ref(3)? else {
         return Err(damaged("scores", "a player that is not text"));
@@ -170,14 +170,14 @@ pub(super) fn player(row: &Row<'_>) -> Result<PlayerId, StoreError> {
     PlayerId::new(text).map_err(|bad| damaged("scores", &format!("a player's name {}", bad.0)))
 }
 
-/// How many records a window has.
+/// The number of records of a window.
 pub(super) fn count(connection: &Connection, board: BoardNo, window: Window) -> Result<u64, StoreError> {
     let count: i64 =
         connection.prepare_cached(COUNT)?.query_row(params![board.0, encode(window)?], |row| row.get(0))?;
     u64::try_from(count).map_err(|_| corrupt("scores", "a negative count"))
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.get(0)?, subscore: row.get(1)?, at: Micros(row.get(2)?) })
 }

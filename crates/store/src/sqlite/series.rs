@@ -1,4 +1,4 @@
-//! The table `contest_series`: series by their names, and by when the next contest of one is made.
+//! The table `contest_series`: series, by name and by the time at which the next contest of one is created.
 //!
 //! Not here: their bytes (`series`).
 
@@ -38,12 +38,11 @@ pub(super) fn decode(row: &Row<'_>) -> Result<(ContestId, SeriesRecord), StoreEr
     read().map_err(|error: StoreError| error.of_row("contest_series", || column_text(row, 0)))
 }
 
-/// A series.
 pub(super) fn get(connection: &Connection, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
     Ok(one(connection, GET, params![id.as_str()], decode)?.map(|(_, record)| record))
 }
 
-/// The table, for the journal.
+/// The table `contest_series` for the journal.
 pub(super) struct AllSeries;
 
 impl Table for AllSeries {

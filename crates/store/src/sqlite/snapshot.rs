@@ -1,7 +1,7 @@
-//! The ledger at one moment: a snapshot of the tables that is held, and a copy of what was not in them yet.
+//! The ledger at one moment: a held snapshot of the tables, and a copy of the rows that were not in them yet.
 //!
-//! The journal is flushed first, so the copy is of what came in between. A held snapshot keeps the log of the tables from
-//! starting over: whoever reads for long beside a busy server works on a copy of the file instead (see `backup`).
+//! The journal is flushed first, so the copy has only the rows since then. A held snapshot keeps the log of the tables from
+//! starting over. So a long reader beside a busy server uses a copy of the file instead (see `backup`).
 
 use super::connect::Lent;
 use super::contest_reads::{LIST, MEMBERS as MEMBERS_OF, PRIZES, entrant, merged};
@@ -55,12 +55,12 @@ const OWNERS_OF_MEMBERS: &str =
     "SELECT DISTINCT contest FROM contest_members WHERE contest > ?1 ORDER BY contest";
 const OWNERS_OF_PRIZES: &str =
     "SELECT DISTINCT contest FROM contest_prizes WHERE contest > ?1 ORDER BY contest";
-/// As many members as wallets, three handles of each, and two entries of a movement: near enough for a bar.
+/// As many members as wallets, three handles of each, and two entries of a transfer: near enough for a progress bar.
 const ROWS: &str = "SELECT CAST(5 * count(*) + 1.5 * total(sequence) AS INTEGER) FROM wallets";
 
 pub(super) type Newer<T> = BTreeMap<<T as Table>::Key, Option<<T as Table>::Value>>;
 
-/// What was not in the tables at that moment.
+/// The rows that were not in the tables at that moment.
 pub(super) struct Merged {
     members: Newer<Members>,
     handles: Newer<Handles>,
@@ -100,7 +100,7 @@ impl Merged {
     }
 }
 
-/// See the head of the file.
+/// A snapshot; see the head of the file.
 pub(super) struct SqliteSnapshot<'a> {
     pub(super) reader: Lent<'a>,
     pub(super) newer: Merged,
@@ -112,12 +112,12 @@ impl<'a> SqliteSnapshot<'a> {
         shared.flushing.flush_now(shared)?;
         let reader = shared.readers.lend();
         let (newer, snapshot) = shared.moment(&reader, Merged::of)?;
-        // It lasts as long as this value; what it read of itself is undone by no one.
+        // The transaction lasts as long as this value, whose `drop` rolls it back.
         std::mem::forget(snapshot);
         Ok(Self { reader, newer, damaged: RefCell::default() })
     }
 
-    /// A page of the tables: at most so many rows that can be read.
+    /// A page of the tables: at most `limit` sound rows.
     pub(super) fn page<K, V>(
         &self,
         (sql, limit): (&'static str, usize),
@@ -135,7 +135,7 @@ impl<'a> SqliteSnapshot<'a> {
         Ok(page)
     }
 
-    /// A row, unless it cannot be read: then it is kept for [`Snapshot::corrupt_rows`].
+    /// A sound row; a corrupt one is kept for [`Snapshot::corrupt_rows`].
     pub(super) fn sound<T>(&self, decoded: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match decoded {
             Ok(row) => Ok(Some(row)),
@@ -149,7 +149,7 @@ impl<'a> SqliteSnapshot<'a> {
 }
 
 impl SqliteSnapshot<'_> {
-    /// The row of a key; one that cannot be read is as none.
+    /// The row of a key; a corrupt one is returned as `None`.
     pub(super) fn sound_at<T>(
         &self,
         table: &'static str,
@@ -162,12 +162,12 @@ impl SqliteSnapshot<'_> {
 
 impl Drop for SqliteSnapshot<'_> {
     fn drop(&mut self) {
-        // A connection that stayed in it would read the past for its next user.
+        // A connection with an open transaction would read the past for its next user.
         let _closed_with_the_store = self.reader.execute_batch("ROLLBACK");
     }
 }
 
-/// The bytes of an id to go on after; those of none are before all others.
+/// The bytes of an id to continue after; no id is before all others.
 fn bytes(id: Option<&Uuid>) -> &[u8] {
     id.map_or(&[], |id| &id.0)
 }
@@ -177,7 +177,7 @@ fn wallet_key(row: &Row<'_>, table: &'static str, column: usize) -> Result<Walle
     Ok(WalletKey { member, currency: wallets::currency(table, &row.get::<_, String>(column + 1)?)? })
 }
 
-/// Says in which row it was that something could not be read.
+/// Adds the key of the row to an error.
 fn within<K: KeyText, V>(
     table: &'static str,
     key: K,
@@ -199,7 +199,7 @@ impl Snapshot for SqliteSnapshot<'_> {
     }
 
     fn handles(&mut self, after: Option<&Handle>, limit: usize) -> Page<Handle, MemberId> {
-        // Handles are the rows that are taken away here: a phone number is changed, and another has it.
+        // Handles are the rows that are removed here: a phone number changes, and another member may get it.
         let removed = self.newer.handles.values().filter(|member| member.is_none()).count();
         let asked = limit.saturating_add(removed);
         let (kind, text) = after.map_or((0, ""), |handle| (handle.number(), handle.as_str()));
@@ -294,7 +294,7 @@ impl Snapshot for SqliteSnapshot<'_> {
         fn there<K, V>(newer: &BTreeMap<K, Option<V>>, no: impl Fn(&K) -> Uuid) -> BTreeSet<Uuid> {
             newer.iter().filter(|(_, row)| row.is_some()).map(|(key, _)| no(key)).collect()
         }
-        // Rows that have gone since stay here: what they belonged to is there.
+        // Rows that were deleted since are included: the contest or period they belonged to still exists.
         let (sql, newer) = match of {
             ContestSnapshot::Applications => {
                 (OWNERS_OF_APPLICATIONS, there(&self.newer.applications, |key| key.contest))

@@ -1,28 +1,28 @@
-//! How much may wait for the flush, and how writers are slowed before there is no more room.
+//! The write stall: how much may wait for the flush, and how writers are slowed before there is no more room.
 //!
-//! A flush begins when a quarter of the room is used. While it works, more comes; from half of the room on every
-//! transaction waits a little, more the less room there is, so that writers come down to the flush's rate instead of
-//! running into the end and standing there. At the end they do wait. Not here: that wait (`flush`).
+//! A flush begins when a quarter of the room is used. From half of the room on, every transaction waits a little, the longer
+//! the less room is left. So writers slow down to the rate of the flush instead of stopping at the end. At the end they do
+//! wait. Not here: that wait (`flush`).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A flush begins when so much of the room is used.
+/// A flush begins when this fraction of the room is used.
 const FOLD_PART: usize = 4;
 
-/// Writers are slowed from so much of the room on.
+/// Writers are slowed from this fraction of the room on.
 const SLOW_PART: usize = 2;
 
-/// What a row waits where there is next to no room: about what writing it into its table costs.
+/// The wait of a row when almost no room is left: about the cost of writing it into its table.
 const ROW_WAIT: Duration = Duration::from_micros(20);
 
-/// Shorter sleeps are saved up: the system cannot sleep so short.
+/// Shorter sleeps are accumulated, because the system cannot sleep for a shorter time.
 const SLEEP_MIN: Duration = Duration::from_micros(200);
 
-/// What a large transaction waits at most: an import, a part of a period's order. Batches of a lane wait less.
+/// The maximum wait of a large transaction: an import, a part of an archive. Batches of a lane wait less.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// The room, as last seen.
+/// The room, as last reported.
 #[derive(Debug, Default)]
 pub(super) struct Stall {
     used: AtomicUsize,
@@ -32,7 +32,7 @@ pub(super) struct Stall {
 }
 
 impl Stall {
-    /// What is used of how much.
+    /// Reports the used part of the room.
     pub(super) fn set(&self, used: usize, room: u64) {
         self.used.store(used, Ordering::Relaxed);
         self.room.store(usize::try_from(room).unwrap_or(usize::MAX), Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Stall {
         used > 0 && used >= self.room.load(Ordering::Relaxed)
     }
 
-    /// Whether less is used than a flush would begin at by itself.
+    /// Whether less is used than starts a flush.
     pub(super) fn is_calm(&self) -> bool {
         self.used.load(Ordering::Relaxed) < self.flush_at()
     }
@@ -53,12 +53,12 @@ impl Stall {
         self.room.load(Ordering::Relaxed) / FOLD_PART
     }
 
-    /// Time that writers were made to wait, in seconds.
+    /// The total time that writers were slowed, in seconds.
     pub(super) fn slept_seconds(&self) -> f64 {
         self.slept_micros.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// Lets whoever wrote so many rows wait as long as it should.
+    /// Slows the caller, which wrote this number of rows.
     pub(super) fn slow(&self, rows: usize) {
         let wait = wait(self.used.load(Ordering::Relaxed), self.room.load(Ordering::Relaxed), rows);
         if wait.is_zero() {
@@ -74,14 +74,14 @@ impl Stall {
     }
 }
 
-/// What a transaction of so many rows waits.
+/// The wait of a transaction of this number of rows.
 fn wait(used: usize, room: usize, rows: usize) -> Duration {
     let slow_from = room / SLOW_PART;
     if used <= slow_from {
         return Duration::ZERO;
     }
     let window = (used - slow_from) as f64 / (room - slow_from).max(1) as f64;
-    // The square: hardly anything at first, all of it only towards the end.
+    // The square: almost nothing at first, the full wait only towards the end.
     ROW_WAIT.mul_f64(window.min(1.0).powi(2) * rows as f64)
 }
 

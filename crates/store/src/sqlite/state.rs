@@ -1,12 +1,11 @@
-//! What the threads of a store share, and reading all of it at one moment.
+//! The state that the threads of a store share, and reading all of it at one moment.
 //!
-//! A row is in the active memtable, in the one being flushed, or in the tables. A read takes the memtable's lock,
-//! begins a snapshot of the tables under it, looks into the memtable and releases the lock. A transaction puts its rows in under
-//! the same lock, and a flushed memtable leaves under it, after its rows are in the tables. So what is found in the
-//! memtable, merged over the snapshot, is one moment: no row is missing from both, and none is older than another of its
-//! transaction.
+//! A row is in the active memtable, in the immutable one, or in the tables. A read locks the memtables, begins a snapshot of
+//! the tables under the lock, reads the memtables and releases the lock. A transaction inserts its rows under the same lock.
+//! A flushed memtable is dropped under it, after its rows are in the tables. So the rows of the memtables, merged over the
+//! snapshot, are of one moment. No row is missing from both, and none is older than another of its transaction.
 //!
-//! Locks are taken in this order: writer, tables, memtable; each alone is fine. Not here: who writes when.
+//! Locks are taken in this order: writer, tables, memtable; each alone is fine. Not here: which thread writes when.
 
 use super::connect::Readers;
 use super::files::Files;
@@ -23,7 +22,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) path: PathBuf,
@@ -34,7 +33,7 @@ pub(super) struct Shared {
     pub(super) unsynced: Unsynced,
     pub(super) counters: Counters,
     pub(super) slows: Slows,
-    /// Rows that could not be read.
+    /// Corrupt rows.
     pub(super) damages: Damages,
     memtables: RwLock<Memtables>,
     writer: Mutex<Writer>,
@@ -67,8 +66,8 @@ impl Shared {
         }
     }
 
-    // A panic while one of these is held leaves it sound: transactions roll back when it passes, and the memtable is
-    // changed only by code that cannot panic in between.
+    // These locks stay valid after a panic: transactions roll back when it unwinds, and only code that cannot panic changes
+    // the memtable.
 
     pub(super) fn memtables(&self) -> RwLockReadGuard<'_, Memtables> {
         self.memtables.read().unwrap_or_else(PoisonError::into_inner)
@@ -86,7 +85,7 @@ impl Shared {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer, if nobody has it.
+    /// The writer, if no thread has it.
     pub(super) fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
         match self.writer.try_lock() {
             Ok(writer) => Some(writer),
@@ -103,7 +102,7 @@ impl Shared {
     ) -> Result<(T, Transaction<'c>), StoreError> {
         let memtables = self.memtables();
         let snapshot = connection.unchecked_transaction()?;
-        // A transaction sees what is there at its first read.
+        // A transaction sees the state at its first read.
         snapshot.prepare_cached(meta::GET)?.query_row([""], |_| Ok(())).optional()?;
         Ok((look(&memtables), snapshot))
     }
@@ -121,7 +120,7 @@ impl Shared {
         Ok(done)
     }
 
-    /// Reads a list in the same way, and notes the rows that it leaves out.
+    /// Reads a list in the same way, and records the rows that it leaves out.
     pub(super) fn list<T, R>(
         &self,
         look: impl FnOnce(&Memtables) -> T,
@@ -132,7 +131,7 @@ impl Shared {
         Ok(list)
     }
 
-    /// Writes the tables themselves, in one transaction.
+    /// Writes the tables directly, in one transaction.
     pub(super) fn write_tables<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,

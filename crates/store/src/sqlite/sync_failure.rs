@@ -1,11 +1,11 @@
-//! A mark that a sync has failed, for a start on the same machine without a reboot.
+//! The sync-failure marker, for a start on the same machine without a reboot.
 //!
-//! After a failed sync the system may show bytes that are not on the disk, and a later sync says nothing of them. The store
-//! mends that while it runs, from what is in memory. A process that ends before has only the files: it leaves this mark,
-//! `<store>.unsynced`, and the next start writes the bytes of every log once more and syncs them, before it believes
-//! them. The mark needs no sync and no working disk: after a reboot what the system shows is what the disk has.
+//! After a failed sync the system may show bytes that are not on the disk, and a later sync does not report them. A running
+//! store repairs that from memory. A process that ends before leaves only files and this marker, `<store>.unsynced`. The
+//! next start then writes the bytes of every log again and syncs them, before it trusts them. The marker needs no sync and
+//! no working disk: after a reboot the system shows what the disk has.
 //!
-//! Not here: mending in a running process (`run`, `tables`).
+//! Not here: the repair in a running process (`run`, `tables`).
 
 use super::files::{self, Files, beside};
 use crate::StoreError;
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The mark of a store.
+/// The marker of a store.
 #[derive(Debug)]
 pub(super) struct SyncFailure {
     path: PathBuf,
@@ -25,7 +25,7 @@ impl SyncFailure {
         Self { path: beside(store, files::UNSYNCED), marked: AtomicBool::new(false) }
     }
 
-    /// A sync failed.
+    /// Records that a sync failed.
     pub(super) fn mark(&self) {
         if !self.marked.swap(true, Ordering::Relaxed)
             && let Err(error) = File::create(&self.path)
@@ -49,7 +49,7 @@ impl SyncFailure {
 
     /// For a start that has flushed all logs.
     pub(super) fn clear(&self) {
-        // One that stays costs the next start some time.
+        // A marker that stays costs the next start some time.
         let _ = std::fs::remove_file(&self.path);
         self.marked.store(false, Ordering::Relaxed);
     }

@@ -1,11 +1,11 @@
-//! What a table must say of itself to be written by way of the journal; and the list of those that are.
+//! The description of a table that is written through the journal; and the list of these tables.
 //!
-//! Journal, memtable and flush know no table: they work on the rows of [`Table`]s by way of [`TABLES`]. A new table is
-//! its file with this trait, its line in the list, and its line in `batch`. A table's rows in the journal are its states ("this
-//! key now holds this", "this key is gone"), never steps, so that flushing them twice changes nothing.
+//! Journal, memtable and flush know no table: they use the rows of [`Table`]s through [`TABLES`]. A new table is its file
+//! with this trait, its line in the list, and its line in `batch`. The rows in the journal are states ("this key now holds
+//! this", "this key is deleted"), never steps, so that flushing them twice changes nothing.
 //!
-//! The bytes of a released version are never changed: a journal that it left behind is read by the next one. A row
-//! that gains a field gets a table with a new tag. Not here: scans, which each table's file has where it needs them.
+//! The bytes of a released version are never changed: the next version reads its journal. A row that gains a field gets a
+//! table with a new tag. Not here: scans, which are in the files of the tables.
 
 use super::batch::{Batch, take_list};
 use super::memtable::{AnyLayer, Layer};
@@ -21,15 +21,14 @@ use std::marker::PhantomData;
 
 /// A table as the journal, the memtable and the flush see it.
 pub(super) trait Table: Send + Sync + 'static {
-    /// Its number in the journal and its place in [`TABLES`]: given once.
+    /// Its number in the journal and its position in [`TABLES`]. It never changes.
     const TAG: u8;
-    /// What a row is found by. The order is that of the table's primary key, so that flushing goes through its pages
-    /// one after the other.
+    /// The key of a row. Its order is that of the table's primary key, so that a flush writes the pages in order.
     type Key: Ord + Clone + Debug + Send + Sync;
     /// The rest of a row.
     type Value: Clone + Debug + Send + Sync;
 
-    /// Refuses what the table could not hold: once it is in the journal it must be possible to flush it.
+    /// Refuses a row that the table cannot hold: every row in the journal must be possible to flush.
     fn check(key: &Self::Key, value: Option<&Self::Value>) -> Result<(), StoreError>;
 
     /// Appends a key.
@@ -44,15 +43,15 @@ pub(super) trait Table: Send + Sync + 'static {
     /// Reads what [`put_value`](Self::put_value) wrote.
     fn take_value(input: &mut Input<'_>) -> Option<Self::Value>;
 
-    /// Bytes on the heap that a row holds, about.
+    /// The approximate number of bytes on the heap that a row holds.
     fn heap_bytes(key: &Self::Key, value: Option<&Self::Value>) -> usize;
 
-    /// An age by which rows are forgotten, where there is one: a layer remembers its lowest.
+    /// The age by which rows expire, if they do: a layer remembers its lowest.
     fn age(_value: &Self::Value) -> Option<i64> {
         None
     }
 
-    /// Writes rows into the table, `None` removes one. They come in order of their keys. Doing it twice is harmless.
+    /// Writes rows into the table, in order of their keys; `None` removes one. Writing them twice is harmless.
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError>;
 }
 
@@ -60,7 +59,7 @@ pub(super) trait Table: Send + Sync + 'static {
 pub(super) type Rows<'a, 'r, T> =
     dyn Iterator<Item = (&'a <T as Table>::Key, &'a Option<<T as Table>::Value>)> + 'r;
 
-/// A list of rows of a batch.
+/// The rows of a table in a batch.
 pub(super) type List<T> = Vec<(<T as Table>::Key, Option<<T as Table>::Value>)>;
 
 /// A table without its types.
@@ -94,8 +93,8 @@ const fn entry<T: Table>() -> Entry<T> {
     Entry(PhantomData)
 }
 
-/// Every table that is written by way of the journal, by tag: the order in which they are flushed. Boards and what is
-/// gone come after the rows that they are about, because what they mark is purged.
+/// Every table that is written through the journal, by tag: the order in which they are flushed. Boards and garbage come
+/// after the rows that they concern, because they cause a purge.
 pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<scores::Scores>(),
     &entry::<requests::Requests>(),

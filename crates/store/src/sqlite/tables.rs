@@ -1,11 +1,11 @@
 //! The connection that writes the tables, and the checkpoints of its log into the file.
 //!
-//! The tables are written in the background: by the flush, by expiry and purges, and where a value is remembered. The thread that
-//! wrote also makes a checkpoint when a part of the log's bound is waiting, so no request waits for one. A reader with an old
-//! snapshot can keep the log from starting over. Past the bound the thread waits for it, briefly. The result of every
-//! checkpoint is checked and counted.
+//! The tables are written in the background: by the flush, by expiry and purges, and when a value is stored. The same thread
+//! makes a checkpoint when a fraction of the log's limit is waiting, so no request waits for one. A reader with an old
+//! snapshot can keep the log from starting over. Past the limit the thread waits for that reader, briefly. The result of
+//! every checkpoint is checked and counted.
 //!
-//! Not here: SQLite's automatic checkpoint, which is off, and what is written.
+//! Not here: SQLite's automatic checkpoint, which is off, and the contents of the writes.
 
 use super::Options;
 use super::files::{self, Files};
@@ -21,26 +21,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A checkpoint begins when so much of the log's bound is waiting: little, because other syncs wait for its sync.
+/// A checkpoint begins when this fraction of the log's limit is waiting: little, because other syncs wait for its sync.
 const START_PART: u64 = 64;
 
-/// How long readers are waited for when the log has grown past its bound.
+/// How long a thread waits for readers when the log has grown past its limit.
 const READERS_WAIT: Duration = Duration::from_millis(100);
 
-/// In times of its bound, how long the log may become while a reader keeps it from starting over. Past it the tables are
-/// not written: changes wait in the journal, and when that has no room, writes are refused.
+/// The multiple of its limit that the log may reach while a reader keeps it from starting over. Past it the tables are not
+/// written: changes wait in the journal, and when that has no room, writes are refused.
 const HELD_TIMES: u64 = 16;
 
-/// Numbers for status and metrics.
+/// Counters for status and metrics.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// Bytes of the log when it was last looked at.
+    /// The length of the log when it was last read, in bytes.
     pub(super) log_bytes: AtomicU64,
-    /// Times it was flushed.
+    /// The number of checkpoints.
     pub(super) checkpoints: AtomicU64,
-    /// Times it could not be, or not wholly.
+    /// The number of checkpoints that failed or were incomplete.
     pub(super) hindered: AtomicU64,
-    /// How long the last one took, in microseconds.
+    /// The duration of the last checkpoint, in microseconds.
     pub(super) last_micros: AtomicU64,
     busy: AtomicU8,
 }
@@ -49,7 +49,7 @@ const WRITES: u8 = 1;
 const CHECKPOINTS: u8 = 2;
 
 impl Counters {
-    /// What works on the tables at this moment.
+    /// What uses the tables at this moment.
     pub(super) fn busy(&self) -> Option<&'static str> {
         match self.busy.load(Ordering::Relaxed) {
             WRITES => Some("fold"),
@@ -102,7 +102,7 @@ impl Tables {
         &self.connection
     }
 
-    /// Runs one transaction, synced, and looks at the log afterwards.
+    /// Runs one transaction, synced, and makes a checkpoint if needed.
     pub(super) fn write<T>(
         &mut self,
         counters: &Counters,
@@ -113,8 +113,8 @@ impl Tables {
         // An error drops the transaction, which rolls it back.
         let done = counters.while_busy(WRITES, || work(&transaction))?;
         if let Err(error) = counters.while_busy(WRITES, || transaction.commit()) {
-            // When the sync of a commit fails the transaction is rolled back, but its pages lie complete at the end of
-            // the log, and a start after a crash would take them for committed. Empty the log, or admit it.
+            // A failed sync rolls the transaction back, but its pages may be complete at the end of the log. A start after a
+            // crash would take them for committed. So the log is emptied, or the commit is in doubt.
             let of_disk = [Some(ErrorCode::SystemIoFailure), Some(ErrorCode::DiskFull)];
             if of_disk.contains(&error.sqlite_error_code()) && !self.empty_log(counters) {
                 let batch = BatchId::default();
@@ -126,22 +126,22 @@ impl Tables {
         Ok(done)
     }
 
-    /// Flushes what can be flushed now. An error is one of the disk; a reader in the way is none.
+    /// Flushes what can be flushed now. An error is one of the disk; a blocking reader is none.
     pub(super) fn flush_log(&self, counters: &Counters) -> Result<(), StoreError> {
         self.checkpoint(counters, PASSIVE).map(drop)
     }
 
-    /// Flushes everything and empties the log file, synced; whether it succeeded.
+    /// Flushes everything and empties the log file, synced. Returns whether it succeeded.
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
-        // SQLite syncs what it flushes and not the length of the log, so a power cut could bring the log back.
+        // SQLite syncs the flushed pages but not the length of the log, so a power cut could bring the log back.
         let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
             && (is_planted(Plant::CutUnsynced) || self.files.sync(&self.log).is_ok());
         self.keep_log(!emptied);
         emptied
     }
 
-    /// Whether the log is left as it is when the connection closes. SQLite flushes and removes it then, unless the log may
-    /// hold what is not on the disk: half of that in the file would be worse than none.
+    /// Sets whether closing the connection keeps the log. By default SQLite flushes and removes it then. A log that may hold
+    /// rows that are not on the disk is kept: half of them in the file would be worse than none.
     fn keep_log(&self, keep: bool) {
         if keep {
             self.sync_failure.mark();
@@ -150,14 +150,14 @@ impl Tables {
         let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep);
     }
 
-    /// The mark of this store, for whatever else syncs.
+    /// The sync-failure marker of this store, for other code that syncs.
     pub(super) fn sync_failure(&self) -> Arc<SyncFailure> {
         Arc::clone(&self.sync_failure)
     }
 
-    /// For a start: flushes what a killed process left in the log, and begins anew. After a sync that failed, such a log
-    /// may be readable and not on the disk, and what is appended to it is worth as much. A reader (a backup) in the way is
-    /// no error: what is in the log is in the file then, synced.
+    /// For a start: flushes the log of a killed process, and begins a new one. After a failed sync such a log may be
+    /// readable and not on the disk, and so would be everything appended to it. A blocking reader (a backup) is no error:
+    /// the contents of the log are in the file then, synced.
     pub(super) fn begin_log(&self) -> Result<(), StoreError> {
         let begun = log::checkpoint(&self.connection, TRUNCATE).and_then(|log| match log.busy {
             true => Ok(()),
@@ -167,7 +167,7 @@ impl Tables {
         begun
     }
 
-    /// Refuses to write while a reader keeps the log many times longer than its bound.
+    /// Refuses to write while a reader keeps the log many times longer than its limit.
     fn check_log(&self, counters: &Counters) -> Result<(), StoreError> {
         let bytes = counters.log_bytes.load(Ordering::Relaxed);
         if bytes > self.log_bytes_max * HELD_TIMES && !self.restart_log(counters) {
@@ -179,7 +179,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Never fails: the transaction is done, and what could not be flushed now is flushed later.
+    /// Never fails: the transaction is committed, and what cannot be flushed now is flushed later.
     fn after_commit(&self, counters: &Counters) {
         let Some(log) = self.look(counters) else { return };
         if log.pages * self.page_bytes > self.log_bytes_max {
@@ -198,8 +198,8 @@ impl Tables {
         Some(log)
     }
 
-    /// Lets the next write start the log over; whether it will. Waits for readers that are in the way, but not for long: a
-    /// backup may read for minutes.
+    /// Lets the next write start the log over. Returns whether it will. Waits for blocking readers, but briefly: a backup
+    /// may read for minutes.
     fn restart_log(&self, counters: &Counters) -> bool {
         let _unchanged = self.connection.busy_timeout(READERS_WAIT);
         let done = self.checkpoint(counters, RESTART);

@@ -1,4 +1,4 @@
-//! The tables `transfers` and `entries`: movements of money, and the line that each leaves in a wallet. Never changed.
+//! The tables `transfers` and `entries`: transfers, and the entry that each leaves in a wallet. Rows never change.
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
@@ -26,14 +26,13 @@ pub(super) const PUT_ENTRY: &str = "REPLACE INTO entries (member, currency, sequ
 pub(super) const REMOVE_ENTRY: &str =
     "DELETE FROM entries WHERE member = ?1 AND currency = ?2 AND sequence = ?3";
 
-/// A movement.
 pub(super) fn get(connection: &Connection, id: &TransferId) -> Result<Option<Transfer>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![id.0.0])?;
     rows.next()?.map(decode).transpose()
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
     let side = |column: usize| -> Result<Option<(MemberId, u64)>, StoreError> {
         let member: Option<[u8; 16]> = row.get(column)?;
@@ -54,7 +53,6 @@ fn kind(table: &'static str, number: u8) -> Result<Kind, StoreError> {
     Kind::of_number(number).ok_or_else(|| damaged(table, "a kind that there is not"))
 }
 
-/// An entry.
 pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<Entry>, StoreError> {
     let mut statement = connection.prepare_cached(GET_ENTRY)?;
     let WalletKey { member, currency } = key.wallet;
@@ -62,7 +60,7 @@ pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<En
     rows.next()?.map(decode_entry).transpose()
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
     let counterparty: Option<[u8; 16]> = row.get(4)?;
     let reference: Option<String> = row.get(5)?;
@@ -82,7 +80,7 @@ pub(super) fn history(
     wallet: WalletKey,
     numbers: &Range<u64>,
 ) -> Result<Listing<(u64, Entry)>, StoreError> {
-    // Numbers end where the tables' integers do.
+    // Numbers end where the integers of the tables end.
     let [from, until] = [numbers.start, numbers.end].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
     let mut statement = connection.prepare_cached(HISTORY)?;
     let mut rows = statement.query(params![wallet.member.0.0, wallet.currency.as_str(), from, until])?;
@@ -102,7 +100,7 @@ pub(super) fn history(
     Ok(list)
 }
 
-/// A number of an entry, as the tables count.
+/// Checks that the tables can hold the number of an entry.
 fn check_sequence(sequence: u64) -> Result<(), StoreError> {
     match i64::try_from(sequence) {
         Ok(1..) => Ok(()),
@@ -114,7 +112,7 @@ fn check_amount(amount: i64) -> Result<(), StoreError> {
     if amount > 0 { Ok(()) } else { Err(StoreError::Row("transfers: an amount that is none".into())) }
 }
 
-/// The table `transfers`, for the journal.
+/// The table `transfers` for the journal.
 pub(super) struct Transfers;
 
 impl Table for Transfers {
@@ -182,7 +180,7 @@ impl Table for Transfers {
     }
 }
 
-/// The table `entries`, for the journal.
+/// The table `entries` for the journal.
 pub(super) struct Entries;
 
 impl Table for Entries {

@@ -1,9 +1,9 @@
-//! What is in the journal and not yet known to be on the disk: relaxed transactions, at most for a second.
+//! Asynchronous commits: transactions in the journal that are not known to be on the disk, for at most a second.
 //!
-//! A thread syncs half a second after the first of them. It syncs the log by its own descriptor, so writers go on
-//! meanwhile, and a failure that the system reports to one of them once is not hidden from the other. The backlog is bounded in bytes and in age: past a bound the next transaction is synced itself, and with it
-//! everything before. When a sync fails nobody knows what the disk has, so nothing is appended before the journal was
-//! mended. Not here: how it is mended (`run`).
+//! A thread syncs half a second after the first of them. It syncs the log by its own descriptor, so writers go on meanwhile.
+//! The system reports an error once to each descriptor, so it reaches both. The backlog is bounded in bytes and in age: past
+//! a limit the next transaction is synced itself, and with it everything before. After a failed sync the state of the disk
+//! is unknown, so nothing is appended before the journal was repaired. Not here: the repair (`run`).
 
 use super::options::Background;
 use super::state::Shared;
@@ -14,19 +14,18 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use tally_disk::DiskFile;
 
-/// From the first transaction that is not synced to the sync: leaves as much again for the sync itself.
+/// The time from the first unsynced transaction to the sync. It leaves as much again for the sync itself.
 const SYNC_AFTER: Duration = Duration::from_millis(500);
 
-/// Past this age a transaction is synced as if it had asked for it.
+/// Past this age of the backlog, the next transaction is synced.
 const AGE_MAX: Duration = Duration::from_millis(900);
 
-/// Past so many bytes, too.
+/// Past this size of the backlog in bytes, too.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// What the log says of it.
+/// The name of the operation in the log.
 const WHAT: &str = "write the journal";
 
-/// The backlog.
 #[derive(Debug, Default)]
 pub(super) struct Unsynced {
     state: Mutex<State>,
@@ -37,7 +36,7 @@ pub(super) struct Unsynced {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What there is, by log: the present one.
+    /// The unsynced transactions of the present log.
     waiting: Option<Waiting>,
     /// Everything up to this batch is on the disk.
     synced: u64,
@@ -54,7 +53,7 @@ struct Waiting {
     bytes: u64,
 }
 
-/// How much is not synced.
+/// The size of the backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Lag {
     pub(super) transactions: u64,
@@ -63,17 +62,17 @@ pub(super) struct Lag {
 }
 
 impl Unsynced {
-    /// With the mark that a failure leaves.
+    /// With the marker that a failure leaves.
     pub(super) fn new(sync_failure: Arc<SyncFailure>) -> Self {
         Self { sync_failure: Some(sync_failure), ..Self::default() }
     }
 
-    /// Everything up to the answer is on the disk.
+    /// The batch up to which everything is on the disk.
     pub(super) fn synced(&self) -> u64 {
         self.state().synced
     }
 
-    /// Whether something waits.
+    /// Whether nothing is unsynced.
     pub(super) fn is_empty(&self) -> bool {
         self.state().waiting.is_none()
     }
@@ -86,7 +85,7 @@ impl Unsynced {
         state.waiting.as_ref().is_some_and(full)
     }
 
-    /// A transaction was appended without a sync.
+    /// Records a transaction that was appended without a sync.
     pub(super) fn add(&self, log: impl FnOnce() -> Arc<dyn DiskFile>, batch: u64, bytes: usize) {
         let mut state = self.state();
         let waiting = state.waiting.get_or_insert_with(|| Waiting {
@@ -104,7 +103,7 @@ impl Unsynced {
         }
     }
 
-    /// Everything up to a batch is on the disk, because whoever says so synced it.
+    /// Records that everything up to a batch is on the disk, because the caller synced it.
     pub(super) fn clear(&self, batch: u64) {
         let mut state = self.state();
         state.synced = batch;
@@ -114,12 +113,12 @@ impl Unsynced {
         }
     }
 
-    /// Why the last sync failed, where nothing was mended since.
+    /// Why the last sync failed, if nothing was repaired since.
     pub(super) fn failed(&self) -> Option<String> {
         self.state().failed.clone()
     }
 
-    /// A sync failed, or an append: nobody knows what the disk has.
+    /// Records a failed sync or append: the state of the disk is unknown.
     pub(super) fn fail(&self, why: String) {
         self.log.fails(WHAT, why.clone(), &why);
         self.sync_failure.iter().for_each(|sync_failure| sync_failure.mark());
@@ -137,7 +136,7 @@ impl Unsynced {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Syncs what waits at once, for stores without a thread.
+    /// Syncs the backlog at once, for stores without a thread.
     pub(super) fn sync_now(&self) {
         let waiting = {
             let state = self.state();
@@ -148,7 +147,7 @@ impl Unsynced {
         }
     }
 
-    /// Syncs what waits, whenever something has waited for long enough, until it is stopped.
+    /// Syncs the backlog whenever it is old enough, until it is stopped.
     fn work(&self) {
         loop {
             let mut state = self.state();
@@ -180,7 +179,7 @@ impl Unsynced {
     fn sync(&self, done: &Waiting) {
         let began = Instant::now();
         if let Err(error) = done.log.sync() {
-            // Also where all of it was synced meanwhile: a failure that is not looked into is never reported again.
+            // Even if everything was synced meanwhile: the system reports a failure only once.
             return self.fail(format!("sync the journal: {error}"));
         }
         let mut state = self.state();
@@ -188,7 +187,7 @@ impl Unsynced {
             return;
         }
         state.synced = done.last;
-        // What came meanwhile came after this sync began.
+        // Transactions that were added meanwhile came after this sync began.
         let left = state.waiting.take().filter(|waiting| waiting.last > done.last);
         state.waiting = left.map(|waiting| Waiting {
             since: began,
@@ -199,7 +198,7 @@ impl Unsynced {
     }
 }
 
-/// The thread, where the store has threads; it ends when this is dropped.
+/// The thread, if the store has threads. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Syncs {
     shared: Arc<Shared>,
@@ -224,7 +223,7 @@ impl Drop for Syncs {
         self.shared.unsynced.state().stop = true;
         self.shared.unsynced.wake.notify_one();
         if let Some(thread) = self.thread.take() {
-            // Its panic was reported by the hook when it happened; whoever settles syncs again.
+            // The panic hook has reported its panic; the checkpoint syncs again.
             let _ = thread.join();
         }
     }

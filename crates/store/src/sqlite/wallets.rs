@@ -1,4 +1,4 @@
-//! The tables `wallets` and `totals`: what members have, and what accounts came to.
+//! The tables `wallets` and `totals`: balances of members, and totals of accounts.
 
 use super::fault::{column_text, damaged};
 use super::table::{Rows, Table};
@@ -23,7 +23,6 @@ pub(super) const PUT_TOTAL: &str =
     "REPLACE INTO totals (account, currency, debits, credits) VALUES (?1, ?2, ?3, ?4)";
 pub(super) const REMOVE_TOTAL: &str = "DELETE FROM totals WHERE account = ?1 AND currency = ?2";
 
-/// A wallet.
 pub(super) fn get(connection: &Connection, key: &WalletKey) -> Result<Option<Wallet>, StoreError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query(params![key.member.0.0, key.currency.as_str()])?;
@@ -51,7 +50,7 @@ pub(super) fn of_member(
     Ok(list)
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
     Ok(Wallet {
         balance: row.get(0)?,
@@ -70,24 +69,22 @@ fn truth(number: i64) -> Result<bool, StoreError> {
     }
 }
 
-/// A number of entries as it is stored.
+/// Decodes a stored number of entries.
 pub(super) fn counted(table: &'static str, number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(|_| damaged(table, "a negative number of entries"))
 }
 
-/// The code of a currency as it is stored.
+/// Decodes a stored currency.
 pub(super) fn currency(table: &'static str, text: &str) -> Result<Currency, StoreError> {
     Currency::parse(text).ok_or_else(|| damaged(table, "a currency that cannot be"))
 }
 
-/// A total.
 pub(super) fn total(connection: &Connection, key: &AccountKey) -> Result<Option<Total>, StoreError> {
     let mut statement = connection.prepare_cached(GET_TOTAL)?;
     let mut rows = statement.query(params![key.account.number(), key.currency.as_str()])?;
     rows.next()?.map(decode_total).transpose()
 }
 
-/// Every total.
 pub(super) fn totals(connection: &Connection) -> Result<Vec<(AccountKey, Total)>, StoreError> {
     let mut statement = connection.prepare_cached(ALL_TOTALS)?;
     let mut rows = statement.query([])?;
@@ -108,7 +105,7 @@ pub(super) fn decode_total(row: &Row<'_>) -> Result<Total, StoreError> {
     Ok(Total { debits: number(0)?, credits: number(1)? })
 }
 
-/// The table `wallets`, for the journal.
+/// The table `wallets` for the journal.
 pub(super) struct Wallets;
 
 impl Table for Wallets {
@@ -186,7 +183,7 @@ impl Table for Wallets {
     }
 }
 
-/// The table `totals`, for the journal.
+/// The table `totals` for the journal.
 pub(super) struct Totals;
 
 impl Table for Totals {

@@ -1,4 +1,4 @@
-//! The tables `parts`, `blocks` and `deleted_parts`: periods, and the order of closed ones.
+//! The tables `parts`, `blocks` and `deleted_parts`: periods, and the archives of closed ones.
 
 use super::fault::damaged;
 use super::table::{Rows, Table};
@@ -22,7 +22,7 @@ pub(super) const REMOVE_BLOCK: &str =
     "DELETE FROM blocks WHERE board = ?1 AND part = ?2 AND version = ?3 AND block = ?4";
 pub(super) const MARK_DELETED: &str = "REPLACE INTO deleted_parts (board, part, version) VALUES (?1, ?2, ?3)";
 
-/// Every window of a board that has a row.
+/// Every stored window of a board.
 pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
     let mut statement = connection.prepare_cached(OF_BOARD)?;
     let mut rows = statement.query(params![board.0])?;
@@ -33,7 +33,7 @@ pub(super) fn of_board(connection: &Connection, board: BoardNo) -> Result<Vec<Wi
     Ok(found)
 }
 
-/// One block of a closed window's order.
+/// One archive block of a closed window.
 pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Block>, StoreError> {
     let mut statement = connection.prepare_cached(BLOCK)?;
     let of = &key.window;
@@ -43,12 +43,12 @@ pub(super) fn block(connection: &Connection, key: &BlockKey) -> Result<Option<Bl
     decode_block(row).map(Some)
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode_block(row: &Row<'_>) -> Result<Block, StoreError> {
     Ok(Block { distinct_better: number(row, 0)?, entries: row.get(1)? })
 }
 
-/// The table `parts`, for the journal.
+/// The table `parts` for the journal.
 pub(super) struct Windows;
 
 impl Table for Windows {
@@ -119,7 +119,7 @@ impl Table for Windows {
     }
 }
 
-/// The table `blocks`, for the journal.
+/// The table `blocks` for the journal.
 pub(super) struct Blocks;
 
 impl Table for Blocks {
@@ -182,10 +182,10 @@ impl Table for Blocks {
     }
 }
 
-/// The table `deleted_parts`, for the journal: what is to be purged. Only the purge removes a row.
+/// The table `deleted_parts` for the journal: what is to be purged. Only the purge removes a row.
 pub(super) struct Deleted;
 
-/// A window, and a version of its blocks or -1 for all of it.
+/// A window, and a version of its blocks or -1 for the whole window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DeletedKey {
     pub(super) window: WindowKey,
@@ -193,7 +193,7 @@ pub(super) struct DeletedKey {
 }
 
 impl DeletedKey {
-    /// The first that a window can have.
+    /// The first possible key of a window.
     pub(super) fn first(window: WindowKey) -> Self {
         Self { window, version: -1 }
     }
@@ -276,7 +276,7 @@ fn truth(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
     }
 }
 
-/// The columns from the first one on.
+/// Decodes the columns from the first one on.
 pub(super) fn decode(row: &Row<'_>) -> Result<WindowRow, StoreError> {
     Ok(WindowRow {
         window: Window(number(row, 0)?),

@@ -1,28 +1,28 @@
-//! Where a database is: `mysql://user:password@host:port/database`, and with TLS `?ssl-mode=verify_identity`.
+//! The address of a database: `mysql://user:password@host:port/database`, and with TLS `?ssl-mode=verify_identity`.
 //!
-//! The options of TLS are ours, named as MySQL's own clients name them; what else follows the `?` is the driver's. TLS is
-//! never tried and left: asked for, a server without it is refused. Not here: making a connection.
+//! The TLS options are tally's, named like those of MySQL's own clients. All other options after the `?` are the driver's.
+//! There is no fallback: with TLS requested, a server without it is refused. Not here: opening a connection.
 
 use crate::StoreError;
 use mysql_async::{ClientIdentity, DriverError, Error, IoError, Opts, OptsBuilder, SslOpts, TlsError};
 use percent_encoding::percent_decode_str;
 use tally_tls::{Options, Trust};
 
-/// Options of the driver that would say how much of TLS is believed, in words of its own.
+/// TLS options of the driver, which are refused: the options of tally replace them.
 const OF_THE_DRIVER: [&str; 4] = ["require_ssl", "verify_ca", "verify_identity", "built_in_roots"];
 
 /// A parsed address.
 #[derive(Debug)]
 pub(in crate::mysql) struct Address {
     pub(in crate::mysql) opts: Opts,
-    /// For messages: without the password.
+    /// The address for messages, without the password.
     pub(in crate::mysql) shown: String,
     pub(in crate::mysql) database: String,
     trust: Option<Trust>,
 }
 
 impl Address {
-    /// Reads one, with the files that it names.
+    /// Parses an address, and reads the files that it names.
     pub(in crate::mysql) fn parse(url: &str) -> Result<Self, StoreError> {
         let wrong = |why: String| StoreError::NotOurs(format!("the address of the database ({why})"));
         let (url, trust) = encryption(url).map_err(|why| wrong(format!("it {why}")))?;
@@ -32,7 +32,7 @@ impl Address {
         if database.is_empty() {
             return Err(StoreError::NotOurs(format!("{shown} (it names no database)")));
         }
-        // Whatever the URL says: no socket behind our back, no question of the driver's own, no cache of statements.
+        // Fixed settings, whatever the URL says: no switch to a socket, no query of the driver, no cache of statements.
         let opts = OptsBuilder::from_opts(opts)
             .prefer_socket(false)
             .max_allowed_packet(Some(1 << 30))
@@ -43,7 +43,7 @@ impl Address {
         Ok(Self { opts: opts.into(), shown, database, trust })
     }
 
-    /// What a failed connection means.
+    /// Explains a failed connection.
     pub(in crate::mysql) fn explain(&self, error: &Error) -> String {
         let untrusted = self.trust.as_ref().and_then(|trust| match error {
             Error::Io(IoError::Io(error)) => tally_tls::explain(trust, error),
@@ -62,7 +62,7 @@ impl Address {
     }
 }
 
-/// Takes the options of TLS out of an address.
+/// Takes the TLS options out of an address.
 fn encryption(url: &str) -> Result<(String, Option<Trust>), String> {
     let Some((before, query)) = url.split_once('?') else { return Ok((url.to_owned(), None)) };
     let (mut options, mut asked, mut others) = (Options::default(), None, Vec::new());
@@ -82,7 +82,7 @@ fn encryption(url: &str) -> Result<(String, Option<Trust>), String> {
     let trust = match (asked, options.any()) {
         (Some(false) | None, None) => None,
         (Some(false), Some(given)) => return Err(format!("has `{given}` and `ssl-mode=disabled`")),
-        // Who names an authority does not mean a plain connection.
+        // An address that names a certificate authority does not mean a plain connection.
         (Some(true), _) | (None, Some(_)) => Some(options.read()?),
     };
     let separator = if others.is_empty() { "" } else { "?" };

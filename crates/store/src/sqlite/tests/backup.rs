@@ -1,4 +1,4 @@
-//! Backups beside a store that is written and flushed all the time, and bringing them back.
+//! Backups beside a store that is written and flushed continuously, and restoring them.
 
 use super::*;
 use crate::Reads;
@@ -12,7 +12,8 @@ fn back_up(place: &Place, to: &Path) -> Copied {
     backup(&place.path(), to, &mut |done, total| assert!(done <= total)).unwrap()
 }
 
-/// Every transaction gives all players one score: a copy with two scores is half of one, a lower one than acknowledged lost it.
+/// Every transaction gives all players one score. A copy with two scores has half of a transaction; a copy with a lower
+/// score than acknowledged lost one.
 #[test]
 fn a_copy_is_one_moment_and_has_what_was_acknowledged_before() {
     const PLAYERS: usize = 50;
@@ -65,7 +66,7 @@ fn a_copy_is_one_file_and_brings_everything_back() {
     assert_eq!((copied.records, copied.boards), (2, 0));
     let beside = |name: &str| place.names().into_iter().filter(|other| other.starts_with(name)).count();
     assert_eq!(beside("copy.db"), 1, "{:?}", place.names());
-    // A killed store is as good.
+    // A killed store gives the same copy.
     let killed = place.killed();
     std::fs::remove_file(copy_of(&killed)).unwrap();
     assert_eq!(back_up(&killed, &copy_of(&killed)), copied);
@@ -89,7 +90,7 @@ fn a_restore_replaces_only_what_it_is_told_to_and_nothing_in_use() {
     let refused = restore(&copy_of(&from), &place.path(), true).unwrap_err();
     assert!(matches!(refused, StoreError::Locked(_)), "{refused}");
     assert_eq!(score(&store, "bob"), Some(2));
-    // Killed, with a journal: it must not meet the tables of another.
+    // A killed store with a journal, which must not be used with the tables of another store.
     let killed = place.killed();
     let refused = restore(&copy_of(&from), &killed.path(), false).unwrap_err();
     assert!(matches!(&refused, StoreError::Row(text) if text.contains("already")), "{refused}");

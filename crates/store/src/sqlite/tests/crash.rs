@@ -1,7 +1,7 @@
-//! Ends a process at each of the places where it hurts, and looks at what it left.
+//! Ends a process at each crash point, and checks what it left.
 //!
 //! The child is this test binary again, running only [`child`]. It writes batches, flushes, and prints what was
-//! acknowledged, until it comes to the place it is told to end at. Random kills are in `tests/backends/sqlite/kill.rs`.
+//! acknowledged, until it reaches its crash point. Random kills are in `tests/backends/sqlite/kill.rs`.
 
 use super::*;
 use crate::{Reads, Transactions};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 const PATH: &str = "TALLY_STORE_CRASH_PATH";
-/// Every place, and how many starts end there one after the other.
+/// Every crash point; several starts end at each.
 const POINTS: [&str; 8] =
     ["append", "appended", "rotated", "fold", "folded some", "folded", "emptied", "recovered"];
 const ROWS: usize = 30;
@@ -21,7 +21,7 @@ fn a_crash_anywhere_loses_nothing_acknowledged_and_leaves_no_half() {
         let mut last = 0;
         for _ in 0..3 {
             let acknowledged = run_until(&place, point).unwrap_or(last);
-            // Looked at in a copy, so that the next child finds the place as it was left.
+            // The check opens a copy, so that the next child finds the store as it was left.
             let store = place.killed().open().unwrap();
             let found = score(&store, &name(0, 0)).unwrap_or(0);
             assert!(found >= acknowledged, "{point}: acknowledged {acknowledged}, found {found}");
@@ -36,7 +36,7 @@ fn a_crash_anywhere_loses_nothing_acknowledged_and_leaves_no_half() {
     }
 }
 
-/// Not a test by itself: what the child of the test above runs.
+/// Not a test by itself: the child process of the test above runs it.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };
@@ -46,7 +46,7 @@ fn child() {
     for _ in 0..20 {
         batch += 1;
         store.run(&ReadSet::default(), &mut |_| changes(batch)).unwrap();
-        // Without a line of its own: the harness prints there, too.
+        // On a line of its own, because the test harness prints there, too.
         #[expect(clippy::print_stdout, reason = "the test that started this reads it")]
         {
             println!("\nacknowledged {batch}");
@@ -55,11 +55,11 @@ fn child() {
             store.shared.flushing.flush_now(&store.shared).unwrap();
         }
     }
-    // A place that is only come to at a start that has something to recover.
+    // A point that is only reached at a start that recovers.
     std::process::abort();
 }
 
-/// Some rows are the same in every batch, others are new.
+/// Half of the rows are the same in every batch, the others are new.
 fn name(batch: i64, row: usize) -> String {
     if row.is_multiple_of(2) { format!("counter {row}") } else { format!("new {batch} {row}") }
 }
@@ -74,7 +74,7 @@ fn changes(batch: i64) -> WriteSet {
     WriteSet { scores, boards: vec![crate::BoardChange::Create(row)], ..WriteSet::default() }
 }
 
-/// Lets a child write until it ends at that place; gives the last batch that was acknowledged.
+/// Lets a child write until it ends at that point. Returns the last acknowledged batch.
 fn run_until(place: &Place, point: &str) -> Option<i64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sqlite::tests::crash::child", "--nocapture"])

@@ -1,4 +1,4 @@
-//! The file: whose it is, who may have it open, a full disk, and what lies there at rest.
+//! The file: identity, lock, a full disk, and its contents at rest.
 
 use super::*;
 use crate::Reads;
@@ -10,7 +10,7 @@ fn at_rest_there_are_plain_tables_and_no_log() {
     put(&store, (0..500).map(|row| format!("{row}")), 7).unwrap();
     drop(store);
     assert_eq!(place.names(), ["tally.db", "tally.db.lock"]);
-    // The file alone holds everything.
+    // The file alone has all rows.
     let copy = place.folder.path().join("copy.db");
     std::fs::copy(place.path(), &copy).unwrap();
     let sum = |connection: &Connection| -> i64 {
@@ -55,7 +55,7 @@ fn a_file_of_a_later_version_is_not_touched() {
     place.sql(&format!("PRAGMA user_version = {later}"));
     let wanted = StoreError::TooNew { found: later, known: later - 1 };
     assert_eq!(refused_untouched(&place), wanted);
-    // Also where it was killed and left a log, which SQLite would flush in.
+    // Also if it was killed and left a log, which SQLite would flush.
     std::fs::write(place.folder.path().join("tally.db-wal"), [1; 5000]).unwrap();
     assert_eq!(refused_untouched(&place), wanted);
 }
@@ -89,7 +89,7 @@ fn an_empty_file_is_a_new_store_and_a_missing_folder_is_named() {
     assert!(text.contains("missing/tally.db"), "{text}");
 }
 
-/// Lets a database have at most so many pages.
+/// Limits the number of pages of a database.
 fn limit(connection: &Connection, pages: u32) {
     connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
 }
@@ -143,7 +143,7 @@ fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
         put(&store, ["ann".to_owned()].into_iter(), round).unwrap();
     }
     assert!(gauge(&store, "fold_failures") >= 3.0);
-    // What cannot be flushed at the end is flushed at the next start.
+    // The next start flushes what cannot be flushed at the end.
     drop(store);
     assert!(place.names().iter().any(|name| name.contains("journal")), "{:?}", place.names());
     let store = place.open().unwrap();

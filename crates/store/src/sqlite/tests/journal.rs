@@ -1,4 +1,4 @@
-//! The journal: what is in it is found again after a kill, what is damaged is said, and nothing is left of it at rest.
+//! The journal: a start finds its batches after a kill and reports corruption, and a store at rest has none.
 
 use super::*;
 use crate::Reads;
@@ -15,7 +15,7 @@ fn log(place: &Place) -> PathBuf {
     place.folder.path().join("tally.db.journal-1-wal")
 }
 
-/// A store that was killed after so many batches of one row each, one player after the other.
+/// A store that was killed after this number of batches of one row each, one player after the other.
 fn killed_after(batches: i64, durability: Durability) -> Place {
     let place = Place::new();
     let store = place.open().unwrap();
@@ -32,7 +32,7 @@ fn players(store: &SqliteStore) -> Vec<String> {
     names
 }
 
-/// A flush begins when much of a file is used: what is taken for used is what was written, also where the file is long already.
+/// A flush begins when much of a file is used. Only written bytes count as used, even if the reused file is long already.
 #[test]
 fn a_file_that_is_used_again_counts_what_is_written_anew() {
     let place = Place::new();
@@ -114,10 +114,11 @@ fn what_a_killed_process_left_is_there_again() {
 fn two_files_are_read_in_the_order_of_their_batches() {
     let place = Place::new();
     let store = place.open().unwrap();
-    // From here on there is an emptied file for the next time, so no new one has to be listed in the tables.
+    // From here on there is an emptied file for reuse, so no new one has to be listed in the tables.
     put(&store, ["ann".to_owned()].into_iter(), 0).unwrap();
     store.shared.flushing.flush_now(&store.shared).unwrap();
-    // Files are used in turn, so the later batches stand now in the first, now in the second; the tables cannot be written meanwhile.
+    // Files are reused, so the later batches are sometimes in the first and sometimes in the second. The tables cannot be
+    // written meanwhile.
     for round in 0..5 {
         put(&store, ["ann".to_owned(), "bob".to_owned()].into_iter(), round * 10).unwrap();
         let tables = store.shared.tables();
@@ -143,7 +144,7 @@ fn two_files_are_read_in_the_order_of_their_batches() {
 
 #[test]
 fn a_torn_tail_was_not_acknowledged_and_is_dropped() {
-    // The last batch alone: its page is cut off, or was never written.
+    // Only the last batch: its page is cut off, or was never written.
     for damage in [
         |log: &mut std::fs::File| log.write_all(&[0; 4096]),
         |log: &mut std::fs::File| log.write_all(&[0xab; 4096]),
@@ -157,7 +158,7 @@ fn a_torn_tail_was_not_acknowledged_and_is_dropped() {
     }
 }
 
-/// Where the last page of each batch begins in the log.
+/// The offsets of the last page of each batch in the log.
 fn frames(place: &Place) -> Vec<u64> {
     let bytes = std::fs::read(log(place)).unwrap();
     let at = |frame: usize| 32 + frame * (24 + 4096);
@@ -188,13 +189,13 @@ fn damage_in_the_middle_is_said_and_nothing_is_changed() {
     }
 }
 
-/// A power cut leaves any bytes where nothing was synced, also such that look like rows of much later batches.
+/// A power cut leaves any bytes in unsynced pages, even bytes that look like rows of much later batches.
 #[test]
 fn torn_pages_behind_the_end_prove_nothing() {
     assert_eq!(players(&torn_behind_the_end().open().unwrap()).len(), 5);
 }
 
-/// A store of five batches, and behind them a page of a batch that was never whole.
+/// A store of five batches, followed by a page of a batch that was never whole.
 pub(super) fn torn_behind_the_end() -> Place {
     let later = killed_after(20, Durability::Commit);
     let frame = 24 + 4096;
@@ -208,7 +209,7 @@ pub(super) fn torn_behind_the_end() -> Place {
     place
 }
 
-/// Proof is also a batch that fills several pages.
+/// A batch that fills several pages is proof as well.
 #[test]
 fn a_long_batch_behind_damage_is_proof() {
     let place = Place::new();
@@ -228,7 +229,7 @@ fn a_long_batch_behind_damage_is_proof() {
     assert_eq!(players(&killed.open().unwrap()), [""; 0]);
 }
 
-/// Of relaxed transactions the disk may have any part when the machine stops; what stands behind a hole is no damage.
+/// The disk may have any part of asynchronous commits when the machine stops. A hole among them is no corruption.
 #[test]
 fn a_hole_among_what_was_not_synced_is_no_damage() {
     let place = killed_after(20, Durability::Relaxed);
@@ -241,7 +242,7 @@ fn a_hole_among_what_was_not_synced_is_no_damage() {
 /// Runs SQL on the journal of a killed store.
 fn journal_sql(place: &Place, sql: &str) {
     let journal = Connection::open(place.folder.path().join("tally.db.journal-1")).unwrap();
-    // Closing it must leave the log.
+    // Closing the connection must leave the log.
     journal.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     journal.execute_batch(sql).unwrap();
 }
@@ -304,7 +305,7 @@ fn files_are_used_again_and_again() {
     assert_eq!(score(&store, "49"), Some(9));
 }
 
-/// A backup reads a file of the journal while it is emptied: it keeps what it began to read.
+/// A backup reads a journal file while it is emptied: it keeps its snapshot.
 #[test]
 fn a_file_that_somebody_reads_is_not_written_over() {
     let place = Place::new();
@@ -336,20 +337,20 @@ fn relaxed_transactions_are_synced_in_time_and_by_the_next_commit() {
     assert_eq!(score_as(&store, "ann", Durability::Relaxed), Some(1), "seen at once");
     assert_eq!(gauge(&store, "unsynced_transactions"), 2.0);
     assert!(gauge(&store, "unsynced_bytes") > 0.0);
-    // One that waits covers those before it, also if it only reads.
+    // A transaction that waits covers those before it, even if it only reads.
     assert_eq!(score_as(&store, "bob", Durability::Commit), Some(2));
     assert_eq!(gauge(&store, "unsynced_transactions"), 0.0);
     put_as(&store, ["ann".to_owned()].into_iter(), 3, Durability::Relaxed).unwrap();
     put(&store, ["eve".to_owned()].into_iter(), 3).unwrap();
     assert_eq!(gauge(&store, "unsynced_transactions"), 0.0);
     assert_eq!(store.shared.unsynced.synced(), 4);
-    // And by itself.
+    // The thread syncs by itself.
     put_as(&store, ["ann".to_owned()].into_iter(), 4, Durability::Relaxed).unwrap();
     while gauge(&store, "unsynced_transactions") > 0.0 {
         std::thread::yield_now();
     }
     assert_eq!(store.shared.unsynced.synced(), 5);
-    // Changing over to another file leaves nothing behind.
+    // Rotation to another file leaves nothing unsynced.
     put_as(&store, ["ann".to_owned()].into_iter(), 5, Durability::Relaxed).unwrap();
     store.shared.flushing.flush_now(&store.shared).unwrap();
     assert_eq!((gauge(&store, "unsynced_transactions"), store.shared.unsynced.synced()), (0.0, 6));
@@ -375,12 +376,12 @@ fn after_a_sync_that_failed_the_journal_is_mended_before_it_is_added_to() {
     put_as(&store, ["ann".to_owned()].into_iter(), 1, Durability::Relaxed).unwrap();
     store.shared.unsynced.fail("on purpose".into());
     put_as(&store, ["bob".to_owned()].into_iter(), 2, Durability::Relaxed).unwrap();
-    // Mending flushed the log into the journal file, which is as good a place.
+    // The repair flushed the log into the journal file, which is as durable.
     assert_eq!(store.shared.unsynced.failed(), None);
     assert_eq!(store.shared.unsynced.synced(), 1);
     let found = place.killed();
     assert_eq!(players(&found.open().unwrap()), ["ann", "bob"]);
-    // Where it cannot be mended, nothing is added.
+    // Nothing is appended if the repair fails.
     let reader = Connection::open(place.folder.path().join("tally.db.journal-1")).unwrap();
     reader.busy_timeout(Duration::ZERO).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM batches").unwrap();
@@ -408,7 +409,7 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
         assert!(gauge(&store, "unfolded_bytes") < 1.5 * f64::from(1 << 20));
     }
     assert!(gauge(&store, "folds") > 2.0);
-    // The tables cannot be written: what fits is taken, the rest is refused.
+    // The tables cannot be written: what fits is accepted, the rest is refused.
     let shell = Connection::open(place.path()).unwrap();
     store.checkpoint().unwrap();
     // The first write lists its journal file in the tables.
@@ -427,7 +428,7 @@ fn writers_wait_where_there_is_no_room_and_are_told_why_there_will_be_none() {
     );
     assert!(taken > 2, "{taken}");
     shell.execute_batch("ROLLBACK").unwrap();
-    // It goes on by itself.
+    // The store continues by itself.
     put(&store, ["ann".to_owned()].into_iter(), 1).unwrap_or_else(|_| store.checkpoint().unwrap());
     store.checkpoint().unwrap();
     assert_eq!(store.count_scores(BoardNo(1), Window(0)).unwrap(), (30 + taken) * 1000 + 1);

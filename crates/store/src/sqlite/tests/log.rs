@@ -40,7 +40,7 @@ fn the_log_of_the_tables_stays_within_its_bound() {
         store.shared.flushing.flush_now(&store.shared).unwrap();
         longest = longest.max(log_bytes(&place));
     }
-    // The bound is looked at after a commit, so one commit may stand above it.
+    // The limit is checked after a commit, so one commit may exceed it.
     let commit_bytes = 200 * 4096;
     assert!(longest <= BYTES_MAX + commit_bytes, "{longest}");
     assert!(gauge(&store, "checkpoints") > 0.0);
@@ -56,7 +56,7 @@ fn a_reader_with_an_old_snapshot_is_waited_for_briefly_and_the_log_recovers() {
     write(0).unwrap();
     let mut rounds = 0;
     let mut seen = Vec::new();
-    // The writes and flushes happen inside the walk: its snapshot stays, the log grows past its bound, and nothing fails.
+    // The writes and flushes happen inside the scan: its snapshot stays, the log grows past its limit, and nothing fails.
     let mut each = |_: PlayerId, record: Record| {
         if rounds < 3 {
             rounds += 1;
@@ -93,7 +93,7 @@ fn log_bytes(place: &Place) -> u64 {
     std::fs::metadata(place.folder.path().join("tally.db-wal")).unwrap().len()
 }
 
-/// A reader that does not end is waited for past the bound; far beyond it changes wait in the journal instead.
+/// Past the limit, a write waits for a reader that does not end. Far beyond it, changes wait in the journal instead.
 #[test]
 fn far_beyond_its_bound_the_log_of_the_tables_does_not_grow() {
     const BYTES_MAX: u64 = 16 << 10;

@@ -1,5 +1,5 @@
-//! Files that are missing, of another store, or left by a command that was interrupted: the start says so, and what an
-//! operator can do about it works.
+//! Files that are missing, of another store, or left by an interrupted command: the start reports them, and the operator's
+//! remedy works.
 
 use super::*;
 use std::fs;
@@ -25,7 +25,7 @@ fn refused(place: &Place) -> String {
     let before = journal_files(place);
     let StoreError::Corrupt(text) = place.open().unwrap_err() else { panic!("another error") };
     assert!(text.contains("`tally repair`"), "{text}");
-    // The missing file can still be put back beside the others.
+    // The missing file can still be restored beside the others.
     assert!(before.iter().all(|path| path.exists()), "{before:?}, {:?}", place.names());
     text
 }
@@ -91,7 +91,7 @@ fn a_journal_of_another_store_is_not_folded_in() {
         fs::copy(its, mine).unwrap();
     }
     assert!(refused(&place).contains("another store"), "{}", refused(&place));
-    // The same of a store that was restored, next to the journal of what it was before.
+    // The same for a restored store beside the journal of its former state.
     let copy = place.folder.path().join("copy.db");
     let before = killed();
     backup(&before.path(), &copy, &mut |_, _| {}).unwrap();
@@ -128,7 +128,7 @@ fn an_interrupted_restore_is_refused_by_a_start_and_finished_by_a_restore() {
         "{rejection}"
     );
     assert!(matches!(repair(&place.path(), &Options::default()), Err(StoreError::Layout(_))));
-    // Nothing is lost that it had not lost already, so it needs no force.
+    // Nothing more can be lost, so the restore needs no force.
     restore(&copy, &place.path(), false).unwrap();
     assert_eq!(score(&place.open().unwrap(), "bob"), Some(20));
     assert!(!files::restore_mark(&place.path()).exists());

@@ -1,6 +1,6 @@
-//! Tests that look behind the trait: at the file, its neighbours and the settings of connections.
+//! Tests that need internals: the file, its neighbours and the settings of connections.
 //!
-//! What every backend must do is in the contract suite (`tests/backends/contract`).
+//! The requirements of every backend are in the contract suite (`tests/backends/contract`).
 
 mod backup;
 mod crash;
@@ -56,11 +56,11 @@ impl Place {
         self.files().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// What a killed process leaves: a copy of all files as they are now.
+    /// Files as a killed process leaves them: a copy of all files as they are now.
     fn killed(&self) -> Self {
         let killed = Self::new();
         for (name, content) in self.files() {
-            // An index of a log is memory, not a file that a reader can rely on.
+            // The index of a log is memory, not a file that a reader can rely on.
             if !name.ends_with("-shm") {
                 std::fs::write(killed.folder.path().join(name), content).unwrap();
             }
@@ -68,13 +68,13 @@ impl Place {
         killed
     }
 
-    /// Changes the file behind the store's back.
+    /// Changes the file without the store.
     fn sql(&self, sql: &str) {
         Connection::open(self.path()).unwrap().execute_batch(sql).unwrap();
     }
 }
 
-/// Lets other threads end, however this one does.
+/// Lets other threads end, even after a panic of this one.
 struct Stops<'a>(&'a std::sync::atomic::AtomicBool);
 
 impl Drop for Stops<'_> {

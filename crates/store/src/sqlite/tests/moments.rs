@@ -1,4 +1,4 @@
-//! Reads beside a flush that never rests: every read is one moment, and no row is ever missing from both places.
+//! Reads beside a continuous flush: every read is of one moment, and no row is missing from both places.
 
 use super::*;
 use crate::{Reads, Transactions};
@@ -10,8 +10,8 @@ fn names() -> impl Iterator<Item = String> {
     (0..PLAYERS).map(|row| format!("{row:03}"))
 }
 
-/// Every transaction gives all players one score, so whoever sees two scores has seen half of one; and scores only grow, so
-/// whoever sees less than was acknowledged has missed one.
+/// Every transaction gives all players one score, so a read of two scores has seen half of a transaction. Scores only grow,
+/// so a read of less than was acknowledged has missed a transaction.
 #[test]
 fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Rows as input: what cannot have been written by this program is damage, not a panic. A damaged row fails the read of its
-//! key; a read of many rows leaves it out and notes it.
+//! Rows as input: a row that this program cannot have written is corrupt, and causes no panic. A corrupt row fails the read
+//! of its key; a read of many rows leaves it out and records it.
 
 use super::*;
 use crate::BoardChange;
@@ -7,7 +7,7 @@ use crate::{Reads, Transactions};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::{Currency, HoldId, MemberId, TransferId, Uuid, WalletKey};
 
-/// Opens a store whose file was changed by the statements, and asks `read` of it.
+/// Opens a store whose file was changed by the statements, and calls `read`.
 fn opened<T>(sql: &str, read: impl Fn(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
     let place = Place::new();
     drop(place.open().unwrap());
@@ -15,7 +15,7 @@ fn opened<T>(sql: &str, read: impl Fn(&SqliteStore) -> Result<T, StoreError>) ->
     place.open().and_then(|store| read(&store))
 }
 
-/// The read fails, and names the row.
+/// Checks that the read fails, and names the row.
 fn damaged(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
     match opened(sql, read) {
         Err(StoreError::CorruptRow(row)) => {
@@ -25,13 +25,13 @@ fn damaged(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
     }
 }
 
-/// The read fails as a whole.
+/// Checks that the read fails as a whole.
 fn corrupt(sql: &str, read: impl Fn(&SqliteStore) -> Result<(), StoreError>) {
     let read = opened(sql, read);
     assert!(matches!(read, Err(StoreError::Corrupt(_))), "{sql}: {read:?}");
 }
 
-/// The read gives no row, and the row is noted under that key.
+/// Checks that the read returns no row, and that the row is recorded under that key.
 fn left_out(sql: &str, key: &str, read: impl Fn(&SqliteStore) -> Result<usize, StoreError>) {
     let noted = opened(sql, |store| {
         assert_eq!(read(store)?, 0, "{sql}");
@@ -44,7 +44,7 @@ fn left_out(sql: &str, key: &str, read: impl Fn(&SqliteStore) -> Result<usize, S
 const BOARD: &str = "INSERT INTO boards VALUES (1, 'b', 'descending', 'best', 'ordinal', 'first', 'int64', 'none', \
      1, 0, 0, 0);";
 
-/// Makes the table of scores hold values of any type, as damaged pages do.
+/// Makes the table of scores hold values of any type, as corrupt pages do.
 const LOOSE: &str = "PRAGMA writable_schema = ON; \
      UPDATE sqlite_schema SET sql = replace(sql, 'STRICT, ', '') WHERE name = 'scores'; \
      PRAGMA writable_schema = RESET;";
@@ -108,7 +108,7 @@ fn records_that_cannot_be_are_damage() {
         Ok(())
     })
     .unwrap();
-    // Others of the page are given, wherever the damaged one stands.
+    // The other rows of the page are returned, for any position of the corrupt one.
     let others =
         ["0", "aa", "b", "c"].map(|player| format!("INSERT INTO scores VALUES (1, 0, '{player}', 1, 0, 1);"));
     opened(&format!("{words} {}", others.concat()), |store| {
@@ -202,7 +202,7 @@ fn a_damaged_page_is_damage() {
     assert!(matches!(walked, Err(StoreError::Corrupt(_))), "{walked:?}");
 }
 
-/// Those of contests.
+/// The statements of contests.
 const OF_CONTESTS: [&str; 23] = [
     contests::GET,
     contests::REMOVE,
@@ -229,7 +229,7 @@ const OF_CONTESTS: [&str; 23] = [
     payments::OPEN,
 ];
 
-/// The cost of a statement must not depend on what else is stored: each searches by key.
+/// The cost of a statement must not depend on what else is stored: each one searches by key.
 #[test]
 fn no_statement_of_a_transaction_scans_a_table() {
     let statements = [

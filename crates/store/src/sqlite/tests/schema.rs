@@ -31,7 +31,7 @@ fn an_older_file_is_migrated_and_its_copy_kept() {
     assert_eq!(number(&place.path(), "SELECT a FROM second"), 7);
     assert_eq!(number(&copy, "PRAGMA user_version"), i64::from(first));
     assert_eq!(number(&copy, "SELECT score FROM scores"), 7);
-    // The copy is a store by itself, and the version before opens it.
+    // The copy is a store by itself, and the previous version opens it.
     let back = SqliteStore::open(&copy, &Options::default()).unwrap();
     assert_eq!(score(&back, "ann"), Some(7));
     let refused = place.open().unwrap_err();

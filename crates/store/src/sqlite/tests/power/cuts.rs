@@ -1,14 +1,14 @@
-//! The power goes at each operation of the workload.
+//! Power cuts at each operation of the workload.
 
 use super::workload::Run;
 use super::*;
 use std::path::Path;
 use tally_testkit::disk::{Mode, scratch_folder};
 
-/// The power goes at one in so many operations; `TALLY_SOAK` makes it all of them.
+/// The test cuts the power at one in this many operations; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 12;
 
-/// Random images for each cut, beside the one that lost all and the one that lost nothing.
+/// The number of random images for each cut, beside the one that lost everything and the one that lost nothing.
 const IMAGES: u64 = 3;
 
 #[test]
@@ -18,16 +18,16 @@ fn a_power_cut_anywhere_loses_nothing_acknowledged_and_brings_nothing_refused() 
     assert!(found.cuts > 60 && found.lost > 0, "{found:?}");
 }
 
-/// What a walk came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     cuts: u64,
     images: u64,
-    /// Images that lack something which was not promised: the proof that a cut takes away what it may.
+    /// Images that lack something that was not promised: the proof that a cut loses what it may.
     lost: u64,
 }
 
-/// Cuts at each `stride`-th operation.
+/// Cuts the power at each `stride`-th operation.
 pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<Walked, String> {
     let whole = SimulatedDisk::new();
     let mut run = Run::new(Arc::clone(&whole));
@@ -54,7 +54,7 @@ pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<Walked, St
     Ok(walked)
 }
 
-/// Every image of a disk as it is now holds what was promised, and the store goes on there.
+/// Checks that every image of the present disk has what was promised, and that the store continues there.
 pub(super) fn check_images(run: &Run, rng: &mut Rng, images: u64, walked: &mut Walked) -> Result<(), String> {
     let scratch = scratch_folder();
     for image in 0..images + 2 {
@@ -94,14 +94,14 @@ fn check_image(run: &Run, place: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// After a stop there is nothing but tables.
+/// Checks that a stopped store has only tables.
 pub(super) fn only_tables(disk: &SimulatedDisk) -> Result<(), String> {
     let names = std::fs::read_dir(disk.folder()).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains(".journal-")).collect();
     if left.is_empty() { Ok(()) } else { Err(format!("files are left over: {left:?}")) }
 }
 
-/// Nothing but the lock is written past the disk.
+/// Checks that only the lock file is written without the simulated disk.
 pub(super) fn check_bypass(disk: &SimulatedDisk) {
     let mut past = disk.unrecorded().unwrap();
     past.retain(|path| !path.to_string_lossy().ends_with(".lock"));

@@ -1,4 +1,4 @@
-//! Each operation of the workload fails, and each read, once or for a while.
+//! Errors of each operation of the workload, and of each read, once or for a while.
 
 use super::cuts::{Walked, check_images, only_tables};
 use super::lines::{Failing, Lines};
@@ -6,10 +6,10 @@ use super::workload::{Run, STEPS, Step};
 use super::*;
 use tally_testkit::disk::{DiskError, Fault, Operation};
 
-/// One in so many operations fails; `TALLY_SOAK` makes it all of them.
+/// One in this many operations fails; `TALLY_SOAK` makes it all of them.
 const STRIDE: u64 = 60;
 
-/// Of a store on a disk that works again.
+/// The number of attempts of a store on a disk that works again.
 const TRIES: usize = 3;
 
 const KINDS: [DiskError; 3] = [DiskError::Io, DiskError::Full, DiskError::ShortWrite];
@@ -21,7 +21,7 @@ fn an_error_of_any_operation_is_answered_and_overcome() {
     assert!(injected > 40, "{injected}");
 }
 
-/// One in so many reads fails; `TALLY_SOAK` makes it all of them.
+/// One in this many reads fails; `TALLY_SOAK` makes it all of them.
 const READ_STRIDE: u64 = 60;
 
 #[test]
@@ -33,7 +33,7 @@ fn a_read_that_fails_is_answered_and_overcome() {
     let mut injected = 0;
     for at in (1 + rng.below(stride)..=reads).step_by(usize::try_from(stride).unwrap()) {
         let disk = SimulatedDisk::new();
-        // Every third time it goes on for a while.
+        // Every third error lasts for a while.
         let length = if rng.below(3) == 0 { 1 + rng.below(40) } else { 1 };
         let fault = |more| Fault::new(at + more, DiskError::Io).of(Operation::Read);
         (0..length).for_each(|more| disk.fail(fault(more)));
@@ -43,14 +43,14 @@ fn a_read_that_fails_is_answered_and_overcome() {
     assert!(injected > 10, "{injected} of {reads}");
 }
 
-/// An error at each `stride`-th operation; gives how many there were.
+/// Injects an error at each `stride`-th operation. Returns the number of errors.
 pub(super) fn walk(rng: &mut Rng, stride: u64, images: u64) -> Result<u64, String> {
     let stride = usize::try_from(stride.max(1)).unwrap();
     let first = usize::try_from(rng.below(stride as u64)).unwrap();
     at_each(rng, images, &KINDS, &|at, _, _| at % stride == first)
 }
 
-/// An error at each operation that is wanted, by its place, its kind and its file.
+/// Injects an error at each operation that `wanted` chooses by its position, its kind and its file.
 pub(super) fn at_each(
     rng: &mut Rng,
     images: u64,
@@ -65,7 +65,7 @@ pub(super) fn at_each(
             continue;
         }
         for kind in kinds {
-            // Every third time it goes on for a while.
+            // Every third error lasts for a while.
             let length = if rng.below(3) == 0 { 1 + rng.below(12) } else { 1 };
             let disk = SimulatedDisk::new();
             (0..length).for_each(|more| disk.fail(Fault::new(at as u64 + 1 + more, *kind)));
@@ -95,11 +95,11 @@ fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines
             return Err(format!("{step:?} failed, and the log does not say so"));
         }
         if *step == Step::Reopen {
-            // What another store says is of its own.
+            // The log lines of another store are separate.
             failing = Failing::default();
         }
         run.check_reads().map_err(|wrong| format!("after {step:?}: {wrong}"))?;
-        // A power cut soon after is when a failure that was not mended shows.
+        // A power cut soon after an error shows whether it was repaired.
         looks = if disk.injected() > before { 2 } else { looks };
         before = disk.injected();
         if looks > 0 {
@@ -113,7 +113,7 @@ fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines
         Some(store) => store,
         None => open_on(disk).map_err(|error| format!("it does not start: {error}"))?,
     };
-    // Other descriptors of a file may still have the same failure to report.
+    // Other descriptors of a file may still report the same error.
     let mut tries = (0..TRIES).map(|_| put(&store, ["last".to_owned()].into_iter(), 1));
     if !tries.any(|done| done.is_ok()) {
         return Err("it does not go on".into());
@@ -131,7 +131,7 @@ fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines
     Ok(disk.injected())
 }
 
-/// Each of these kinds of operation fails from the n-th on, on one file of the copy.
+/// Each of these kinds of operation fails from the n-th on, for one file of the copy.
 #[test]
 fn a_backup_that_fails_leaves_no_file() {
     let until = STEPS.iter().position(|step| matches!(step, Step::Backup)).unwrap();

@@ -1,4 +1,4 @@
-//! The power goes while the files of a store are replaced: by a restore, and by a migration.
+//! Power cuts while the files of a store are replaced: by a restore, and by a migration.
 
 use super::cuts::only_tables;
 use super::*;
@@ -9,7 +9,7 @@ use tally_testkit::disk::{Mode, scratch_folder};
 /// Files of schema 9, as a killed server left them.
 const OLD: [&str; 3] = ["", ".journal-1", ".journal-1-wal"];
 
-/// Cuts the power at every operation of `work` on a disk with the files of `from`; `check` looks at each image.
+/// Cuts the power at every operation of `work` on a disk with the files of `from`; `check` checks each image.
 fn cut(from: &Path, work: &dyn Fn(&Arc<SimulatedDisk>), check: &dyn Fn(&Arc<SimulatedDisk>, u64)) -> u64 {
     let scratch = scratch_folder();
     let mut rng = Rng::of("power cuts while files are replaced");

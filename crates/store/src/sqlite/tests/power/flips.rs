@@ -1,12 +1,12 @@
 //! One bit of a file at rest is changed before a start.
 //!
-//! Frames of a log have a checksum, and batches of the journal a digest. So a start refuses such a store, or it answers what
-//! was stored. The last batch alone may be missing: its frame looks like one that a power cut has torn. Not here: rows in
-//! pages of the tables, which have no checksum.
+//! Frames of a log have a checksum, and batches of the journal a digest. So a start refuses such a store, or its answers are
+//! those that were stored. Only the last batch may be missing: its frame looks like one that a power cut has torn. Not here:
+//! rows in pages of the tables, which have no checksum.
 
 use super::*;
 
-/// Changes of each file; `TALLY_SOAK` multiplies them.
+/// The number of changes of each file; `TALLY_SOAK` multiplies it.
 const CHANGES: u64 = 12;
 
 #[test]
@@ -55,7 +55,7 @@ fn a_journal_that_is_no_database_is_refused_and_repaired() {
     let place = lost::killed();
     let path = place.folder.path().join("tally.db.journal-2");
     let mut bytes = std::fs::read(&path).unwrap();
-    // The fraction of a page that is payload: SQLite knows one value.
+    // The fraction of a page that is payload: SQLite accepts one value.
     bytes[23] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let Err(StoreError::Corrupt(text)) = place.open() else { panic!("it starts") };

@@ -1,4 +1,4 @@
-//! What the log says of a disk that fails: one line for each cause, and one when it is over.
+//! The log lines of a failing disk: one for each cause, and one when it works again.
 //!
 //! Lines of other threads are not seen; the stores of these tests work on the thread of the test.
 
@@ -9,11 +9,11 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Lines that were not looked at: message and cause.
+/// Lines that were not checked yet: message and cause.
 #[derive(Clone, Default)]
 pub(super) struct Lines(Arc<Mutex<Vec<(String, String)>>>);
 
-/// What the log says is failing, with its cause.
+/// The operations that fail by the log, each with its cause.
 #[derive(Default)]
 pub(super) struct Failing(BTreeMap<String, String>);
 
@@ -59,7 +59,7 @@ impl Subscriber for Lines {
 }
 
 impl Failing {
-    /// Takes the lines so far. A cause that is said twice is wrong.
+    /// Takes the lines so far. A repeated cause is an error.
     pub(super) fn take(&mut self, lines: &Lines) -> Result<(), String> {
         for (message, cause) in std::mem::take(&mut *lines.0.lock().unwrap()) {
             if let Some(what) = message.strip_suffix(": it works again") {
@@ -74,7 +74,7 @@ impl Failing {
         Ok(())
     }
 
-    /// Whether nothing is said to fail.
+    /// Whether the log reports no failing operation.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,11 +1,11 @@
-//! Faults of the past, planted again: each is found.
+//! Former faults, planted again: the tests find each of them.
 
 use super::errors::at_each;
 use super::*;
 use crate::sqlite::plants::{Plant, plant};
 use tally_testkit::disk::{DiskError, Operation};
 
-/// Takes the fault back, however the test ends.
+/// Removes the fault, even after a panic of the test.
 struct Planted;
 
 impl Planted {
@@ -21,7 +21,7 @@ impl Drop for Planted {
     }
 }
 
-/// What the walk of errors says of a planted fault, at the operations where it may show.
+/// The result of the error runs for a planted fault, at the operations where it may show.
 fn found(fault: Plant, wanted: &dyn Fn(Operation, &str) -> bool) -> String {
     let _planted = Planted::new(fault);
     let mut rng = Rng::of("planted faults");
@@ -57,7 +57,7 @@ fn a_restore_without_a_mark_is_found() {
     std::panic::catch_unwind(super::files::cut_a_restore).expect_err("a planted fault is found");
 }
 
-/// These three are no work of a power cut. The tests of `lost` and `journal` have the same files, and would fail.
+/// A power cut cannot cause these three. The tests of `lost` and `journal` have the same files, and would fail.
 #[test]
 fn what_is_not_checked_at_a_start_is_found() {
     let torn = super::super::journal::torn_behind_the_end();

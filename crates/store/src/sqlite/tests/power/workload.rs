@@ -1,26 +1,26 @@
-//! The workload, what it was answered, and what must be there afterwards.
+//! The workload, its answers, and the rows that must be there afterwards.
 //!
-//! Transaction `k` writes a row of its own and one of three counters, so what is found says which transactions are there,
-//! and whether one of them is there by half.
+//! Transaction `k` writes a row of its own and one of three counters. So the rows show which transactions are there, and
+//! whether one of them is there by half.
 
 use super::*;
 use crate::{Reads, Transactions};
 use std::collections::BTreeSet;
 
-/// One thing that the workload does.
+/// A step of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Durable,
     Relaxed,
     /// A transaction that fills several pages.
     Large,
-    /// What threads do: syncs and flushes.
+    /// The background work of threads: syncs and flushes.
     Work,
-    /// The first half of it.
+    /// Only the sync of that work.
     Sync,
     Settle,
     Reopen,
-    /// A value in the tables, past the journal.
+    /// A value in the tables, without the journal.
     Meta,
     /// A deleted period, and its purge.
     Purge,
@@ -37,18 +37,18 @@ pub(super) const STEPS: &[Step] = &[
     Large, Sync, Durable, Meta, Relaxed,
 ];
 
-/// What became of a transaction, as far as its caller knows.
+/// The outcome of a transaction, as far as its caller knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Acknowledged, and on the disk.
     Safe,
-    /// Acknowledged, on the disk soon.
+    /// Acknowledged, and soon on the disk.
     Soon,
     Refused,
     Unknown,
 }
 
-/// What callers were answered.
+/// The answers that callers got.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     transactions: Vec<Fate>,
@@ -62,7 +62,7 @@ pub(super) struct Run {
     pub(super) disk: Arc<SimulatedDisk>,
     pub(super) store: Option<SqliteStore>,
     pub(super) answers: Answers,
-    /// What could not be done for the disk.
+    /// The number of steps that the disk made fail.
     pub(super) failures: usize,
 }
 
@@ -73,7 +73,7 @@ impl Run {
         Self { disk, store: None, answers: Answers::default(), failures: 0 }
     }
 
-    /// Everything, in order; a step that fails is answered so, and the next one comes.
+    /// Runs all steps in order. A failed step is recorded, and the next one runs.
     pub(super) fn all(&mut self) {
         STEPS.iter().for_each(|step| self.step(*step));
     }
@@ -138,7 +138,7 @@ impl Run {
         done
     }
 
-    /// Reads what was acknowledged last: an error is an answer, another row or none is not.
+    /// Reads the last acknowledged row: an error is accepted, another row or none is not.
     pub(super) fn check_reads(&self) -> Result<(), String> {
         let fates = &self.answers.transactions;
         let last = fates.iter().rposition(|fate| matches!(fate, Fate::Safe | Fate::Soon));
@@ -181,7 +181,7 @@ impl Run {
     }
 }
 
-/// A period of another board that is gone, with its rows.
+/// A deleted period of another board, with its rows.
 fn purge(store: &SqliteStore) -> Result<(), StoreError> {
     let window = crate::WindowKey { board: BoardNo(9), window: Window(6) };
     let player = PlayerId::new("ann").unwrap();
@@ -202,18 +202,18 @@ fn counter(no: usize) -> String {
 }
 
 impl Answers {
-    /// What is wrong with a store that was opened after it.
+    /// Checks a store that was opened after the workload.
     pub(super) fn check(&self, store: &SqliteStore) -> Result<(), String> {
         self.check_transactions(store, self.transactions.len())?;
         self.check_meta(store)
     }
 
-    /// The same for a copy: everything acknowledged before it began, and nothing by half.
+    /// Checks a copy: it has everything that was acknowledged before it began, and nothing by half.
     pub(super) fn check_copy(&self, store: &SqliteStore) -> Result<(), String> {
         self.check_transactions(store, self.backed_up.unwrap_or_default())
     }
 
-    /// All of the first ones that must be there are, and none that may not.
+    /// Checks that every promised transaction is there, and no refused one.
     fn check_transactions(&self, store: &SqliteStore, promised: usize) -> Result<(), String> {
         let rows = self.rows(store);
         let is_there = |no: usize| rows.iter().any(|(name, score)| *name == own(no) && *score == no as i64);
@@ -266,7 +266,7 @@ impl Answers {
         if right { Ok(()) } else { Err(format!("the value is {value:?}, of {:?}", self.metas)) }
     }
 
-    /// Nothing was acknowledged and may still be lost.
+    /// The number of transactions with an unknown outcome.
     pub(super) fn unknown(&self) -> usize {
         self.transactions.iter().chain(&self.metas).filter(|fate| **fate == Fate::Unknown).count()
     }
