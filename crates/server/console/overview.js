@@ -105,7 +105,7 @@ function makeCharts() {
       h("span", {}, point.resp.failed > 0 ? `${rate(point.resp.failed)} refused` : `${count(latest.now.resp.connections, "connection")}`),
     ]),
     chart("Redis latency", pair((point) => point.resp), seconds, latency((point) => point.resp)),
-    chart("Score submits, both doors", [{ of: (point) => point.scores.requests }], rate, (point) => [
+    chart("Score submits, both protocols", [{ of: (point) => point.scores.requests }], rate, (point) => [
       big(rate(point.scores.requests)),
     ]),
     chart("Score commit", pair((point) => point.scores.commit), seconds, latency((point) => point.scores.commit)),

@@ -1,7 +1,7 @@
-//! The doors: they parse, authenticate, bound and render; no rule lives here.
+//! The listeners: they parse requests, check the caller, apply limits and render answers. No rule lives here.
 //!
 //! `http/routes.rs` is the one list of what can be asked over HTTP, `resp/spec.rs` over the Redis
-//! protocol; each operation or family of commands is one file. [`gate`] says what the
+//! protocol; each operation or family of commands is one file. [`readiness`] says what the
 //! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted, `traces` what is told of
 //! followed requests. Not
 //! here: use cases (crate `service`) and shapes of JSON (crate `wire`).

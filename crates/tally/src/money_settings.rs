@@ -1,6 +1,6 @@
 //! Settings of money: which currencies there are, and what may be transferred.
 //!
-//! Not here: that a filled store keeps its currencies (`service/src/wallets/lane.rs`).
+//! Not here: that a filled store keeps its currencies (`service/src/ledger/currencies.rs`).
 
 use crate::config::{Config, Usage};
 use crate::member_settings;

@@ -76,7 +76,7 @@ settings! {
     "resp.write_timeout" = "60s" "How long a client may take to read every 64 KiB of its replies, or the last of them, before its connection is closed.";
     "connections.address_max" = "auto" "Open connections of one address (IPv6: of one /64), for each protocol; further ones are closed. `auto` is a quarter of that protocol's `connections_max`.";
     "connections.loopback_max" = "off" "The same of each loopback address, or `off`.";
-    "tls.certificate" = "" "PEM file with the certificate and its chain: then both doors are encrypted.";
+    "tls.certificate" = "" "PEM file with the certificate and its chain: then HTTP and the Redis protocol are encrypted.";
     "tls.key" = "" "PEM file with the certificate's private key.";
     "metrics.open" = "false" "Whether /metrics needs no key.";
     "traces.url" = "" "Where traces go, a collector of OpenTelemetry (OTLP over HTTP): `http://host:port` or `https://host:port`; empty: they are off.";

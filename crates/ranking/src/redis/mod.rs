@@ -15,7 +15,7 @@
 //! It is derived data. The hash says which process of Redis it was loaded into, and whether the load was finished; what a
 //! flush, a restart, a failover or an eviction has taken is [`RankingError::Lost`] for every question until somebody has
 //! loaded it again (`load`), and no other partition than those. Moving slots to another node counts as such a loss. The
-//! applications of contests ([`desk`]) are there too, and nowhere else. Not here: who loads and when, and where records come from.
+//! applications of contests ([`applications`]) are there too, and nowhere else. Not here: who loads and when, and where records come from.
 
 mod address;
 pub mod applications;

@@ -1,4 +1,4 @@
-//! ContestTask of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
+//! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
 //!
 //! Each piece is bounded and says where it begins; the contest's row says where the next one does. So a piece that is done
 //! twice, or by two servers, is done once, and any server may go on with it. A cleared application leaves no row, so the loop

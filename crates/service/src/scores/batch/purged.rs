@@ -5,8 +5,11 @@
 
 use super::kind::{Access, Request, on_kind};
 use super::targets::{Targets, each_row};
+use crate::failure::Failure;
 use crate::plants::{Plant, is_planted};
+use crate::servers;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tally_rules::Micros;
 use tally_store::{ShardSet, Store, StoreError, WindowKey};
 
@@ -52,6 +55,19 @@ impl Targets {
         Ok((needed, away))
     }
 
+    /// Whether one of these windows is forgotten: another server changed its leaderboard, which is read again to find that out.
+    pub(super) fn is_forgotten(&self, windows: &[WindowKey], store: &dyn Store) -> Result<bool, Failure> {
+        for (key, (board, live)) in &self.unchecked {
+            if board.is_shared() && windows.contains(key) {
+                servers::renew(store, board)?;
+                if !board.periods().live(key.window).is_some_and(|now| Arc::ptr_eq(now, live)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Which of these windows a shard of the batch has to purge, and which shards are away.
     fn ask_unpurged(
         &self,
@@ -62,9 +78,9 @@ impl Targets {
         for shard in self.shards.iter() {
             match store.unpurged(keys, shard) {
                 Ok(some) => {
-                    let opened = self.opened.iter().map(|(key, (_, live))| (key, live));
-                    let live = opened.chain(&self.unchecked).filter(|(key, _)| !some.contains(key));
-                    live.for_each(|(_, live)| live.check(shard));
+                    let live = self.opened.iter().chain(&self.unchecked);
+                    let live = live.filter(|(key, _)| !some.contains(key));
+                    live.for_each(|(_, (_, live))| live.check(shard));
                     waiting.extend(some);
                 }
                 Err(error @ StoreError::ShardUnavailable { .. }) => {

@@ -55,7 +55,7 @@ pub(crate) struct Targets {
     /// The shards of the batch.
     pub(super) shards: ShardSet,
     /// Open windows of which a shard of the batch has not said yet that it has nothing to purge under their number.
-    pub(super) unchecked: BTreeMap<WindowKey, Arc<LiveWindow>>,
+    pub(super) unchecked: BTreeMap<WindowKey, (Arc<Board>, Arc<LiveWindow>)>,
 }
 
 /// Calls `each` for every row of a batch, with its place among all of them.
@@ -215,7 +215,7 @@ impl Targets {
         let key = WindowKey { board: board.no, window: aimed.window };
         if let Some(live) = board.periods().live(aimed.window) {
             if !live.is_checked(self.shards) {
-                self.unchecked.insert(key, Arc::clone(live));
+                self.unchecked.insert(key, (Arc::clone(board), Arc::clone(live)));
             }
             return;
         }

@@ -42,7 +42,10 @@ impl ScoreWork {
         targets.check_contests(batch, store, time.now).map_err(in_lane)?;
         let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if !purging.is_empty() {
-            return Err(Failure::Row(Fault::Purging(purging)));
+            let is_forgotten =
+                targets.is_forgotten(&purging, store).map_err(|why| Failure::Away(fault(why)))?;
+            let purging = Fault::Purging(purging);
+            return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::Row(purging) });
         }
         Ok(away.map(|(shards, error)| (shards, error.into())))
     }
@@ -112,10 +115,6 @@ impl ScoreWork {
         why: Replan,
         more: &mut Vec<ScoreKey>,
     ) -> Result<(), Fault> {
-        let fault = |failure: crate::Failure| match failure {
-            crate::Failure::Fault(fault) => fault,
-            crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
-        };
         match why {
             Replan::Moved(boards) => {
                 let shards = Shards::of(batch, &*self.shared.store);
@@ -139,5 +138,13 @@ impl ScoreWork {
             Replan::Ranking(error) => return Err(error.into()),
         }
         Ok(())
+    }
+}
+
+/// Why a batch cannot be planned.
+fn fault(failure: crate::Failure) -> Fault {
+    match failure {
+        crate::Failure::Fault(fault) => fault,
+        crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
     }
 }

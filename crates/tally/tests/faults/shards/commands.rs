@@ -195,7 +195,7 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
         assert_eq!(ask(&mut resp, &commands), ["0", "away", "0", &PLAYERS.to_string()]);
         let ban = |player: &str| format!("/v1/leaderboards/b/players/{player}/ban");
         client.post(&ban(&here), &json!({})).expect(200);
-        client.delete(&ban(&here)).expect(200);
+        client.post(&format!("/v1/leaderboards/b/players/{here}/restore"), &json!({})).expect(200);
         client.post(&ban(&also_there), &json!({})).refused(503, "store_away");
         client.send(&submit(&also_there, 1)).refused(503, "store_away");
     }
