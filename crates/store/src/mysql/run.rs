@@ -294,7 +294,6 @@ fn directory(link: &mut Link, script: &mut Script, changes: &WriteSet) -> Result
     write().map_err(|error| undo_because(link, error))
 }
 
-/// The end of a transaction.
 pub(super) struct Last<'a> {
     pub(super) version: Version,
     /// Whether it gives a revision.
@@ -367,7 +366,6 @@ pub(super) fn commit(
     }
 }
 
-/// Rolls back a transaction whose assumption was wrong.
 fn mistaken(link: &mut Link, fault: Fault) -> Stop {
     let mut script = Script::default();
     script.statement("ROLLBACK");
@@ -377,7 +375,6 @@ fn mistaken(link: &mut Link, fault: Fault) -> Stop {
     }
 }
 
-/// Rolls back what a fault left open.
 fn undo(link: &mut Link, fault: Fault) -> Stop {
     if let Fault::Lost(why) = fault {
         return Stop::Lost(why);
