@@ -28,7 +28,7 @@ pub enum StoreError {
     /// The connection was lost at COMMIT: it is unknown whether the transaction was done.
     #[error("the connection was lost at commit: {why}")]
     InDoubt {
-        /// The id to [resolve](crate::Store::resolve).
+        /// The id to [resolve](crate::Transactions::resolve).
         batch: BatchId,
         /// What happened.
         why: String,

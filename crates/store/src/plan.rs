@@ -177,7 +177,7 @@ pub struct ReadSet {
     pub boards: Vec<BoardNo>,
     /// Whether it may change these boards. Then no other transaction locks them meanwhile.
     pub exclusive: bool,
-    /// Whether its changes are published outside. Then it leaves an outbox entry until [`crate::Store::published`].
+    /// Whether its changes are published outside. Then it leaves an outbox entry until [`crate::Coordination::published`].
     pub outbox: bool,
     /// Boards by name, to create and delete them.
     pub board_names: Vec<BoardId>,
@@ -277,7 +277,7 @@ pub enum BoardChange {
     Create(BoardRow),
     /// A new definition of the same board.
     Redefine(BoardNo, Definition),
-    /// Deleted at once; its rows are purged later, see [`crate::Store::purge_deleted`].
+    /// Deleted at once; its rows are purged later, see [`crate::Maintenance::purge_deleted`].
     Delete(BoardNo),
 }
 

@@ -1,6 +1,6 @@
 //! The shards that a transaction concerns, in one word.
 //!
-//! Not here: the home shard of a player ([`crate::Store::shard_of`]).
+//! Not here: the home shard of a player ([`crate::Transactions::shard_of`]).
 
 /// The maximum number of shards.
 pub const SHARDS_MAX: usize = 64;

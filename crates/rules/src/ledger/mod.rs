@@ -2,8 +2,8 @@
 //!
 //! A movement of money debits one account and credits another by the same amount, so debits equal credits whatever is
 //! done ([`account`]). What a member has is a wallet per currency ([`wallet`]): a balance that is the sum of its entries
-//! ([`entry`]) and what is held of it ([`hold`]). [`book`] applies [`order`]s in turn to the wallets of one transaction and
-//! says what is to be written; [`pin`] and [`limits`] judge who may, [`member`] who somebody is.
+//! ([`entry`]) and what is held of it ([`hold`]). [`working_set`] applies [`transfer_request`]s in turn to the wallets of
+//! one transaction and returns what is to be written. [`pin`] and [`limits`] decide who may pay, [`member`] says who a member is.
 //! [`lines`] are what files say of both.
 //!
 //! Amounts are integers of the smallest unit and every sum is checked: what does not fit is refused, never rounded.

@@ -2,7 +2,7 @@
 //!
 //! [`password`] and [`pin`] make and compare secrets, [`token`] is what a member presents after signing in ([`signin`]),
 //! `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] finds a member and [`cache`] keeps it;
-//! `correct_names` corrects names that earlier versions stored. `create`, [`change`], `close` and [`pay`] are requests to the
+//! `correct_names` corrects names that earlier versions stored. `create`, [`mod@change`], `close` and [`pay`] are requests to the
 //! ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
 
 pub(crate) mod budget;

@@ -99,7 +99,7 @@ impl Folded {
     }
 }
 
-/// See [`crate::Store::merge_outbox`].
+/// See [`crate::Coordination::merge_outbox`].
 pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
     let folded = fold_on(link.get(), batches);

@@ -244,7 +244,7 @@ impl Pool {
         }
     }
 
-    /// See [`crate::Store::resolve`].
+    /// See [`crate::Transactions::resolve`].
     pub(super) fn resolve(&self, batch: &Batch) -> Result<Option<u64>, StoreError> {
         let version = super::batches::read(self.ask_new(&super::batches::find_out(batch), Use::Transact)?)?;
         if let Some(version) = version {

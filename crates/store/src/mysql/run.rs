@@ -44,7 +44,7 @@ pub(super) enum Stop {
     Mistaken(Fault),
 }
 
-/// See [`crate::Store::run`]. `row_cache` is given to the only writer.
+/// See [`crate::Transactions::run`]. `row_cache` is given to the only writer.
 pub(super) fn run(
     (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,

@@ -220,7 +220,7 @@ impl Inner {
         }
     }
 
-    /// See [`crate::Store::resolve`].
+    /// See [`crate::Transactions::resolve`].
     pub(super) fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {
         let (shard, (store, batch)) = (usize::from(batch.shard), self.place(*batch));
         let committed = store.resolve(&batch).map_err(|error| self.of_one(shard, error))?;

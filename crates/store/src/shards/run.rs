@@ -81,7 +81,7 @@ impl Transactions for Shards {
 }
 
 impl Inner {
-    /// See [`crate::Store::run`].
+    /// See [`crate::Transactions::run`].
     pub(super) fn run(&self, plan: &ReadSet, decide: Decide<'_>) -> Result<Committed, StoreError> {
         plan.assert_sorted();
         let mut needs = Needs { shards: split::concerned(plan, self.all.len()), boards: false, sure: false };

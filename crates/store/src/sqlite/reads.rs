@@ -224,7 +224,7 @@ pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u
     shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
 }
 
-/// See [`crate::Store::scan_versions`].
+/// See [`crate::Reads::scan_versions`].
 pub(super) fn walk(
     shared: &Shared,
     of: (BoardNo, Window),

@@ -137,7 +137,7 @@ impl Writer {
     }
 }
 
-/// See [`crate::Store::run`].
+/// See [`crate::Transactions::run`].
 pub(super) fn run(
     shared: &Shared,
     plan: &ReadSet,
