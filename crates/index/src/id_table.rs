@@ -29,7 +29,7 @@ const SPLIT_AT: usize = 64 * 1024;
 const FAN: usize = 16;
 /// Hash bits that choose among them, from the top.
 const FAN_BITS: u32 = 4;
-/// The byte of a bucket's head, behind the tags, that counts who passed.
+/// The byte of a bucket's head, behind the tags, that counts the entries that passed the bucket.
 const PASSED: u32 = 8 * WIDE as u32;
 /// A count that has reached this is no longer exact and stays: look-ups then go on when they need not.
 const PASSED_MAX: u64 = 255;
@@ -248,7 +248,7 @@ impl Table {
                 return None;
             }
             number = self.after(number);
-            // In a small table every bucket may have been passed by somebody: then nothing else ends the search.
+            // In a small table an entry may have passed every bucket. Then nothing else ends the search.
             if number == home {
                 return None;
             }
