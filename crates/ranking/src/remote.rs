@@ -63,7 +63,7 @@ struct State {
 pub enum LoadState {
     /// It can be asked.
     Ready,
-    /// Somebody loads it, or has begun to.
+    /// A server loads it, or has begun to.
     Loading,
     /// It has to be loaded.
     Lost,
@@ -72,7 +72,7 @@ pub enum LoadState {
 /// A row of the store, for Redis.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionedRow<'a> {
-    /// Who.
+    /// The player.
     pub player: &'a PlayerId,
     /// The record; none where it was removed.
     pub record: Option<&'a Record>,
