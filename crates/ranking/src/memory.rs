@@ -3,7 +3,7 @@
 //! Writers are the lanes, one batch at a time, so the lock is taken once per batch and board; readers take it shared
 //! for microseconds. The lock is the standard one and never held across an await: nothing under it waits.
 //!
-//! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
+//! Boards with a subscore use a wider tree; other boards save 8 bytes a player. The only `match` on that is
 //! the macro below.
 
 use crate::archive::ArchiveBlock;
