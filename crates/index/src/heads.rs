@@ -1,4 +1,4 @@
-//! Upkeep of heads, the base of dense ranks: who is the first of its score.
+//! Upkeep of heads, the base of dense ranks: a head is the first entry of its score.
 //!
 //! An entry that comes or goes changes at most two heads: itself and its successor, which may stand in the
 //! next leaf. The changes are added along the path of each. Nothing here runs for orders without dense ranks.

@@ -3,8 +3,8 @@
 //! A bucket is one cache line of seven tags (a byte of the hash each), seven slots and seven leaves. The leaf
 //! stands here, not beside the id, so that a look-up goes on to the leaf while it still waits for the id to
 //! compare. The price is that an entry that moves to another leaf is looked up by its id to say so, which
-//! only splits and merges do. A full bucket overflows into the next and counts who passed it (the idea is
-//! from F14): a look-up stops at a bucket that nobody passed, and a removal leaves no tombstone.
+//! only splits and merges do. A full bucket overflows into the next and counts the entries that passed it (the idea is
+//! from F14). A look-up stops at a bucket that no entry passed, and a removal leaves no tombstone.
 //!
 //! A table grows by a quarter, not by two, so it is 65 to 81 % full at any size. Past `SPLIT_AT` slots it
 //! becomes sixteen tables chosen by the next bits of the hash. So no growth ever moves more than `SPLIT_AT`
@@ -29,7 +29,7 @@ const SPLIT_AT: usize = 64 * 1024;
 const FAN: usize = 16;
 /// Hash bits that choose among them, from the top.
 const FAN_BITS: u32 = 4;
-/// The byte of a bucket's head, behind the tags, that counts who passed.
+/// The byte of a bucket's head, behind the tags, that counts the entries that passed the bucket.
 const PASSED: u32 = 8 * WIDE as u32;
 /// A count that has reached this is no longer exact and stays: look-ups then go on when they need not.
 const PASSED_MAX: u64 = 255;
@@ -248,7 +248,7 @@ impl Table {
                 return None;
             }
             number = self.after(number);
-            // In a small table every bucket may have been passed by somebody: then nothing else ends the search.
+            // In a small table an entry may have passed every bucket. Then nothing else ends the search.
             if number == home {
                 return None;
             }

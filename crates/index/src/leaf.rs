@@ -5,7 +5,7 @@
 //! take three bytes in a board of ten million. An entry that does not fit makes the leaf pack itself anew;
 //! how many entries it has room for follows from the widths.
 //!
-//! The block is part of the leaf and leaves are numbered, so whoever knows the number asks for the head and
+//! The block is part of the leaf and leaves are numbered, so a reader with the number asks for the head and
 //! the columns at once: one wait for memory, where a head that points to its block costs two. This is what
 //! the unused end of a block buys.
 //!

@@ -3,7 +3,7 @@
 //! Every player of a board has one entry, and entries stand in the order (score, tie, player id) with the
 //! *smaller* score first: the caller turns "higher is better" around before it comes here. The crate answers
 //! three kinds of question: what does this player have and at which place (`get`, `ordinal`), how many stand
-//! before this score (`count_*`, `lower_bound`), and who stands at these places (`at`, `walk`).
+//! before this score (`count_*`, `lower_bound`), and which entries have these positions (`at`, `walk`).
 //!
 //! What costs time on a large board is waiting for memory, one wait after the other. So the shape is chosen
 //! by what has to be known before the next wait can begin:

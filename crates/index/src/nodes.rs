@@ -8,7 +8,7 @@
 //! Counts are kept as sums over the children before, and every child knows its place in its parent: a rank
 //! reads one number per level. A change adds to the rest of the sums, which is a few vectors wide. The first
 //! entry is exact for every child, the leftmost included: it names a player by slot, and a slot that is no
-//! longer in the order would be given to somebody else.
+//! longer in the order would be given to another player.
 //!
 //! A *head* is an entry whose score differs from that of its predecessor in the whole order; the number of
 //! heads up to a place is the number of distinct scores. Without dense ranks heads stay 0.

@@ -3,7 +3,7 @@
 //! Writers are the lanes, one batch at a time, so the lock is taken once per batch and board; readers take it shared
 //! for microseconds. The lock is the standard one and never held across an await: nothing under it waits.
 //!
-//! Boards with a subscore use a wider tree; everybody else pays 8 bytes a player less. The only `match` on that is
+//! Boards with a subscore use a wider tree; other boards save 8 bytes a player. The only `match` on that is
 //! the macro below.
 
 use crate::archive::ArchiveBlock;
@@ -26,11 +26,11 @@ pub struct MemoryRanking {
 /// A committed change of one player.
 #[derive(Clone, Debug)]
 pub struct Movement {
-    /// Who.
+    /// The player.
     pub player: PlayerId,
     /// The record now; `None` removes the player.
     pub record: Option<Record>,
-    /// Whether anybody wants to know the ranks around it; they cost as much as the change.
+    /// Whether the caller needs the ranks before and after the change. They cost as much as the change.
     pub ranked: bool,
 }
 
@@ -46,13 +46,13 @@ pub struct Published {
 /// Movements for which readers wait at a time: some 50 µs. And records that are read at a time.
 const HOLD_MAX: usize = 64;
 
-/// A part that one writer has for itself.
+/// An exclusive lock on a ranking, for one writer.
 pub struct WriteGuard<'a> {
     rules: &'a Rules,
     tree: RwLockWriteGuard<'a, Tree>,
 }
 
-/// A part that changes for nobody as long as this is there.
+/// A shared lock on a ranking: the ranking does not change until the guard is dropped.
 pub struct ReadGuard<'a> {
     rules: &'a Rules,
     tree: RwLockReadGuard<'a, Tree>,
@@ -151,7 +151,7 @@ impl MemoryRanking {
         }
     }
 
-    /// Keeps everybody else out until it is dropped.
+    /// Locks the ranking for one writer until the guard is dropped.
     pub fn hold(&self) -> WriteGuard<'_> {
         let tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         self.changes.fetch_add(1, Ordering::Relaxed);

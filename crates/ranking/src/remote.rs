@@ -63,7 +63,7 @@ struct State {
 pub enum LoadState {
     /// It can be asked.
     Ready,
-    /// Somebody loads it, or has begun to.
+    /// A server loads it, or has begun to.
     Loading,
     /// It has to be loaded.
     Lost,
@@ -72,7 +72,7 @@ pub enum LoadState {
 /// A row of the store, for Redis.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionedRow<'a> {
-    /// Who.
+    /// The player.
     pub player: &'a PlayerId,
     /// The record; none where it was removed.
     pub record: Option<&'a Record>,
@@ -168,7 +168,7 @@ impl RemoteRanking {
         });
     }
 
-    /// Publishes what rows of the store say, whoever wrote them: harmless to repeat.
+    /// Publishes rows of the store, whichever server wrote them. A repetition is harmless.
     pub fn republish<'a>(
         &self,
         rows: impl IntoIterator<Item = VersionedRow<'a>>,
@@ -178,7 +178,7 @@ impl RemoteRanking {
             VersionedMovement { movement, version: row.version(), previous: None }
         };
         match self.part.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
-            // Whoever loads it reads them.
+            // A lost ranking is loaded again, and the load reads these rows.
             Ok(_) | Err(RankingError::Lost) => Ok(()),
             Err(error) => Err(error),
         }

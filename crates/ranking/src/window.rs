@@ -1,7 +1,7 @@
 //! The order of one part, wherever it is kept: what use cases publish to and doors ask.
 //!
-//! In memory nothing can go wrong. An order in somebody's Redis may be away, or may have to be loaded anew: then a
-//! question is an error, because no rank is better than a wrong one.
+//! A ranking in memory always answers. A ranking in Redis may be unavailable, or may have to be loaded again. Then a
+//! query returns an error, because no rank is better than a wrong one.
 
 use crate::memory::{MemoryRanking, Movement, Published, WriteGuard};
 use crate::page::Ranked;
@@ -121,8 +121,8 @@ impl WindowRanking {
         orders.iter().map(ranked).collect()
     }
 
-    /// Publishes committed changes of a transaction of that version, in their order. Where that cannot be done now, nobody
-    /// hears of ranks, and it is done later.
+    /// Publishes the committed changes of a transaction of that version, in their order. A ranking that cannot publish now
+    /// reports no ranks and publishes later.
     pub fn publish(&self, movements: &[Movement], version: u64, published: impl FnMut(usize, Published)) {
         match self {
             Self::Memory(order) => order.publish(movements, published),
@@ -138,7 +138,7 @@ impl WindowRanking {
         }
     }
 
-    /// Whoever keeps it elsewhere may forget it: it is not used any more. What fails leaves keys that nobody reads.
+    /// Deletes a ranking in Redis that is not used any more. A failure leaves keys that no server reads.
     pub fn forget(&self) {
         if let Self::Redis(remote) = self {
             drop(remote.forget());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The longest key a caller may choose, in bytes.
 pub const KEY_BYTES_MAX: usize = 255;
 
-/// How long an outcome is kept where nobody said: 24 hours.
+/// How long an outcome is kept by default: 24 hours.
 pub const KEEP_DEFAULT_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// The scope of callers that present no credential.

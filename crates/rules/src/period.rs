@@ -12,7 +12,7 @@ use crate::rejection::WrongField;
 /// The longest name of a period.
 pub const NAME_BYTES_MAX: usize = 32;
 
-/// How many closed periods are kept where nobody said.
+/// How many closed periods are kept by default.
 pub const KEEP_DEFAULT: u32 = 12;
 
 /// With prizes for each, so many are taken to share a rank at most.

@@ -119,7 +119,7 @@ pub enum Rejection {
     SeriesNotFound,
     /// There is a series of that name.
     SeriesExists,
-    /// Whoever asks may not do that.
+    /// The caller does not have the permission.
     Forbidden,
     /// The contest is not where that may be done, but here.
     ContestState(State),

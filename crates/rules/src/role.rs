@@ -1,4 +1,4 @@
-//! Who may do what: the roles of keys and the rights that operations ask for.
+//! The roles of API keys, and the permissions that operations require.
 
 use crate::named;
 
@@ -13,7 +13,7 @@ named! {
 /// What an operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Nothing: whoever asks is not known yet.
+    /// No permission is needed: the caller is not known yet.
     Open,
     /// Read the service's state.
     Observe,
@@ -23,15 +23,15 @@ pub enum Permission {
     Write,
     /// Read and change members, wallets and the ledger.
     Members,
-    /// What is the caller's own: a member's.
+    /// Read and change what belongs to the caller, who is a member.
     Own,
-    /// Take part in a contest, or run one: who may do what there is the contest's to say.
+    /// Take part in a contest, or run one. The state machine of the contest decides each action.
     Play,
     /// Keys and settings.
     Administer,
 }
 
-/// Whether a key of the role has the right. A key is nobody, so nothing is its own.
+/// Whether an API key of the role has the permission. A key is not a member, so it never has `Own`.
 pub fn may(role: Role, right: Permission) -> bool {
     match right {
         Permission::Open | Permission::Observe | Permission::Read => true,
@@ -41,7 +41,7 @@ pub fn may(role: Role, right: Permission) -> bool {
     }
 }
 
-/// Whether a member who has signed in has the right.
+/// Whether a member who has signed in has the permission.
 pub fn member_may(right: Permission) -> bool {
     match right {
         Permission::Open | Permission::Read | Permission::Own | Permission::Play => true,

@@ -12,13 +12,13 @@ use crate::score;
 /// Conditions and manner of an addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Add {
-    /// Only who is not there yet.
+    /// Adds only players without a record.
     pub new_only: bool,
-    /// Only who is there.
+    /// Changes only players with a record.
     pub present_only: bool,
-    /// Only to a greater score; who is not there is added.
+    /// Changes a record only to a greater score. A player without a record is added.
     pub greater: bool,
-    /// Only to a lower score; who is not there is added.
+    /// Changes a record only to a lower score. A player without a record is added.
     pub less: bool,
     /// The score is added to the present one.
     pub increment: bool,

@@ -28,7 +28,7 @@ named! {
 /// A prize of a contest that is being settled; or a fee that one which was called off pays back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payout {
-    /// Who gets it.
+    /// The player that gets it.
     pub player: PlayerId,
     /// Whose wallet.
     pub member: MemberId,

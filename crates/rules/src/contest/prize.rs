@@ -1,8 +1,8 @@
-//! Prizes: what each rank gets, and what those get who share one.
+//! Prizes: what each rank gets, and what players that share a rank get.
 //!
 //! Players are placed as in competition ranking: who shares a rank fills the places from it on. `split` gives each the same part
 //! of what those places get together, in each currency by itself; what does not divide stays. `each` gives each the
-//! prize of the rank they share. On an ordinal board nobody shares. Amounts are whole numbers of the smallest unit; what a
+//! prize of the rank they share. An ordinal board has no shared ranks. Amounts are whole numbers of the smallest unit; what a
 //! table could pay in all is bounded when it is made, so nothing overflows later.
 
 use crate::ledger::money::BALANCE_MAX;
@@ -27,7 +27,7 @@ pub struct Prize {
 }
 
 named! {
-    /// What those get who share a rank.
+    /// What players that share a rank get.
     pub enum PrizeTies { /// Equal parts of the places that they fill.
         Split = "split", /// Each the prize of the rank.
         Each = "each" }

@@ -41,7 +41,7 @@ pub struct InvalidApplication {
     pub why: InvalidReason,
 }
 
-/// What is known of a player who was accepted.
+/// The facts about an accepted player that decide whether the player starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The application.
@@ -71,7 +71,7 @@ pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Op
     None
 }
 
-/// Who starts, and who does not.
+/// The players that start, and the applications that do not.
 pub type Selection<T> = (Vec<(PlayerId, T)>, Vec<InvalidApplication>);
 
 /// Who starts, from rows in order of acceptance, and who does not; or that nobody does.

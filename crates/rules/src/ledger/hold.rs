@@ -29,7 +29,7 @@ pub enum End {
     Captured {
         /// How much.
         amount: i64,
-        /// To whom; nobody: to the house.
+        /// The recipient. Without one, the house gets the money.
         to: Option<MemberId>,
         /// The movement.
         transfer: TransferId,
@@ -40,14 +40,14 @@ pub enum End {
     Expired,
 }
 
-/// How somebody wants a hold to end.
+/// The end of a hold that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By taking some of it.
     Capture {
-        /// How much; all of it where nobody says.
+        /// How much. The default is the whole hold.
         amount: Option<Amount>,
-        /// To whom; nobody: to the house.
+        /// The recipient. Without one, the house gets the money.
         to: Option<MemberId>,
     },
     /// By letting it go.

@@ -26,12 +26,12 @@ pub struct MemberLine {
     pub balance: Option<Amount>,
 }
 
-/// A movement by the logins of who gives and who gets.
+/// A transfer by the logins of the payer and the recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferLine {
-    /// Who gives it.
+    /// The login of the payer.
     pub from: Login,
-    /// Who gets it.
+    /// The login of the recipient.
     pub to: Login,
     /// How much.
     pub amount: Amount,

@@ -1,4 +1,4 @@
-//! An order: one movement of money as somebody wants it, and what comes of orders.
+//! A transfer request: one movement of money that a caller asks for, and the results of such requests.
 //!
 //! Not here: whether it is done (`book`).
 
@@ -10,45 +10,45 @@ use super::money::{Amount, Currency};
 use super::wallet::{Wallet, WalletKey};
 use std::sync::Arc;
 
-/// Who pays and who is paid.
+/// The payer and the recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferKind {
     /// Money from outside.
     Deposit {
-        /// Who gets it.
+        /// The recipient.
         to: MemberId,
     },
     /// Money to the outside.
     Withdrawal {
-        /// Who gives it.
+        /// The payer.
         from: MemberId,
     },
     /// From one member to another.
     Transfer {
-        /// Who gives it.
+        /// The payer.
         from: MemberId,
-        /// Who gets it.
+        /// The recipient.
         to: MemberId,
     },
     /// To the house.
     Fee {
-        /// Who gives it.
+        /// The payer.
         from: MemberId,
     },
     /// From the prizes.
     Prize {
-        /// Who gets it.
+        /// The recipient.
         to: MemberId,
     },
     /// Of a fee.
     Refund {
-        /// Who gets it.
+        /// The recipient.
         to: MemberId,
     },
 }
 
 impl TransferKind {
-    /// Who gives and who gets.
+    /// The payer and the recipient.
     pub fn sides(self) -> (Option<MemberId>, Option<MemberId>) {
         match self {
             Self::Withdrawal { from } | Self::Fee { from } => (Some(from), None),
@@ -75,7 +75,7 @@ impl TransferKind {
     }
 }
 
-/// One movement of money as somebody wants it.
+/// One movement of money that a caller asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
     /// From where to where.

@@ -85,7 +85,7 @@ impl<'a> LedgerWorkingSet<'a> {
     /// A wallet as it is now.
     ///
     /// # Panics
-    /// If it was not loaded: a wallet that is not there and one that nobody asked for must not look alike.
+    /// If the wallet was not loaded: a wallet that does not exist must differ from one that was never read.
     pub fn wallet(&self, key: &WalletKey) -> Option<Wallet> {
         self.wallets.get(key).expect("a wallet is loaded before it is read").now
     }
