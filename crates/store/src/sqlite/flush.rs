@@ -5,11 +5,11 @@
 //! only the last state is written. So the flush waits until there are many rows, or until no more come. Then:
 //!
 //! 1. The writer rotates to another journal file, and the active memtable becomes the immutable one (`rotation`). The old
-//!   file is synced before the new one takes a batch.
+//!    file is synced before the new one takes a batch.
 //! 2. Its rows go into the tables in transactions of bounded size. The first one stores up to which batch some rows may be
-//!   there, the last one up to which all are. A crash in between flushes everything again, and states may be written twice.
+//!    there, the last one up to which all are. A crash in between flushes everything again, and states may be written twice.
 //! 3. The last commit was synced, so the tables alone hold all rows. If the checkpoint of the tables' log also met no disk
-//!   error, the immutable memtable is dropped, and its journal file is emptied for reuse.
+//!    error, the immutable memtable is dropped, and its journal file is emptied for reuse.
 //!
 //! A failed flush keeps memtable and file and tries again. Meanwhile writers go on until there is no more room. Not here:
 //! slowing writers (`stall`), and recovery after a kill (`recover`).
