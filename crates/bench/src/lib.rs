@@ -1,7 +1,7 @@
 //! The benchmarks: every scenario beside the baseline, in one run, on this machine, with the ratio.
 //!
-//! A [`Scenario`] measures and gives a [`Report`](tally_load::report::Report): tables, ratios against targets, charts, and the machine they were made
-//! on. [`run`] runs scenarios by name. A scenario ends with a proof that both ways did the same work, and fails without
+//! A [`Scenario`] measures and gives a [`Report`](tally_load::report::Report): tables, ratios against targets, charts, and the
+//! machine they were made on. [`run`] runs scenarios by name. A scenario ends with a proof that both ways did the same work, and fails without
 //! it: winning by doing nothing is not winning. Each runs with small numbers in the tests, so none can rot.
 //!
 //! Not here: printing, and users. Nothing in the product depends on this crate; the baselines speak to a database as

@@ -80,6 +80,14 @@ impl Failure {
             Self::Refused(rejection) => Self::Refused(rejection),
         }
     }
+
+    /// Its fault. A rejection of work that no caller asked for is a defect of the server.
+    pub(crate) fn into_fault(self) -> Fault {
+        match self {
+            Self::Fault(fault) => fault,
+            Self::Refused(rejection) => Fault::Broken(rejection.detail()),
+        }
+    }
 }
 
 impl From<Rejection> for Failure {

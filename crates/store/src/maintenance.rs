@@ -18,7 +18,7 @@ pub trait Maintenance: Send + Sync {
     /// Deletes at most `limit` rows of deleted boards. Returns their number. Zero means that none are left.
     fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError>;
 
-    /// The windows of `windows` that have rows or archives to purge. A window with the same number must not be stored
+    /// The windows of `windows` of which this shard has rows or archives to purge. A window with the same number must not be stored
     /// before: it would see the old rows, and the purge would delete the new ones.
     fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError>;
 

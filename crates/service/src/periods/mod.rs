@@ -296,7 +296,7 @@ impl Periods {
 
     /// Closed periods that have an archive.
     pub fn packed(&self) -> Vec<WindowRow> {
-        self.rules.iter().flat_map(|state| &state.closed).filter(|row| row.version > 0).copied().collect()
+        self.packed_anywhere(false)
     }
 
     /// Closed periods that have an archive, or of which another server may be writing it: it has to see a change of them.

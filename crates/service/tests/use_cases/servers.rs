@@ -237,7 +237,6 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     assert_eq!(world.page(0, "daily").map(drop), Err(Rejection::PeriodNotFound));
 }
 
-/// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
 /// As of a database that has lost the last change of a board, and nothing else that this server has seen.
 #[test]
 fn a_board_whose_revision_went_back_is_written_again() {
@@ -273,6 +272,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
     score("c").unwrap_err();
 }
 
+/// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
 #[test]
 fn a_clock_that_is_not_the_databases_is_not_believed() {
     let args = ["--sysdate-is-now", "--init-connect=SET timestamp = UNIX_TIMESTAMP()"];

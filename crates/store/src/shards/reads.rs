@@ -183,11 +183,11 @@ impl Inner {
     /// Purges deleted rows. The first shard's rows list what is deleted, so they stay until all other shards know.
     pub(super) fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
         let _changing = self.directory.change();
-        let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
         // Another server may have deleted a board or forgotten a period, and ended before it told the others.
-        let is_told = !self.shared
-            || purge.boards.is_empty() && purge.windows.is_empty()
-            || self.catch_up_all().is_ok();
+        let is_told = !self.shared || {
+            let purge = self.all[FIRST].begin_snapshot()?.to_purge()?;
+            purge.boards.is_empty() && purge.windows.is_empty() || self.catch_up_all().is_ok()
+        };
         let done = self.up_to(1, limit, MySqlStore::purge_deleted)?;
         if done == limit || !is_told || self.directory.lagging() > 0 {
             return Ok(done);

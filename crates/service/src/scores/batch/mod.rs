@@ -1,9 +1,9 @@
 //! A batch of score requests: one transaction on each of its shards, one publication, and a reply for each request.
 //!
 //! [`kind`] says what a request tells of itself; the other files know nothing else of it. `targets` gives each row its instant
-//! and its windows, `purged` keeps numbers of windows from being used too early, `read` says what the transaction reads, `guard` which revisions it depends on. `state` is the working set that
-//! requests are decided on, `transact` the transaction, `publish` the rankings, and `handler` what the lane calls. `shards`,
-//! `slices` and `several` are for batches of several databases.
+//! and its windows, `purged` keeps numbers of windows from being used too early, `read` says what the transaction reads, `guard`
+//! which revisions it depends on. `state` is the working set that requests are decided on, `transact` the transaction, `publish`
+//! the rankings, and `handler` what the lane calls. `shards`, `slices` and `several` are for batches of several databases.
 
 mod guard;
 mod handler;

@@ -97,8 +97,5 @@ impl Whole {
 
 /// The same fault where other shards have done their slices.
 pub(crate) fn after_a_window(fault: Fault) -> Fault {
-    match Failure::Fault(fault).after_a_window() {
-        Failure::Fault(fault) => fault,
-        Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
-    }
+    Failure::Fault(fault).after_a_window().into_fault()
 }

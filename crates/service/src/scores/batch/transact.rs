@@ -43,7 +43,7 @@ impl ScoreWork {
         let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if !purging.is_empty() {
             let is_forgotten =
-                targets.is_forgotten(&purging, store).map_err(|why| Failure::Away(fault(why)))?;
+                targets.is_forgotten(&purging, store).map_err(|why| Failure::Away(why.into_fault()))?;
             let purging = Fault::Purging(purging);
             return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::Row(purging) });
         }
@@ -119,7 +119,7 @@ impl ScoreWork {
             Replan::Moved(boards) => {
                 let shards = Shards::of(batch, &*self.shared.store);
                 for board in &boards {
-                    servers::renew(&*self.shared.store, board).map_err(fault)?;
+                    servers::renew(&*self.shared.store, board).map_err(crate::Failure::into_fault)?;
                     if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
                         return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
                     }
@@ -132,19 +132,12 @@ impl ScoreWork {
                 let guard = Guard::of(batch);
                 for ScoreKey { board, window, player } in keys {
                     let Some(board) = guard.board(board) else { continue };
-                    outbox::publish_one(&*self.shared.store, board, window, &player).map_err(fault)?;
+                    outbox::publish_one(&*self.shared.store, board, window, &player)
+                        .map_err(crate::Failure::into_fault)?;
                 }
             }
             Replan::Ranking(error) => return Err(error.into()),
         }
         Ok(())
-    }
-}
-
-/// Why a batch cannot be planned.
-fn fault(failure: crate::Failure) -> Fault {
-    match failure {
-        crate::Failure::Fault(fault) => fault,
-        crate::Failure::Refused(rejection) => Fault::Broken(rejection.detail()),
     }
 }
