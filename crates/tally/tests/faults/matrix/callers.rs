@@ -62,6 +62,8 @@ pub(crate) struct Caller<'a> {
     home: usize,
     client: Option<(SocketAddr, Client)>,
     avoided: HashMap<SocketAddr, Instant>,
+    /// How often in turn a server did not answer.
+    silent: HashMap<SocketAddr, u32>,
     /// Since when it has asked without an acknowledgement.
     since: Option<Instant>,
     longest: Duration,
@@ -79,6 +81,7 @@ impl<'a> Caller<'a> {
             home,
             client: None,
             avoided: HashMap::new(),
+            silent: HashMap::new(),
             since: None,
             longest: Duration::ZERO,
             may_lose,
@@ -149,7 +152,11 @@ impl<'a> Caller<'a> {
             self.client = Some((address, Client::new(address).with_patience(PATIENCE)));
         }
         let (_, client) = self.client.as_mut().expect("it was just made");
-        let said = match client.try_send(request) {
+        let answered = client.try_send(request);
+        let silent = answered.as_ref().is_err_and(|error| error.kind() != ErrorKind::ConnectionRefused);
+        let times = self.silent.entry(address).or_default();
+        *times = if silent { *times + 1 } else { 0 };
+        let said = match answered {
             Ok(answer) if answer.status < 300 => {
                 self.longest = self.longest.max(since.elapsed());
                 self.since = None;
@@ -179,7 +186,9 @@ impl<'a> Caller<'a> {
         let all = self.addresses.all();
         let order = (0..all.len()).map(|at| all[(self.home + at) % all.len()]);
         let first = order.clone().find(|address| !self.avoided.contains_key(address));
-        // All of them: the one that failed first.
-        first.or_else(|| order.min_by_key(|address| self.avoided.get(address).copied())).expect("a server")
+        // All of them: the one that was silent least, and of these the one that failed first.
+        let last =
+            |address: &SocketAddr| (self.silent.get(address).copied(), self.avoided.get(address).copied());
+        first.or_else(|| order.min_by_key(last)).expect("a server")
     }
 }

@@ -33,7 +33,8 @@ const ON_ITS_WAY: Duration = Duration::from_millis(300);
 const AFTER: Duration = Duration::from_secs(1);
 /// How long after the fault every server must be ready and writing.
 const READY_MAX: Duration = Duration::from_secs(10);
-/// How long no write of the unrelated leaderboard may be acknowledged while its database is there.
+/// How long no write of the unrelated leaderboard may be acknowledged while its database is there, where cells have the machine
+/// to themselves. Beside other tests it goes on before the fault ends: a time of a crowded machine says little.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
 
 /// What was measured: of each kind the longest time without an acknowledgement, and how long after the fault all were ready.
@@ -53,7 +54,7 @@ fn sleep_until(at: Timestamp) {
 }
 
 /// Runs a cell together with the others of its wave.
-pub(crate) fn run(cell: Cell, wave: &Barrier) -> Row {
+pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
     let prepared = catch_unwind(|| World::prepared(cell));
     // The others do not wait for one that has failed.
     wave.wait();
@@ -87,7 +88,8 @@ pub(crate) fn run(cell: Cell, wave: &Barrier) -> Row {
     loads.iter().for_each(|(_, load)| load.check(&mut client));
     if cell.database_is_there() {
         let longest = row.refused[UNRELATED];
-        assert!(longest <= REFUSED_MAX, "writes of the unrelated leaderboard failed for {longest:?}");
+        let most = if crowded { LASTS } else { REFUSED_MAX };
+        assert!(longest <= most, "writes of the unrelated leaderboard failed for {longest:?}");
     }
     row
 }
