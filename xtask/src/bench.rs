@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: builds the server and `tally-bench`, and runs a scenario in the folder of its caller.
 //!
-//! Both are built with the profile `dist`, because a figure is of what is shipped. Not here: what a scenario is.
+//! Both are built with the profile `dist`, so that figures are of the shipped binary. Not here: what a scenario
+//! is.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +10,7 @@ use anyhow::Result;
 use crate::process;
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    // What follows `--` is for `tally-bench` alone: `cargo xtask bench -- --help` lists its options.
+    // Arguments after `--` go to `tally-bench`: `cargo xtask bench -- --help` lists its options.
     let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
     process::run(command("dist")?.args(args))
 }

@@ -1,12 +1,12 @@
-//! `cargo xtask ci`: everything the build server runs, in the order that finds a mistake soonest.
+//! `cargo xtask ci`: everything that the build server runs, in the order that finds a mistake soonest.
 //!
-//! One target folder and as few configurations as possible: clippy and the documentation share the metadata of the
-//! dependencies, the tests build them once, the README builds the one release binary. A step that fails ends the run.
+//! It uses one target folder and as few configurations as possible. Clippy and the documentation share the metadata of the
+//! dependencies, the tests build them once, and the README builds the one release binary. A failed step ends the run.
 //!
-//! Tests wait for clocks, disks and other processes. What only compiles runs beside them, with the lowest priority: it has the
-//! processors when tests leave them, and takes none from a test.
+//! Tests wait for clocks, disks and other processes. Steps that only compile run beside them with the lowest priority: they use
+//! processors that tests leave idle, and take none from a test.
 //!
-//! Not here: caching, artefacts, and anything about one build server: `.ci/run` is all that one needs to know.
+//! Not here: caching, artefacts, and anything of one build server, which only needs to run `.ci/run`.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::process::{self, Steps};
 use crate::testing::Totals;
 use crate::{bench, check, deny, packages, programs, readme, testing};
 
-/// Cases of one property under Miri, which runs some hundred times slower than the machine.
+/// Cases of one property under Miri, which is some hundred times slower than native code.
 const MIRI_CASES: &str = "4";
 
 pub(crate) fn main() -> Result<()> {
@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<()> {
     if let Err(error) = &result {
         eprintln!("xtask: {error:#}");
     }
-    // The last line of a run is its sum, as it is with `cargo xtask test`.
+    // The last line of a run is its totals, as in `cargo xtask test`.
     if let Some(totals) = totals {
         println!("{}", totals.closing_line());
     }
@@ -54,7 +54,7 @@ fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
             verdict
         });
         let compiled = compiled.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // Both failures are said, because both were waited for.
+        // Reports both failures, because the run waited for both.
         match (tested, compiled) {
             (Err(tested), Err(compiled)) => Err(tested.context(format!("{compiled:#}"))),
             (tested, compiled) => tested.and(compiled),
@@ -64,7 +64,7 @@ fn all(steps: &Steps, totals: &mut Option<Totals>) -> Result<()> {
     steps.step("a million players", million)
 }
 
-/// What has the processors while tests wait.
+/// The steps that run while tests wait.
 fn beside_tests(steps: &Steps, copy: &Path) -> Result<()> {
     steps.step("clippy", || {
         let mut command = process::cargo(&["clippy", "--workspace", "--all-targets"])?;
@@ -78,8 +78,8 @@ fn beside_tests(steps: &Steps, copy: &Path) -> Result<()> {
     steps.step("readme: build", || process::run_beside(&readme::build(copy)?))
 }
 
-/// The scenario that the README quotes of a hundred million players, with a million, by the server that its command has built: its
-/// proofs hold (every acknowledged score, ranks against a count of every stored row), whatever its figures.
+/// The README's scenario of a hundred million players, with a million, on the server that its command has built. Its checks must
+/// hold (every acknowledged score, ranks against a count of every stored row), whatever its figures.
 fn million() -> Result<()> {
     let mut command = bench::command("release")?;
     command.args(["hundred-million", "--small"]);
@@ -88,7 +88,8 @@ fn million() -> Result<()> {
     process::run(&mut command)
 }
 
-/// Miri on the crate with `unsafe` of our own; the other calls into C, where Miri cannot follow. It needs a nightly compiler, which a fresh clone does not ask for.
+/// Miri on `crates/index`; the other crates with `unsafe` call into C, where Miri cannot follow. It needs a nightly compiler,
+/// which a fresh clone does not have.
 fn miri() -> Result<()> {
     if !miri_installed() {
         println!(
@@ -107,7 +108,7 @@ fn miri() -> Result<()> {
     process::run_beside(&command)
 }
 
-/// `cargo` by name, not the one that started us: only the one on PATH understands `+nightly`.
+/// `cargo` by name, not the one that started this process: only the one on PATH supports `+nightly`.
 fn miri_installed() -> bool {
     let mut command = Command::new("cargo");
     command

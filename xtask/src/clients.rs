@@ -1,9 +1,9 @@
-//! Client libraries of other languages, from their own registries, for the tests that let them talk to the server.
+//! Client libraries of other languages, from their own registries, for the tests that run them against the server.
 //!
-//! They are what a user gets: `pip`, `npm` and `cargo` fetch the releases that the lists beside the tests name, each with its
-//! digest, into the target folder. That is done once, and again when a list changes; a copy of the list says which one was
-//! done. So a test needs no network, and `cargo clean` leaves nothing behind. The client of Rust is built here, with the program
-//! that uses it: a workspace of its own, so that nothing it needs comes into ours.
+//! They are the releases that a user gets: `pip`, `npm` and `cargo` fetch those that the lists beside the tests name, each with
+//! its digest, into the target folder. This runs once, and again when a list changes; a copy of the list records it. So a test
+//! needs no network, and `cargo clean` removes everything. The Rust client is built here, with the program that uses it. It is a
+//! workspace of its own, so that its dependencies stay out of ours.
 //!
 //! Not here: running any of them (the tests do), and the programs that they need (`packages.rs`).
 
@@ -14,12 +14,12 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Where the lists are.
+/// The folder of the lists.
 const LISTS: &str = "crates/tally/tests/clients/libraries";
-/// The folder in the target folder; the tests hold the same name.
+/// Its folder in the target folder; the tests have the same name.
 const FOLDER: &str = "clients";
 
-/// Makes sure that all of them are there.
+/// Installs all that are missing.
 pub(crate) fn ensure() -> Result<()> {
     let (lists, folder) = (process::root()?.join(LISTS), process::target_folder()?.join(FOLDER));
     make(&folder.join("python"), &lists, &["requirements.txt"], python)?;
@@ -73,7 +73,7 @@ fn rust(folder: &Path) -> Result<()> {
     process::run(build.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(folder.join("build")))
 }
 
-/// Whether there is a Python with all that a virtual environment needs.
+/// Whether a Python can make virtual environments.
 pub(crate) fn python_makes_environments() -> bool {
     let mut python = Command::new("python3");
     python.args(["-c", "import venv, ensurepip"]).stdin(Stdio::null()).stderr(Stdio::null());
@@ -102,7 +102,7 @@ mod tests {
             make(&folder, &lists, &["list"], fetch).unwrap();
             assert_eq!(fetched(), "", "what is there is not fetched again");
         }
-        // What failed is not taken for done.
+        // A failed run does not count as done.
         std::fs::write(lists.join("list"), "c").unwrap();
         assert!(make(&folder, &lists, &["list"], |_| anyhow::bail!("no network")).is_err());
         make(&folder, &lists, &["list"], fetch).unwrap();

@@ -1,9 +1,9 @@
 //! `cargo xtask deny`: advisories, licences, duplicates and sources of everything in Cargo.lock, by cargo-deny.
 //!
-//! The advisories are a copy beside the settings (`xtask/deny`), so that the answer is the same on every machine and needs no
-//! network: those of RustSec that name a package of Cargo.lock. `cargo xtask advisories` brings the copy up to date. A
-//! package that came into Cargo.lock since is an error here, because its advisories are missing. cargo-deny reads
-//! advisories from a clone of RustSec's repository only, so the copy is put into one.
+//! The advisories are a copy beside the settings (`xtask/deny`): those of RustSec that name a package of Cargo.lock. So the
+//! result is the same on every machine and needs no network. `cargo xtask advisories` updates the copy. A newer package of
+//! Cargo.lock is an error, because its advisories are missing. cargo-deny reads advisories only from a clone of RustSec's
+//! repository, so the copy is put into one.
 //!
 //! Not here: what is allowed (`xtask/deny/deny.toml`).
 
@@ -15,16 +15,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::{clients, process};
 
-/// Settings, the copy, and which cargo-deny.
+/// The settings, the copy, and the release of cargo-deny.
 const FOLDER: &str = "xtask/deny";
 /// RustSec's repository.
 const SOURCE: &str = "https://github.com/rustsec/advisory-db";
-/// Where cargo-deny looks for the clone of it, below `db-path` of its settings.
+/// The clone that cargo-deny reads, below `db-path` of its settings.
 const CLONE: &str = "advisory-db-3157b0e258782691";
-/// The packages for which advisories were looked up, one a line.
+/// The packages whose advisories the copy has, one a line.
 const PACKAGES: &str = "packages.txt";
 
-/// Asks cargo-deny.
 pub(crate) fn main() -> Result<()> {
     let root = process::root()?;
     let folder = root.join(FOLDER);
@@ -67,7 +66,7 @@ pub(crate) fn update(args: &[String]) -> Result<()> {
     std::fs::write(folder.join(PACKAGES), text).context("write the list of packages")
 }
 
-/// The names of packages in Cargo.lock that do not come from here.
+/// The names of packages in Cargo.lock from outside the workspace.
 fn packages(root: &Path) -> Result<BTreeSet<String>> {
     let lock = names(&root.join("Cargo.lock"), "name = ")?;
     Ok(lock
@@ -76,7 +75,7 @@ fn packages(root: &Path) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// What stands behind `before` on the lines of a file that begin so.
+/// The rest of each line that starts with `before`.
 fn names(file: &Path, before: &str) -> Result<BTreeSet<String>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     Ok(text
@@ -85,7 +84,7 @@ fn names(file: &Path, before: &str) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// A repository with nothing but the copy.
+/// A repository with only the copy.
 fn clone_of_the_copy(folder: &Path, clone: &Path) -> Result<()> {
     remove(clone)?;
     for package in folders(&folder.join("advisories/crates"))? {
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!(found, ["ring"]);
     }
 
-    /// A package of Cargo.lock without its advisories is seen before a build server sees it.
+    /// This test finds a package of Cargo.lock without advisories before a build server does.
     #[test]
     fn the_copy_is_of_every_package() {
         let root = process::root().unwrap();

@@ -1,6 +1,7 @@
 //! Builds the program of other drivers that `cargo xtask bench drivers` compares with, in its own workspace.
 //!
-//! It alone needs a client library in C, so that is in a table of its own: no test run installs it. Not here: running it.
+//! Only this program needs a client library in C, so it has its own table: no test run installs that. Not here: running
+//! it.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ const FOLDER: &str = "bench/drivers";
 pub(crate) fn main() -> Result<()> {
     packages::ensure_of(PACKAGES)?;
     let folder = Path::new(FOLDER);
-    // Where `cargo xtask bench drivers` looks, wherever the project itself is built.
+    // `cargo xtask bench drivers` expects it here, whatever the target folder of the project.
     let mut command = process::cargo(&["build", "--release"])?;
     command.args(process::locked());
     command.arg("--manifest-path").arg(folder.join("Cargo.toml"));

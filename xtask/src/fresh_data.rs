@@ -1,8 +1,8 @@
-//! Data directories of database servers as they are before anybody has used them: made once, copied by tests.
+//! Data directories of new database servers: made once, copied by tests.
 //!
-//! A database server starts in a moment and takes seconds to make its system tables first. So that is done while packages
-//! are made, beside the launcher: no test makes one, and several tests at once only read it. In it `root` has no password and
-//! may come from anywhere; a test's server listens on the loopback interface alone.
+//! A database server starts quickly, but takes seconds to make its system tables first. So the directories are made with the
+//! packages, beside the launchers, and concurrent tests only read them. `root` has no password and may connect from any host;
+//! a test's server listens only on the loopback interface.
 //!
 //! Not here: copying it and starting a server on it (the test kit does both).
 
@@ -16,9 +16,9 @@ use crate::process;
 /// How a server makes its system tables.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum FreshData {
-    /// It is fed the files of SQL that came with it, as its own script does that wants to be installed.
+    /// From the SQL files of the release, as its own install script does.
     MariaDb,
-    /// It has them built in.
+    /// By the server itself.
     MySql,
 }
 
@@ -34,12 +34,12 @@ const SYSTEM_TABLES: [&str; 5] = [
     "mysql_sys_schema.sql",
 ];
 
-/// What the data directory of a program is called; the test kit holds the same.
+/// The name of the data directory of a program; the test kit has the same.
 pub(crate) fn name(program: &str) -> String {
     format!("{program}.data")
 }
 
-/// Where it is in a folder of launchers.
+/// Its path in a folder of launchers.
 pub(crate) fn of(folder: &Path, program: &str) -> PathBuf {
     folder.join(name(program))
 }
@@ -71,18 +71,18 @@ pub(crate) fn make(
             server.arg(&sql).stdin(Stdio::null());
         }
     }
-    // What they print is long and only of use where they fail.
+    // Their output is long, and only needed for a failure.
     let output = server.stderr(Stdio::piped()).output().with_context(|| format!("start {program}"))?;
     if !output.status.success() {
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
         anyhow::bail!("`{}` ended with {}", process::line_of(&server), output.status);
     }
-    // A server's own name of itself: copies must not share it.
+    // The id of a server: copies must not share it.
     let own_name = made.join("auto.cnf");
     if own_name.exists() {
         std::fs::remove_file(own_name).context("remove the server's own name")?;
     }
-    // Root makes it, and anyone who runs the tests copies it.
+    // Root makes it, and any user who runs the tests copies it.
     process::run(Command::new("chmod").args(["-R", "a+rX"]).arg(&made))?;
     if place.exists() {
         std::fs::rename(&place, scratch.join(format!("{program}.before"))).context("put it aside")?;
@@ -90,7 +90,7 @@ pub(crate) fn make(
     std::fs::rename(&made, &place).context("put the data directory in place")
 }
 
-/// One file that makes all of MariaDB's tables; without the lines that name this machine.
+/// The SQL of all system tables of MariaDB, without the lines that name this machine.
 fn system_tables(share: &Path) -> Result<String> {
     let mut sql = String::from("CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n");
     for name in SYSTEM_TABLES {
@@ -102,7 +102,7 @@ fn system_tables(share: &Path) -> Result<String> {
             sql.push('\n');
         }
     }
-    // The tables say who there is; the server has not read them yet.
+    // The server has not read the new tables of users yet.
     sql.push_str("FLUSH PRIVILEGES;\n");
     sql.push_str(ROOT);
     Ok(sql)

@@ -1,4 +1,4 @@
-//! The help texts, all in one place so that they are read, and kept alike, together.
+//! The help texts, in one place so that they stay consistent.
 //!
 //! Written by hand: eleven tasks with four options between them need no argument parser, and a parser would be the
 //! slowest thing to compile here.

@@ -1,9 +1,9 @@
 //! The project's own tasks: `cargo xtask test | check | soak | simulate | packages | bench | drivers | deny | advisories | readme | ci`.
 //!
-//! One small binary instead of shell scripts, because each task is then tested like the rest and reads the same on every
-//! machine. It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
+//! One small binary instead of shell scripts, because each task is then tested like the rest and works the same on every machine.
+//! It depends on `anyhow` and `serde_json` alone: a fresh clone compiles it in seconds, before anything else.
 //!
-//! Not here: anything a user of `tally` needs (that is the `tally` binary), publishing, and fixing what a check finds.
+//! Not here: anything for users of `tally` (that is the `tally` binary), publishing, and fixing what a check finds.
 
 #![allow(
     clippy::print_stdout,
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Finds the task and gives it the rest of the line.
+/// Runs the task with the rest of the arguments.
 fn run(args: &[String]) -> anyhow::Result<()> {
     let Some((task, rest)) = args.split_first() else {
         print!("{}", help::OVERVIEW);
@@ -53,7 +53,7 @@ fn run(args: &[String]) -> anyhow::Result<()> {
     let Some(text) = help::of(task) else {
         anyhow::bail!("there is no task `{task}`; `cargo xtask --help` lists them");
     };
-    // What follows `--` belongs to the tests: `cargo xtask test -- --help` asks the test harness, not us.
+    // Arguments after `--` go to the tests: `cargo xtask test -- --help` shows the help of the test harness.
     if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--help" || arg == "-h") {
         print!("{text}");
         return Ok(());

@@ -1,10 +1,10 @@
-//! Programs that the build and the tests start, where they come from, and how they get onto a Debian machine.
+//! Programs that the build and the tests start, their sources, and their installation on Debian.
 //!
-//! One table: a new need is one line with its reason. As root on Debian the missing ones are installed; anywhere else the
-//! run stops with the one line to type, because a tool that asks for a password in the middle of a test run is a nuisance.
+//! One table: a new need is one line with its reason. As root on Debian it installs the missing ones. Anywhere else the run stops
+//! with the command to type, because a password prompt in the middle of a test run is a nuisance.
 //!
-//! Not here: starting any of them (the tests do), versions and servers (`programs.rs` has those), libraries of other
-//! languages (`clients.rs`), and anything global: no file outside the package manager's own is written, no service is configured.
+//! Not here: starting any of them (the tests do), versions and servers (`programs.rs`), libraries of other languages
+//! (`clients.rs`), and anything global. Only the package manager writes files, and no service is configured.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{clients, process, programs};
 
-/// A program on PATH and the Debian package that brings it.
+/// A program on PATH and its Debian package.
 pub(crate) struct Package {
     pub(crate) binary: &'static str,
     pub(crate) package: &'static str,
@@ -53,9 +53,9 @@ enum Plan {
     Ask(String),
 }
 
-/// Makes sure that everything in the table can be started, or says how.
+/// Installs missing programs of the table, or stops with the command to type.
 pub(crate) fn ensure() -> Result<()> {
-    // Debian has Python in one package and what makes its environments in another.
+    // Debian has Python and the part that makes its environments in two packages.
     let bare_python = !clients::python_makes_environments();
     let is_missing =
         |package: &&Package| !on_path(package.binary) || package.package == "python3-venv" && bare_python;
@@ -64,7 +64,7 @@ pub(crate) fn ensure() -> Result<()> {
     clients::ensure()
 }
 
-/// Makes sure that these can be started, or says how: for a task that needs what no test does.
+/// The same for a task whose programs no test needs.
 pub(crate) fn ensure_of(packages: &[Package]) -> Result<()> {
     get(&packages.iter().filter(|package| !on_path(package.binary)).collect::<Vec<_>>())
 }
@@ -123,7 +123,7 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     path.with_extension("exe").is_file()
 }
 
-/// Whether this runs as root; a machine without `id` is not one where we would install anything.
+/// Whether this runs as root; a machine without `id` counts as not root.
 pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").stdin(Stdio::null()).output();
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")

@@ -1,9 +1,9 @@
 //! Starting other programs, and timing the steps of a longer run.
 //!
-//! A failed command is an error that names the whole command line: what a reader of a build log needs first. No child gets
-//! standard input, so nothing can stop and wait for an answer.
+//! A failed command is an error with the whole command line, which a reader of a build log needs first. No child gets
+//! standard input, so nothing can stop at a prompt.
 //!
-//! Not here: retries and time limits. A step that hangs is a fault to look at; the build server has a limit of its own.
+//! Not here: retries and timeouts. A step that hangs is a fault to investigate; the build server has its own timeout.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace. Cargo says where xtask lives, also when the target folder is shared between clones.
+/// The root of the workspace, from cargo's path of xtask. That also works with a target folder that clones share.
 pub(crate) fn root() -> Result<PathBuf> {
     let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&manifest_dir).parent().context("find the folder above xtask")?;
     Ok(root.to_path_buf())
 }
 
-/// The cargo that started us, at the root of the workspace.
+/// The cargo that started this process, at the root of the workspace.
 pub(crate) fn cargo(args: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()?).stdin(Stdio::null());
@@ -30,7 +30,7 @@ pub(crate) fn cargo(args: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// The folder that everything built or fetched goes to.
+/// The folder of everything built or fetched.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let mut command = cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"])?;
     let metadata: serde_json::Value = serde_json::from_slice(&output(&mut command)?)?;
@@ -38,7 +38,7 @@ pub(crate) fn target_folder() -> Result<PathBuf> {
     Ok(PathBuf::from(folder.context("find the target folder in the metadata")?))
 }
 
-/// `--locked` where a build server runs, nothing on a desk: there a new dependency may still enter Cargo.lock.
+/// `--locked` on a build server, nothing elsewhere: there a new dependency may still enter Cargo.lock.
 pub(crate) fn locked() -> &'static [&'static str] {
     if is_build_server() { &["--locked"] } else { &[] }
 }
@@ -47,7 +47,7 @@ fn is_build_server() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
-/// Runs a command with our own output streams.
+/// Runs a command with the output streams of this process.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = line_of(command);
     let status = command.status().with_context(|| format!("start `{line}`"))?;
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command that may only have what time of the processors others leave, and prints what it wrote when it has ended.
+/// Runs a command at the lowest priority, and prints its output at its end.
 pub(crate) fn run_beside(command: &Command) -> Result<()> {
     let line = line_of(command);
     let mut nice = Command::new("nice");
@@ -74,7 +74,7 @@ pub(crate) fn run_beside(command: &Command) -> Result<()> {
     let output = nice.output().with_context(|| format!("start `{line}`"))?;
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
-    // In one piece: the tests print as well.
+    // In one write, because the tests print as well.
     print!("\n-- {line}\n{text}");
     if !output.status.success() {
         bail!("`{line}` ended with {}", output.status);
@@ -82,7 +82,7 @@ pub(crate) fn run_beside(command: &Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and gives its standard output.
+/// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let line = line_of(command);
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{line}`"))?;
@@ -92,7 +92,7 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// The command as one would type it: variables first, the program by its name alone.
+/// The command as typed in a shell: variables first, the program by its name alone.
 pub(crate) fn line_of(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
@@ -110,7 +110,7 @@ fn quoted(word: &str) -> String {
     if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// The steps of a run and what each one cost. Steps may run side by side.
+/// The steps of a run with their times. Steps may run side by side.
 pub(crate) struct Steps {
     began: Instant,
     done: Mutex<Vec<(&'static str, Duration)>>,
@@ -123,7 +123,7 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// Announces and runs one step. Its time counts even when it fails: often that is the question.
+    /// Announces and runs one step. The time of a failed step is recorded too, because it is often the question.
     pub(crate) fn step<T>(&self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("== {name}");
         let start = Instant::now();
@@ -132,7 +132,7 @@ impl Steps {
         result.with_context(|| format!("step `{name}`"))
     }
 
-    /// The table of times, with the whole.
+    /// The table of times, with their total.
     pub(crate) fn report(&self) -> String {
         let mut text = String::from("== times\n");
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! Servers of a certain release that tests compare with: unpacked from Debian's archive, and not installed.
+//! Servers of certain releases that tests compare with: unpacked from Debian's archive, not installed.
 //!
-//! A machine has one release of a package, or another, and installing a server also starts it as a service. So `apt-get`
-//! resolves and fetches the packages of a suite into a folder of its own, `dpkg-deb` unpacks them there, and a launcher
-//! starts each program with the loader and the libraries that came with it. It is made once, in seconds, and shared by all
-//! clones on the machine; nothing outside [`SHARED`] is written.
+//! A machine has only one release of a package, and installing a server also starts it as a service. So `apt-get` resolves
+//! and fetches the packages of a suite into a folder of its own, and `dpkg-deb` unpacks them there. A launcher starts each
+//! program with the loader and the libraries of its suite. This takes seconds once, and all clones on the machine share
+//! it. It writes nothing outside [`SHARED`].
 //!
-//! Not here: starting any of them for a test (the test kit does, from the same folder), and anything that needs a running
-//! system around it: no script of a package is run.
+//! Not here: starting any of them for a test (the test kit does, from the same folder), and package scripts: nothing here
+//! may need a running system around it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,20 +17,20 @@ use crate::fresh_data::{self, FreshData};
 use crate::packages::{is_executable, is_root};
 use crate::process;
 
-/// A program that a test starts, and the packages of a suite of Debian that have it and what it loads.
+/// A program that a test starts, and the packages of a Debian suite with it and its libraries.
 #[derive(Debug)]
 pub(crate) struct Program {
     suite: &'static str,
     packages: &'static [&'static str],
     path: &'static str,
-    /// What it must be told because it was not installed; `{tree}` is the folder it is unpacked in.
+    /// Arguments that replace an installation; `{tree}` is its unpacked folder.
     args: &'static [&'static str],
-    /// A database server starts on a data directory that was made before.
+    /// The data directory that a database server starts on.
     data: Option<FreshData>,
     why: &'static str,
 }
 
-/// Rows of a suite stand together.
+/// Sorted by suite.
 pub(crate) const PROGRAMS: &[Program] = &[
     Program {
         suite: "bookworm",
@@ -82,7 +82,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Where trees and launchers are, unless the variable names a folder that has the programs.
+/// The folders of trees and launchers, unless the variable names a folder with the programs.
 const SHARED: &str = "/var/cache/tally-test";
 const LAUNCHERS: &str = "/var/cache/tally-test/bin";
 const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
@@ -95,7 +95,7 @@ impl Program {
         self.path.rsplit('/').next().unwrap_or(self.path)
     }
 
-    /// Whether a folder has all that a test needs to start it.
+    /// Whether a folder has all files that a test needs to start it.
     fn is_in(&self, folder: &Path) -> bool {
         let data = self.data.is_none() || fresh_data::of(folder, self.name()).is_dir();
         data && is_executable(&folder.join(self.name()))
@@ -106,17 +106,17 @@ impl Program {
 #[derive(Debug, PartialEq)]
 enum Plan {
     Nothing,
-    /// These suites, each with all of its packages.
+    /// Unpack these suites, each with all of its packages.
     Make(Vec<(&'static str, Vec<&'static str>)>),
     Ask(String),
 }
 
-/// Where a program of the table is started from.
+/// The path that starts a program of the table.
 pub(crate) fn launcher(name: &str) -> PathBuf {
     folder(named()).join(name)
 }
 
-/// The folder that somebody has named.
+/// The folder in the variable.
 fn named() -> Option<PathBuf> {
     std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from)
 }
@@ -125,7 +125,7 @@ fn folder(named: Option<PathBuf>) -> PathBuf {
     named.unwrap_or_else(|| LAUNCHERS.into())
 }
 
-/// Makes sure that every program of the table can be started, or says how.
+/// Unpacks missing programs of the table, or says what to do.
 pub(crate) fn ensure() -> Result<()> {
     let named = named();
     let folder = folder(named.clone());
@@ -167,10 +167,10 @@ fn of_suite(suite: &str) -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter().filter(move |program| program.suite == suite)
 }
 
-/// Fetches and unpacks the packages of a suite and what they need, and writes the launchers of its programs.
+/// Fetches and unpacks the packages of a suite with their dependencies, and writes the launchers of its programs.
 fn make(shared: &Path, suite: &str, packages: &[&str]) -> Result<()> {
     eprintln!("unpacking {} of Debian {suite} into {}", packages.join(", "), shared.display());
-    // Another clone may do the same at this moment: work apart, and put it in place at the end.
+    // Another clone may do the same now, so this works in a folder of its own and moves the result at the end.
     let scratch = shared.join(format!(".{suite}.{}", std::process::id()));
     let made = make_in(&scratch, shared, suite, packages);
     std::fs::remove_dir_all(&scratch).context("remove what was only needed for fetching")?;
@@ -196,13 +196,13 @@ fn make_in(scratch: &Path, shared: &Path, suite: &str, packages: &[&str]) -> Res
         if let Some(data) = program.data {
             fresh_data::make(data, &launcher, &place, scratch, &folder)?;
         }
-        // The launcher last: whoever sees it takes the rest for done.
+        // The launcher comes last: its presence means that the rest is complete.
         std::fs::rename(&launcher, folder.join(program.name())).context("put a launcher in place")?;
     }
     Ok(())
 }
 
-/// Lets `apt-get` fetch as if for an empty machine, into folders of its own.
+/// Makes `apt-get` fetch as if for an empty machine, into its own folders.
 fn fetch(scratch: &Path, suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let (state, cache, sources) =
         (scratch.join("state"), scratch.join("cache"), scratch.join("sources.list"));
@@ -236,7 +236,7 @@ fn fetch(scratch: &Path, suite: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(archives)
 }
 
-/// A script that runs the program by the loader of its own suite, in the same process.
+/// A script that runs the program with the loader of its own suite, in the same process.
 fn write_launcher(tree: &Path, program: &Program, scratch: &Path) -> Result<PathBuf> {
     let (loader, libraries) = loader(tree)?;
     let args: String = program.args.iter().map(|arg| format!(" '{arg}'")).collect();
@@ -254,7 +254,7 @@ fn write_launcher(tree: &Path, program: &Program, scratch: &Path) -> Result<Path
     Ok(made)
 }
 
-/// The loader of a tree, and its folders of libraries; `/lib` is apart from `/usr/lib` in packages of older suites.
+/// The loader of a tree, and its library folders; packages of older suites have `/lib` apart from `/usr/lib`.
 fn loader(tree: &Path) -> Result<(PathBuf, String)> {
     let folders: Vec<PathBuf> = ["lib", "usr/lib"]
         .iter()

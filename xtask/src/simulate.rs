@@ -3,7 +3,7 @@
 //! It runs the test binary of `crates/service/tests/simulation`, which reads the seed and the minutes from two variables. One
 //! process runs all seeds, because a seed takes less than a second.
 //!
-//! Not here: the simulation, and keeping seeds: one that finds a fault joins the list in that test.
+//! Not here: the simulation, and keeping seeds: a seed that finds a fault is added to the list in that test.
 
 use anyhow::Result;
 

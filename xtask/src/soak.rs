@@ -1,13 +1,13 @@
-//! `cargo xtask soak`: the random tests and the kill tests, again and again, each round with the next seed.
+//! `cargo xtask soak`: the random tests and the kill tests in rounds, each with the next seed.
 //!
-//! It runs the same tests as `cargo xtask test`, with larger numbers: a second set of tests that only runs at night would
-//! rot. Tests read two variables, `TALLY_SOAK` (how many times the usual number of cases) and `TALLY_SEED`; proptest has its
-//! own two, which are set from the same numbers. A failing round prints the line that repeats it.
+//! It runs the same tests as `cargo xtask test`, with larger numbers, because a second set of tests that only runs at night would
+//! rot. Tests read two variables, `TALLY_SOAK` (a factor for the number of cases) and `TALLY_SEED`. proptest has two of its own,
+//! set from the same numbers. A failing round prints the command that repeats it.
 //!
-//! `--cell` runs cells of the fault matrix (`crates/tally/tests/faults/matrix`) and nothing else, and prints their table. A round without
-//! it has all of them.
+//! `--cell` runs only cells of the fault matrix (`crates/tally/tests/faults/matrix`) and prints their table. A round without it
+//! runs all of them.
 //!
-//! Not here: shrinking, and keeping seeds. A seed that found a fault becomes a test in the crate it belongs to.
+//! Not here: shrinking, and keeping seeds. A seed that found a fault becomes a test in its crate.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,20 +15,20 @@ use anyhow::{Context, Result, bail};
 
 use crate::{packages, process};
 
-/// How many times the usual number of cases a round runs.
+/// The factor for the number of cases in a round.
 const TIMES: u64 = 20;
 
-/// Cases of one property in an ordinary run, as proptest has it.
+/// Cases of one property by proptest's default.
 const PROPTEST_CASES_USUAL: u64 = 256;
 
-/// Crates whose tests are models, interleavings and contracts from end to end: all of them run.
+/// Crates whose tests all run: they are models, interleavings and contracts from end to end.
 const WHOLE: [&str; 5] = ["tally-index", "tally-rules", "tally-lanes", "tally-store", "tally-wire"];
 
 /// Crates of which only the long tests run, chosen by name.
 const BY_NAME: [&str; 3] = ["tally-ranking", "tally-service", "tally"];
 const NAMES: [&str; 2] = ["soak_", "kill"];
 
-/// The fault matrix, and the variable that names the cells which it runs.
+/// The fault matrix, and the variable that names its cells.
 const MATRIX: [&str; 7] = ["test", "-p", "tally", "--test", "faults", "--", "matrix::soak_"];
 const MATRIX_VARIABLE: &str = "TALLY_MATRIX";
 
@@ -66,7 +66,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     }
 }
 
-/// Which cells of the fault matrix are meant, and the seed, where the line begins with them.
+/// The named cells of the fault matrix and the seed, if the arguments begin with them.
 fn cells(args: &[String]) -> Result<Option<(String, Option<u64>)>> {
     let [first, rest @ ..] = args else { return Ok(None) };
     let (name, rest) = match (first.as_str(), first.strip_prefix("--cell="), rest) {
@@ -112,7 +112,7 @@ fn arguments(crates: &[&str], names: &[&str]) -> Vec<String> {
     args
 }
 
-/// The options of a task that repeats itself.
+/// The options of a task with rounds.
 pub(crate) fn parse(task: &str, args: &[String]) -> Result<Options> {
     let mut options = Options { seed: None, minutes: None };
     let mut rest = args.iter();
@@ -132,7 +132,7 @@ pub(crate) fn parse(task: &str, args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// A seed that is short enough to be typed again.
+/// A seed that is short enough to type.
 pub(crate) fn seed_from_clock() -> Result<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("read the clock")?;
     Ok(u64::from(now.subsec_nanos()) / 1000 + now.as_secs() % 1000 * 1_000_000)

@@ -1,4 +1,4 @@
-//! Processor time of this program and of everything else on the machine.
+//! Processor time of this program and of all other programs on the machine.
 
 use std::fs::read_to_string;
 
@@ -11,23 +11,23 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// Up to now; `None` where the system does not tell in the way of Linux.
+    /// Up to now; `None` on a system without `/proc/stat`.
     pub(crate) fn now() -> Option<Self> {
         let numbers =
             |text: &str| text.split_whitespace().map_while(|one| one.parse().ok()).collect::<Vec<f64>>();
         let text = read_to_string("/proc/stat").ok()?;
-        // user nice system idle iowait irq softirq steal; what follows is counted in the first two as well.
+        // user nice system idle iowait irq softirq steal; the columns after these are part of the first two.
         let mut machine = numbers(text.lines().next()?.strip_prefix("cpu")?);
         machine.truncate(8);
         let text = read_to_string("/proc/self/stat").ok()?;
-        // Behind the name and the state: user, system, and the same of children that have ended.
+        // After the name and the state: user, system, and the same of ended children.
         let own = numbers(text.rsplit_once(')')?.1.trim_start().split_once(' ')?.1);
         let (idle, ours) = (machine.get(3..5)?, own.get(10..14)?);
         Some(Self { all: machine.iter().sum(), idle: idle.iter().sum(), ours: ours.iter().sum() })
     }
 
-    /// How many percent of the processors others have used since then, the host of a virtual machine included. Children
-    /// count as ours once they have ended.
+    /// The percentage of the processors that others have used since then, with the host of a virtual machine. The time
+    /// of children counts as ours once they have ended.
     pub(crate) fn others_percent(self, then: Self) -> f64 {
         let all = (self.all - then.all).max(1.0);
         let used = all - (self.idle - then.idle) - (self.ours - then.ours);

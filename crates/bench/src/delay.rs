@@ -1,9 +1,9 @@
-//! A network that takes its time, in front of a server of this machine: what the loopback interface hides.
+//! A network delay in front of a server of this machine, which the loopback interface does not have.
 //!
-//! A relay that keeps every byte for half a round trip, in either direction; bytes that come meanwhile are on their way as
-//! well, as on a wire, so many requests at once cost no more than one. It has its port before it knows the server, because
-//! a node of a cluster must say where it is found. Threads, two for a direction: a scenario has a handful of connections.
-//! Not here: loss, bandwidth, and use outside of measurements.
+//! A relay keeps every byte for half a round trip, in either direction. Later bytes are in flight meanwhile, as on a wire,
+//! so many requests at once cost no more than one. It has its port before it knows the server, because a node of a cluster
+//! must announce an address. Two threads for a direction: a scenario has a handful of connections. Not here: loss,
+//! bandwidth, and use outside of measurements.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,11 +13,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Pieces on their way in one direction, each of what was read at once.
+/// Pieces in flight in one direction; each is the result of one read.
 const PIECES: usize = 1024;
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The relay; it takes no more connections when the value goes.
+/// The relay; its drop stops accepting connections.
 #[derive(Debug)]
 pub(crate) struct Delay {
     pub(crate) address: SocketAddr,
@@ -27,7 +27,7 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// One that listens, of this round trip.
+    /// Listens, with this round trip.
     pub(crate) fn listen(round_trip: Duration) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -37,7 +37,7 @@ impl Delay {
         Ok(Self { address, server, ended, taking: Some(taking) })
     }
 
-    /// Says where the server is; before that a connection fails.
+    /// Sets the server; before that a connection fails.
     pub(crate) fn lead_to(&self, server: SocketAddr) {
         self.server.set(server).expect("there is one server");
     }
@@ -46,7 +46,7 @@ impl Delay {
 impl Drop for Delay {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for connections; where that fails it ends with the process.
+        // Wakes the thread that accepts connections; if that fails, it ends with the process.
         if TcpStream::connect(self.address).is_ok()
             && let Some(taking) = self.taking.take()
         {
@@ -60,7 +60,7 @@ fn take(listener: &TcpListener, server: &OnceLock<SocketAddr>, ended: &AtomicBoo
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        // One that cannot be served is closed, which its owner sees.
+        // A connection that cannot be served is closed.
         if let (Ok(client), Some(server)) = (client, server.get()) {
             let _ = relay(client, *server, half);
         }
@@ -80,7 +80,7 @@ fn relay(client: TcpStream, server: SocketAddr, half: Duration) -> io::Result<()
     Ok(())
 }
 
-/// Reads until the end, which is that of the channel as well.
+/// Reads until the end of the stream, which closes the channel.
 fn read(mut from: TcpStream, pieces: &SyncSender<(Instant, Vec<u8>)>, half: Duration) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = from.read(&mut piece) {
@@ -97,7 +97,7 @@ fn write(mut to: TcpStream, pieces: &Receiver<(Instant, Vec<u8>)>) {
             break;
         }
     }
-    // The other direction ends with its own reader; one that has gone already needs no end.
+    // The reader of the other direction ends by itself; a closed connection needs no end.
     let _ = to.shutdown(Shutdown::Write);
 }
 
@@ -122,7 +122,7 @@ mod tests {
         });
         let mut received = Vec::new();
         client.read_to_end(&mut received).unwrap();
-        // Never earlier; how much later is up to the machine.
+        // Never earlier; how much later depends on the machine.
         assert!(began.elapsed() >= Duration::from_millis(20));
         assert!(received == sent);
         writing.join().unwrap();

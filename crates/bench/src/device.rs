@@ -1,32 +1,33 @@
-//! What the device under a folder has done, by the kernel's own account: a slow sync with few bytes was the device's doing.
+//! Writes of the device under a folder, as the kernel counts them: the device caused a slow sync with few bytes.
 //!
-//! From `/sys/dev/block/…/stat` (Documentation/block/stat.rst of Linux). The writes of all programs are in it, not only the server's.
+//! From `/sys/dev/block/…/stat` (Documentation/block/stat.rst of Linux). It counts the writes of all programs, not only of the
+//! server.
 
 use std::fs::read_to_string;
 use std::os::linux::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a sector, whatever the device's own are.
+/// Bytes of a sector, whatever the sector size of the device.
 const SECTOR_BYTES: u64 = 512;
 
-/// Where the counts of a device stand.
+/// The file with the counts of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Device(PathBuf);
 
-/// Counts since the system started, or between two looks.
+/// Counts since the system started, or of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) writes: u64,
     pub(crate) bytes: u64,
-    /// All writes' and flushes' waits together.
+    /// The waits of all writes and flushes, added up.
     wait_ms: u64,
 }
 
 impl Device {
-    /// The one that holds a folder; `None` where it has none, as in memory.
+    /// The device of a folder; `None` without one, as in memory.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
         let number = std::fs::metadata(folder).ok()?.st_dev();
-        // As glibc's major(3) and minor(3) take it apart.
+        // As glibc's major(3) and minor(3) do.
         let major = ((number >> 8) & 0xfff) | ((number >> 32) & !0xfff);
         let minor = (number & 0xff) | ((number >> 12) & !0xff);
         let path = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/stat"));
@@ -58,7 +59,7 @@ impl Counts {
         }
     }
 
-    /// What a write and its flush waited on the average.
+    /// The mean wait of a write with its flush.
     pub(crate) fn ms_a_write(self) -> f64 {
         self.wait_ms as f64 / self.writes.max(1) as f64
     }

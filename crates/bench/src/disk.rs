@@ -1,6 +1,6 @@
-//! How long the disk takes to keep something: the one figure that durable rates of another machine depend on most.
+//! The time of a synced append: the figure that durable rates of another machine depend on most.
 //!
-//! Taken where the scenarios keep their stores, just before they run. Not here: bandwidth.
+//! Measured in the folder of the scenarios' stores, just before they run. Not here: bandwidth.
 
 use std::io::Write;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub(crate) fn sync_ms() -> std::io::Result<f64> {
     Ok(took[TRIES / 2])
 }
 
-/// It as a note.
+/// The figure as a note.
 pub(crate) fn sentence(sync_ms: f64) -> String {
     format!("the disk: a synced append of 4 KiB took {} ms (median) before the run", number(sync_ms))
 }

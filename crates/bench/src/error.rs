@@ -1,17 +1,17 @@
-//! Why a scenario gave no report, by what its reader can do about it.
+//! Why a scenario has no report, by what its reader can do about it.
 
 use std::fmt;
 
-/// No report.
+/// The scenario has no report.
 #[derive(Debug)]
 pub enum Error {
     /// There is no scenario of this name.
     UnknownScenario(String),
-    /// Something the scenario needs was not given.
+    /// A requirement of the scenario is missing.
     Missing(String),
-    /// The scenario ran and its proof failed: its figures would mean nothing.
+    /// The scenario ran and its check failed, so its figures mean nothing.
     Proof(String),
-    /// Something failed on the way: what was being done, and why it failed.
+    /// An operation failed: its name, and the cause.
     Failed(String, Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says what was being done.
+/// Adds the failed operation to an error.
 pub(crate) trait During<T> {
     /// The error of a result, with this verb phrase before it.
     fn during(self, what: &str) -> Result<T, Error>;
@@ -40,7 +40,7 @@ impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> During<T> for Result<
     }
 }
 
-/// Fails the scenario where its proof does not hold.
+/// Fails the scenario if the check does not hold.
 pub(crate) fn prove(holds: bool, why_not: impl FnOnce() -> String) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(Error::Proof(why_not())) }
 }

@@ -1,11 +1,11 @@
-//! The benchmarks: every scenario beside the baseline, in one run, on this machine, with the ratio.
+//! The benchmarks: every scenario beside its baseline, in one run, on this machine, with the ratio.
 //!
-//! A [`Scenario`] measures and gives a [`Report`](tally_load::report::Report): tables, ratios against targets, charts, and the
-//! machine they were made on. [`run`] runs scenarios by name. A scenario ends with a proof that both ways did the same work, and fails without
-//! it: winning by doing nothing is not winning. Each runs with small numbers in the tests, so none can rot.
+//! A [`Scenario`] returns a [`Report`](tally_load::report::Report): tables, ratios against targets, charts, and the machine.
+//! [`run`] runs scenarios by name. A scenario ends with a check that both ways did the same work, and fails without it: winning
+//! by doing nothing is not winning. Each runs with small numbers in the tests, so none can rot.
 //!
-//! Not here: printing, and users. Nothing in the product depends on this crate; the baselines speak to a database as
-//! a client without a service would.
+//! Not here: printing, and users. Nothing in the product depends on this crate; the baselines speak to a database as a client
+//! without a service would.
 
 mod contest_clear;
 mod contest_start;

@@ -85,7 +85,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<(), Error> {
     let names = if args.scenario == "all" { Vec::new() } else { vec![args.scenario] };
     let size = if args.small { Size::Small } else { Size::Full };
-    // As it would be typed again, without the place of this program.
+    // As one would type it again, without the path of this program.
     let words = std::env::args().skip(1).map(|word| without_password(&word));
     let mut options = Options {
         rows: args.rows,
@@ -127,7 +127,7 @@ fn beside() -> Option<PathBuf> {
     server.is_file().then_some(server)
 }
 
-/// The one bar, for what is long; made when it is first asked for, which is on a terminal only.
+/// The one progress bar, made at its first use, which is on a terminal only.
 fn bar() -> &'static ProgressBar {
     static BAR: OnceLock<ProgressBar> = OnceLock::new();
     BAR.get_or_init(|| {
@@ -141,11 +141,11 @@ fn bar() -> &'static ProgressBar {
     })
 }
 
-/// A word of the command line as a report may show it: the password of a database's address left out.
+/// A word of the command line for a report, without the password of a database's address.
 fn without_password(word: &str) -> String {
     let hidden = || {
         let (before, address) = word.split_once("mysql://")?;
-        // A password may contain anything, so its end is the last sign of that kind.
+        // A password may contain any character, so its end is the last `@`.
         let (login, place) = address.rsplit_once('@')?;
         let (user, _) = login.split_once(':')?;
         Some(format!("{before}mysql://{user}:…@{place}"))

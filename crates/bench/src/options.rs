@@ -1,4 +1,4 @@
-//! What a run can be told.
+//! The options of a run.
 
 use crate::error::{During, Error};
 use std::path::{Path, PathBuf};
@@ -6,48 +6,48 @@ use std::time::Duration;
 use tally_load::report::Run;
 use tempfile::TempDir;
 
-/// How much a scenario does.
+/// The size of a scenario's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Seconds in all, to see that it works: what the tests run. Its figures mean little.
+    /// Seconds in all, as in the tests. Its figures mean little.
     Small,
-    /// What is quoted.
+    /// For figures that are quoted.
     Full,
 }
 
 /// Options of a run, the same for every scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How much to do.
+    /// The size of its numbers.
     pub size: Size,
     /// Seconds for each measurement that lasts for a time.
     pub seconds: f64,
-    /// The same seed does the same.
+    /// Equal seeds give equal work.
     pub seed: u64,
-    /// Rows that a scenario's table begins with, where it can be told; its own number otherwise.
+    /// Initial rows of a scenario's table, in scenarios that support it; `None` for its default.
     pub rows: Option<u64>,
-    /// Where each report is written as soon as it is made; nowhere if not given.
+    /// The folder of the reports, each written as soon as it is made; `None` writes none.
     pub report_dir: Option<PathBuf>,
     /// The binary of the server, for scenarios that measure it over the wire.
     pub tally_bin: Option<PathBuf>,
     /// The Redis server that scenarios compare with: a path, or a name on `PATH`.
     pub redis: PathBuf,
-    /// The database that scenarios work in: `mysql://user:password@host:port` of a MariaDB or MySQL that runs, or one to
-    /// start, a path or a name on `PATH`.
+    /// The database for scenarios: `mysql://user:password@host:port` of a running MariaDB or MySQL, or a program to
+    /// start, as a path or a name on `PATH`.
     pub mysql: String,
-    /// The program with the drivers of others that the scenario `drivers` compares with.
+    /// The program with third-party drivers for the scenario `drivers`.
     pub drivers: PathBuf,
-    /// Members of the board of the scenarios `resp` and `mixed`, where it is not to be as large as usual.
+    /// Members of the board of the scenarios `resp` and `mixed`, if not the default.
     pub members: Option<u64>,
-    /// Where the scenario `hundred-million` keeps its stores and what its steps have found.
+    /// The folder for the stores and the results of the scenario `hundred-million`.
     pub work: Option<PathBuf>,
-    /// Where scenarios make their folders; where the system does, if not given.
+    /// The parent of the scenarios' folders; `None` for the system's.
     pub scratch: Option<PathBuf>,
     /// The command as it was typed, for the report.
     pub command: String,
-    /// Gets what is being done.
+    /// Gets the current operation.
     pub progress: fn(&str),
-    /// Gets the progress of a long step: what, how much of it is done, and how much there is.
+    /// Gets the progress of a long step: its name, the done part, and the whole.
     pub bar: fn(&str, u64, u64),
 }
 
@@ -86,7 +86,7 @@ impl Options {
         }
     }
 
-    /// The binary of the server, which a scenario of this name cannot do without.
+    /// The binary of the server; an error names the scenario that needs it.
     pub(crate) fn binary(&self, scenario: &str) -> Result<&Path, Error> {
         let missing = || {
             Error::Missing(format!(
@@ -96,7 +96,7 @@ impl Options {
         self.tally_bin.as_deref().ok_or_else(missing)
     }
 
-    /// A folder that is gone with the value.
+    /// A temporary folder, removed with the value.
     pub(crate) fn folder(&self) -> Result<TempDir, Error> {
         let made = match &self.scratch {
             Some(scratch) => tempfile::tempdir_in(scratch),
@@ -115,7 +115,7 @@ impl Options {
         (self.bar)(what, done, all);
     }
 
-    /// Reports what is being done.
+    /// Reports the current operation.
     pub(crate) fn say(&self, what: &str) {
         (self.progress)(what);
     }

@@ -1,7 +1,7 @@
-//! Our way in the scenarios that leave out the wire: the service in this process, its lanes in front of a store.
+//! The service in this process, its lanes in front of a store, for the scenarios without the wire.
 //!
-//! Callers are futures that await the same use case as the listeners do, so an answer has the previous score and both ranks.
-//! Not here: which store, and what is submitted.
+//! Callers are futures that await the same use case as the listeners do, so a reply has the previous score and both ranks.
+//! Not here: the store, and the submits.
 
 use crate::submit::{BEGIN_MICROS, Contents, Operation};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tally_service::{Failure, Keys, Progress, Settings, Tally, clock};
 use tally_store::plan::{ALL_TIME, BoardChange};
 use tally_store::{BoardNo, BoardRow, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
-/// Rows in one transaction while filling, and in one step of a walk.
+/// Rows of one transaction while filling, and of one step of a range scan.
 const ROWS: u64 = 10_000;
 
 /// Makes a board that keeps the latest score, with a score for every player.
@@ -43,14 +43,14 @@ pub(crate) fn fill(store: &dyn Store, board: &BoardId, players: u64) -> Result<B
 
 /// Starts the service, with the settings of the product.
 pub(crate) fn serve(store: &Arc<dyn Store>, lanes: usize) -> Result<Arc<Tally>, Failure> {
-    // Nothing outlives the run, so nothing has to be secret.
+    // Nothing outlives the run, so nothing must be secret.
     let (secret, settings) = (Secret::new([7; 32]), Settings { lanes, ..Settings::default() });
     let keys = Keys::load(Arc::clone(store), secret.clone(), clock::system(), &settings)?;
     let progress = Progress::default();
     Tally::start(Arc::clone(store), Arc::new(keys), &secret, clock::system(), settings, &progress)
 }
 
-/// A submit as the service takes it.
+/// A submit as an argument of the service.
 pub(crate) fn new_score(board: &BoardId, operation: &Operation) -> NewScore {
     NewScore {
         board: board.clone(),
@@ -62,13 +62,13 @@ pub(crate) fn new_score(board: &BoardId, operation: &Operation) -> NewScore {
     }
 }
 
-/// Submits and waits until it is durable: the score before.
+/// Submits and waits until it is durable; returns the previous score.
 pub(crate) async fn call(tally: &Tally, new: NewScore) -> Result<Option<i64>, Failure> {
     let (_, done) = submit(tally, new).await?;
     Ok(done.previous.map(|previous| previous.record.score))
 }
 
-/// What the board holds, in order of players.
+/// The records of the board, in order of players.
 pub(crate) fn list(store: &dyn Store, board: BoardNo) -> Result<Contents, StoreError> {
     let mut contents = Contents::default();
     let mut last = None;

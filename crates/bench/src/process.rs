@@ -1,7 +1,7 @@
-//! A server of another project that a scenario starts: on a free port of this machine, in a folder that is gone afterwards.
+//! A third-party server that a scenario starts: on a free port of this machine, in a folder that is removed afterwards.
 //!
-//! Its own log says when it is ready, not an answer: another process may have the port. It is killed with the value, so a
-//! run that fails leaves nothing behind. Not here: what it is told, and what it serves.
+//! It is ready when its own log says so; a reply proves nothing, because another process may have the port. It is killed
+//! with the value, so a failed run leaves nothing behind. Not here: its arguments, and its use.
 
 use crate::error::{During, Error};
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Clock ticks of a second, by which Linux counts the time of a process.
+/// Clock ticks per second, the unit of Linux for the time of a process.
 const TICKS: f64 = 100.0;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -19,12 +19,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A free port can be taken by another program before the server has it.
 const PORTS_TRIED: usize = 5;
 
-/// A process that ends with the value.
+/// A process that is killed with the value.
 #[derive(Debug)]
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Seconds of processor time that all its threads have used, where the system tells.
+    /// Processor time of all its threads in seconds, if the system reports it.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
@@ -33,7 +33,7 @@ impl Process {
         Some((user + system) / TICKS)
     }
 
-    /// Its resident bytes, where the system tells.
+    /// Its resident bytes, if the system reports them.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         crate::resident::bytes_of(self.0.id())
     }
@@ -41,13 +41,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended is left as it is.
+        // Both fail for a process that has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a program says of its release, if it can be started.
+/// The output of a program about its release, if it can be started.
 pub(crate) fn release(program: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stderr(Stdio::null());
@@ -61,7 +61,7 @@ pub(crate) fn free_port() -> Result<u16, Error> {
     Ok(free.during("find a free port")?.port())
 }
 
-/// A server that runs; it ends with the value, and its folder after it.
+/// A running server; it ends with the value, and its folder is removed after it.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) process: Process,
@@ -70,7 +70,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts it and waits until its log says `ready`. `command` is asked for every port that is tried, with a new folder.
+    /// Starts it and waits until its log says `ready`. `command` is called for every port that is tried, with a new folder.
     pub(crate) fn start(
         program: &Path,
         ready: &str,
@@ -88,7 +88,7 @@ impl Started {
         Err(Error::Missing(format!("{} does not start; it said: {}", program.display(), log.trim())))
     }
 
-    /// One try; its log where it has ended.
+    /// One try; its log if it has ended.
     fn start_once(
         mut command: Command,
         folder: TempDir,

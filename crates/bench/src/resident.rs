@@ -1,24 +1,24 @@
 //! Memory of a process as the system counts it.
 //!
-//! What a structure says of itself leaves out what the allocator rounds up and keeps; the resident set does not. It is
-//! coarse and includes the rest of the process, so it is printed beside the structure's own count, not instead.
+//! The own count of a structure leaves out what the allocator rounds up and keeps; the resident set does not. The
+//! resident set is coarse and includes the rest of the process, so reports show both.
 
-/// Pages are read as this large; machines where they are not are rare enough to be noticed.
+/// The assumed page size; machines with another one are rare enough to be noticed.
 const PAGE_BYTES: u64 = 4096;
 
-/// Resident bytes of this process; `None` where the system does not tell in the way of Linux.
+/// Resident bytes of this process; `None` on a system without `/proc`.
 pub(crate) fn bytes() -> Option<u64> {
     bytes_of(std::process::id())
 }
 
-/// The same of another.
+/// Resident bytes of another process.
 pub(crate) fn bytes_of(process: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * PAGE_BYTES)
 }
 
-/// The most that another had so far.
+/// The peak of another process so far.
 pub(crate) fn peak_of(process: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

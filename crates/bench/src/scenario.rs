@@ -9,14 +9,14 @@ use crate::{
 };
 use tally_load::report::Report;
 
-/// One thing that is measured, with its baseline.
+/// One measurement with its baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// What it is called on a command line and in files.
+    /// Its name on a command line and in files.
     pub name: &'static str,
     /// What it measures, in one line.
     pub about: &'static str,
-    /// Refuses what cannot run, before anything does.
+    /// Fails if a requirement is missing, before anything runs.
     needs: fn(&Options) -> Result<(), Error>,
     measure: fn(&Options) -> Result<Report, Error>,
 }
@@ -120,7 +120,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If something it needs is missing, something fails, or its proof does.
+    /// If a requirement is missing, an operation fails, or its check does.
     pub fn run(&self, options: &Options) -> Result<Report, Error> {
         options.say(self.name);
         let before = Cpu::now();
@@ -130,13 +130,12 @@ impl Scenario {
     }
 }
 
-/// Runs scenarios one after the other; where none is named all of them, but for those that need something that is not
-/// here: their reports say so. Each report is written to the report directory, where there is one, before the next scenario
-/// begins.
+/// Runs scenarios one after the other. Without names it runs all of them; the reports of those with a missing requirement
+/// say so. Each report is written to the report directory, if there is one, before the next scenario begins.
 ///
 /// # Errors
 ///
-/// At the first scenario that does not exist or fails; names, and what named scenarios need, are checked before anything
+/// At the first unknown or failed scenario. Names, and the requirements of named scenarios, are checked before anything
 /// runs.
 pub fn run(names: &[String], options: &Options) -> Result<Vec<Report>, Error> {
     let named = |name: &String| {

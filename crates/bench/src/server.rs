@@ -1,7 +1,7 @@
-//! The real server, started for the run and ended after it.
+//! The real server, started for the run and stopped after it.
 //!
-//! It says on its output where it listens and that it is ready. It is asked to end with SIGTERM, as an operator does, so
-//! that a run also shows that it drains; if the run fails on the way, it is killed.
+//! Its output has its addresses and the ready line. It is stopped with SIGTERM, as an operator does, so that a run also
+//! shows that it drains. A failed run kills it.
 
 use crate::error::{During, Error, prove};
 use crate::process::Process;
@@ -13,16 +13,16 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long it may take to be ready, with many players in a store, and to end.
+/// How long it may take to be ready, with many players in a store, and to exit.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// A server that runs; it ends with the value.
+/// A running server; it ends with the value.
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) listens: Listens,
 }
 
-/// Where a server listens.
+/// The addresses of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listens {
     pub(crate) http: SocketAddr,
@@ -35,7 +35,7 @@ impl Server {
         Self::start_with(binary, folder, &[], &[])
     }
 
-    /// The same on a port of the caller's, so that it can be asked before it is ready.
+    /// The same on a port of the caller, so that requests are possible before it is ready.
     pub(crate) fn start_at(
         binary: &Path,
         folder: &Path,
@@ -45,7 +45,7 @@ impl Server {
         Self::start_on(binary, folder, &http.to_string(), args, &[])
     }
 
-    /// The same with more arguments, and settings by environment.
+    /// The same with more arguments and environment variables.
     pub(crate) fn start_with(
         binary: &Path,
         folder: &Path,
@@ -78,11 +78,11 @@ impl Server {
             .during("start the server")?;
         let output = process.0.stdout.take().expect("its output is piped");
         let (tell, told) = mpsc::channel();
-        // Read to the end: a server that cannot write its output would stop.
+        // Read to the end: a full pipe would block the server.
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 if let Some(listens) = ready(&line) {
-                    // The receiver is gone after the first.
+                    // The receiver is gone after the first line.
                     let _ = tell.send(listens);
                 }
             }
@@ -94,7 +94,7 @@ impl Server {
         Ok(Self { process, listens })
     }
 
-    /// Asks it to end and proves that it ends well.
+    /// Sends SIGTERM and checks that it exits cleanly.
     pub(crate) fn stop(mut self) -> Result<(), Error> {
         let pid = self.process.0.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status().during("send SIGTERM")?;
@@ -110,7 +110,7 @@ impl Server {
     }
 }
 
-/// The addresses in the line that says it is ready.
+/// The addresses in the ready line.
 fn ready(line: &str) -> Option<Listens> {
     let words = line.strip_prefix("ready ")?;
     let address =

@@ -1,21 +1,21 @@
-//! What this process has spent: processor time and bytes on their way to a disk.
+//! Resources that this process has used: processor time and bytes written to a disk.
 
 use std::fs::read_to_string;
 
-/// The kernel counts processor time in these, on every machine that Linux runs on today.
+/// The kernel's unit of processor time, on every machine that Linux runs on today.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// So much of each.
+/// Processor time and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) cpu_seconds: f64,
     pub(crate) written_bytes: u64,
 }
 
-/// Until now; `None` where the system does not tell in the way of Linux.
+/// Until now; `None` on a system without `/proc`.
 pub(crate) fn spent() -> Option<Spent> {
     let stat = read_to_string("/proc/self/stat").ok()?;
-    // Behind the name: the state, and from the twelfth on user and system time.
+    // After the name: the state, and from the twelfth on user and system time.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
     let written_bytes = written_by(std::process::id())?;

@@ -1,7 +1,7 @@
-//! What is aimed at, and what others were measured to do: every number that a ratio is held against.
+//! Targets, and measured figures of other systems: every number that a ratio is compared with.
 //!
-//! The figures of others were measured on 2 cores and 24 GiB with the load generator beside the server; where they could
-//! be measured again in the same run, they are.
+//! The figures of other systems were measured on 2 cores and 24 GiB with the load generator beside the server. Scenarios
+//! measure them again in the same run where they can.
 
 use tally_load::report::Target;
 
@@ -13,7 +13,7 @@ pub(crate) const RANK_NS: Target = Target { floor: 700.0, aim: 400.0 };
 pub(crate) const UPDATE_NS: Target = Target { floor: 1_500.0, aim: 800.0 };
 /// Times the rate of Nakama, each kind of request: at least.
 pub(crate) const TIMES_NAKAMA: Target = Target { floor: 10.0, aim: 20.0 };
-/// Times the rate of Redis, reads: at least, one command at a time and 16.
+/// Tally's rate of reads divided by that of Redis: at least, one command at a time and 16.
 pub(crate) const READS_TIMES_REDIS: [Target; 2] =
     [Target { floor: 0.9, aim: 1.1 }, Target { floor: 1.5, aim: 3.0 }];
 /// The same of relaxed writes, against `appendfsync everysec`.
@@ -42,9 +42,9 @@ pub(crate) const PAGE_TIMES_LOOP: Target = Target { floor: 15.0, aim: 25.0 };
 /// Reading and clearing a contest's applications beside a million other keys, times the same beside none: at most.
 pub(crate) const CLEAR_TIMES_EMPTY: Target = Target { floor: 1.1, aim: 1.05 };
 
-/// Submits a second, and reads a second beside them, times those of R3: at least.
+/// Submits per second, and reads per second beside them, divided by those of R3: at least.
 pub(crate) const MIXED_TIMES_R3: Target = Target { floor: 2.0, aim: 5.0 };
-/// R3's own, of each.
+/// R3's own rate of each.
 pub(crate) const R3_RATE: f64 = 5_000.0;
 
 /// Seconds from kill -9 to exact ranks of a hundred million players: at most.
@@ -53,12 +53,12 @@ pub(crate) const RECOVERY_SQLITE_S: Target = Target { floor: 180.0, aim: 60.0 };
 pub(crate) const RECOVERY_MARIADB_S: Target = Target { floor: 480.0, aim: 180.0 };
 /// Resident memory of a server with a hundred million players, in GiB: at most.
 pub(crate) const RESIDENT_GIB: Target = Target { floor: 6.5, aim: 5.0 };
-/// The slowest of a thousand of R3's submits and reads at a hundred million players, in milliseconds: at most.
+/// Percentile 99.9 of R3's submits and reads at a hundred million players, in milliseconds: at most.
 pub(crate) const LOAD_P999_MS: Target = Target { floor: 50.0, aim: 20.0 };
-/// What R3's Redis held its sorted set in.
+/// The memory of R3's Redis with its sorted set.
 pub(crate) const R3_MEMORY_GIB: f64 = 64.0;
 
-/// What a submit waits beside a thousand streams, times what it waits without them: at most.
+/// The latency of a submit beside a thousand streams, divided by that without them: at most.
 pub(crate) const SUBMIT_BESIDE_STREAMS: Target = Target { floor: 1.1, aim: 1.05 };
 
 /// Nakama on PostgreSQL 15, 64 connections: leaderboard writes per second.

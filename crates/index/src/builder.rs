@@ -1,14 +1,15 @@
-//! Building an order from all its entries at once, in any order of arrival.
+//! Bulk load: builds an index from all its entries at once, in any order of arrival.
 //!
-//! Ids go straight into the arena of the order to be. Entries are kept as runs of bounded size, each sorted
+//! Ids go straight into the arena of the new index. Entries are kept as runs of bounded size, each sorted
 //! when it is full; `finish` merges the runs into leaves and puts the levels above on top. Runs are blocks
-//! that are dropped as the merge passes them, so the peak is a little above the finished order and not
-//! twice it. The id table is made at the end, when its size is known, and on a thread of its own.
+//! that are dropped as the merge passes them. So the peak is a little above the finished index and not twice
+//! it. The id table is built at the end, when its size is known, and on a thread of its own.
 //!
-//! Several threads may each fill a builder of their own; one then takes over what the others have, without looking at an entry.
+//! Several threads may each fill a builder of their own; one then takes over the runs of the others without
+//! reading an entry.
 //!
-//! An id pushed twice is an error of the caller, found at the end: the truth has one row per player, and
-//! which of two would win is not for an order to guess.
+//! An id pushed twice is an error of the caller, found at the end. The store has one row per player, and an
+//! index must not guess which of two would win.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -22,13 +23,13 @@ use crate::ranking_index::RankingIndex;
 use crate::records::Records;
 use crate::score::{Entry, Score, Tie};
 use crate::search::GROUP;
-use crate::tree::{Home, Key, Tree, order};
+use crate::tree::{Key, Location, Tree, order};
 
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
-/// Entries between two words to whoever waits.
+/// Entries between two progress reports.
 const TELL: u64 = 1 << 18;
-/// Entries per block of a sorted run, the unit in which memory is given back.
+/// Entries per block of a sorted run, the unit in which memory is freed.
 const BLOCK: usize = 1 << 13;
 
 /// Collects entries; see the head of the file.
@@ -81,8 +82,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.count += 1;
     }
 
-    /// Takes over all entries of another builder of the same kind. Their ids keep their places and get other numbers, so this
-    /// costs next to nothing; a player that both have is found at the end.
+    /// Takes over all entries of another builder of the same kind. Their ids stay in place and get other
+    /// slots, so this costs next to nothing. A player that both have is found at the end.
     pub fn absorb(&mut self, mut other: Self) {
         other.end_run();
         let first = self.tree.records.absorb(other.tree.records);
@@ -90,12 +91,12 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.count += other.count;
     }
 
-    /// How many entries have been added.
+    /// The number of entries that were added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The order of all entries.
+    /// The index of all entries.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.finish_with_progress(|_| {})
     }
 
-    /// The same; `told` hears now and then how many entries have their place.
+    /// Like [`Self::finish`]; `told` gets the number of placed entries at intervals.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         let Builder { mut tree, runs, count, .. } = self;
         let records = std::mem::replace(&mut tree.records, Records::new());
         let mut leaf_of = vec![NONE; records.end()];
-        // The table needs only the ids, so it is made while the leaves are; it learns the leaves afterwards.
+        // The id table needs only the ids, so it is built beside the leaves, which are set in it afterwards.
         let (branches, ids) = thread::scope(|scope| {
             let ids = scope.spawn(|| index_ids(&records, count));
             let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut told);
@@ -145,7 +146,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
 
 /// A sorted run, in blocks.
 struct Run<S> {
-    /// What is added to the slots of its items: they were numbered by the builder that sorted it.
+    /// Added to the slots of its items, which the builder that sorted it has numbered.
     first: u32,
     blocks: VecDeque<Vec<Item<S>>>,
 }
@@ -171,7 +172,7 @@ impl<S: Score> Merge<S> {
         Merge { runs: runs.into_iter().filter_map(cursor).collect() }
     }
 
-    /// Makes the sequence a heap; before the first `next`.
+    /// Builds the heap, before the first `next`.
     fn prepare(&mut self, tie: Tie, records: &Records) {
         for at in (0..self.runs.len() / 2).rev() {
             self.sift(at, tie, records);
@@ -207,7 +208,7 @@ impl<S: Score> Merge<S> {
 }
 
 impl<S: Score> Cursor<S> {
-    /// Goes on to the next entry, if there is one.
+    /// Advances to the next entry, if there is one.
     fn step(&mut self) -> bool {
         self.at += 1;
         let Run { first, blocks } = &mut self.run;
@@ -232,7 +233,7 @@ fn compare<S: Score>(tie: Tie, records: &Records, a: &Item<S>, b: &Item<S>) -> O
         .then_with(|| order(tie, records, a, &Key { score: b.score, stamp: b.stamp, id: records.id(b.slot) }))
 }
 
-/// All entries into leaves of seven eighths, chained; returns what the level above needs.
+/// Puts all entries into chained leaves, seven eighths full. Returns what the level above needs.
 fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     tree: &mut Tree<S, LEAF, FAN>,
     records: &Records,
@@ -257,7 +258,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
             items.push(item);
             next = merge.next(tree.tie, records);
         }
-        // The first leaf is there from the beginning.
+        // The first leaf exists from the beginning.
         let leaf = if branches.is_empty() { tree.root } else { tree.leaves.add(Leaf::default()) };
         let heads = tree.heads_in(before, &items);
         before = items.last().map(|item| item.score);
@@ -279,7 +280,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     branches
 }
 
-/// The levels above the leaves, each spread evenly over as few nodes of seven eighths as it needs.
+/// Builds the levels above the leaves, each spread evenly over as few nodes of seven eighths as it needs.
 fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
     tree: &mut Tree<S, LEAF, FAN>,
     mut below: Vec<Branch<S>>,
@@ -298,17 +299,17 @@ fn stack_nodes<S: Score, const LEAF: usize, const FAN: usize>(
         }
         below = above;
     }
-    // No branch at all: the order is empty and its first leaf stays the root.
+    // Without a branch the index is empty, and its first leaf stays the root.
     tree.root = below.first().map_or(tree.root, |branch| branch.child);
 }
 
-/// The table of all ids, which must differ.
+/// Builds the table of all ids, which must differ.
 fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
     let mut ids = IdTable::new(count as usize);
     let mut slots = records.slots();
     let mut group = Vec::with_capacity(GROUP);
     loop {
-        // Every id goes to a place of its own in a large table: a group waits for all of them together.
+        // Ids go to distant buckets of a large table: a group waits for all of them together.
         group.clear();
         group.extend(slots.by_ref().take(GROUP).map(|slot| (slot, ids.hash(records.id(slot)))));
         if group.is_empty() {
@@ -320,7 +321,7 @@ fn index_ids(records: &Records, count: u64) -> Result<IdTable, Duplicate> {
             if ids.find(hash, |other| records.id(other.slot) == id).is_some() {
                 return Err(Duplicate { id: id.to_vec() });
             }
-            ids.insert(hash, Home { slot, leaf: NONE }, |slot| records.id(slot));
+            ids.insert(hash, Location { slot, leaf: NONE }, |slot| records.id(slot));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Every structural invariant of an order, checked at the price of a full walk: for tests and for `doctor`.
+//! Checks every structural invariant of an index, at the price of a full scan: for tests and for `doctor`.
 //!
-//! It panics with what is wrong. It trusts nothing that it can compute: counts, heads and first entries
-//! are derived again from the leaves, bottom-up.
+//! It panics with what is wrong. It trusts nothing that it can compute: counts, heads and first entries are
+//! derived again from the leaves, bottom-up.
 
 use crate::leaf::Item;
 use crate::nodes::Link;
 use crate::pool::NONE;
 use crate::ranking_index::RankingIndex;
 use crate::score::Score;
-use crate::tree::{Home, Key};
+use crate::tree::{Key, Location};
 
 /// What a subtree really holds.
 struct Found<S> {
@@ -17,7 +17,7 @@ struct Found<S> {
     heads: u64,
 }
 
-/// What the walk has seen so far.
+/// What the check has visited so far.
 #[derive(Default)]
 struct Seen {
     leaves: Vec<u32>,
@@ -25,7 +25,7 @@ struct Seen {
 }
 
 impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
-    /// Panics if anything in the structure is not as it must be.
+    /// Panics if an invariant is broken.
     #[doc(hidden)]
     pub fn check(&self) {
         let tree = &self.tree;
@@ -84,7 +84,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         sum
     }
 
-    /// What a leaf or node says of its parent.
+    /// The link of a leaf or node.
     fn link(&self, number: u32, level: u32) -> Link {
         if level == 0 { self.tree.leaves[number].link() } else { self.tree.nodes.link(number) }
     }
@@ -98,8 +98,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         for at in 0..leaf.len() {
             let item = leaf.item(at);
             let id = self.tree.records.id(item.slot);
-            let found = self.tree.home(self.tree.ids.hash(id), id, |_| {});
-            assert_eq!(found, Some(Home { slot: item.slot, leaf: number }), "home of {id:?}");
+            let found = self.tree.location(self.tree.ids.hash(id), id, |_| {});
+            assert_eq!(found, Some(Location { slot: item.slot, leaf: number }), "location of {id:?}");
             if let Some(last) = *last {
                 let key = Key { score: item.score, stamp: item.stamp, id };
                 assert!(self.tree.precedes(last, &key), "entries of leaf {number} ascend");

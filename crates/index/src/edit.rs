@@ -1,47 +1,48 @@
-//! The counted B+tree, changing side: entries come, go and move; leaves split, merge and share.
+//! The counted B+tree, writing side: entries are inserted, removed and moved; leaves split, merge and share.
 //!
-//! Every change keeps counts, heads and first entries exact before the shape is looked at, so a split or a
-//! merge is bookkeeping between neighbours and changes nothing further up than one branch more or less.
-//! A leaf is split by the entry that it has no room for; a node splits before it takes one more.
+//! Every change makes counts, heads and first entries exact before it checks the structure. So a split or a
+//! merge is bookkeeping between neighbours, and changes nothing further up than one branch more or less. A
+//! leaf is split by the entry that does not fit; a node splits before it takes one more.
 //!
-//! Leaves are split in the middle, at the ends of the order towards the outside, so that scores arriving in
-//! order fill leaves. What has become too empty merges with a sibling or shares with it; see `mend`.
+//! Leaves are split in the middle, but at the ends of the ranking towards the outside, so that scores
+//! arriving in order fill leaves. A leaf or node that has become too empty is rebalanced with a sibling; see
+//! `mend`.
 
 use crate::leaf::{Item, Leaf, Span};
 use crate::nodes::{Branch, Link};
 use crate::pool::NONE;
 use crate::score::{Entry, Score};
-use crate::tree::{Home, Key, Tree};
+use crate::tree::{Key, Location, Tree};
 
 impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
-    /// Adds the entry of a player who has a record and no entry, to the leaf where it belongs. The table is
-    /// told by the caller, before: if the leaf splits, the entry may move on.
-    pub(crate) fn insert(&mut self, home: Home, entry: Entry<S>) {
+    /// Adds the entry of a player that has a record and no entry, to the leaf where it belongs. The caller
+    /// updates the id table before: if the leaf splits, the entry may move on.
+    pub(crate) fn insert(&mut self, location: Location, entry: Entry<S>) {
         self.len += 1;
-        self.add_along(home.leaf, 1, 0);
-        self.put(home, entry);
+        self.add_along(location.leaf, 1, 0);
+        self.put(location, entry);
     }
 
-    /// Takes the entry at a place out, and says whether other entries or leaves moved. The record stays.
+    /// Removes the entry at an index. Returns whether other entries or leaves moved. The record stays.
     pub(crate) fn remove(&mut self, leaf: u32, at: usize) -> bool {
         let heads = self.take(leaf, at);
         self.len -= 1;
         self.add_along(leaf, -1, heads);
         let mend = self.leaves[leaf].is_sparse() && self.height > 0;
         if mend {
-            self.mend_leaf(leaf);
+            self.rebalance_leaf(leaf);
         }
         mend
     }
 
-    /// Gives the entry at a place new values with which it still belongs to the same leaf.
-    pub(crate) fn move_within(&mut self, home: Home, at: usize, entry: Entry<S>) {
-        let heads = self.take(home.leaf, at);
-        self.add_along(home.leaf, 0, heads);
-        self.put(home, entry);
+    /// Changes the values of the entry at an index, which still belongs to the same leaf.
+    pub(crate) fn move_within(&mut self, location: Location, at: usize, entry: Entry<S>) {
+        let heads = self.take(location.leaf, at);
+        self.add_along(location.leaf, 0, heads);
+        self.put(location, entry);
     }
 
-    /// Adds to what the ancestors of a leaf count for it.
+    /// Adds to the counts and heads of a leaf in its ancestors.
     #[inline]
     pub(crate) fn add_along(&mut self, leaf: u32, count: i32, heads: i32) {
         let mut link = self.leaves[leaf].link();
@@ -56,9 +57,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// Inserts into a leaf, with heads and first entries; counts are the caller's.
-    fn put(&mut self, home: Home, entry: Entry<S>) {
-        let Home { slot, leaf } = home;
+    /// Inserts into a leaf, with heads and first entries. The caller updates counts.
+    fn put(&mut self, location: Location, entry: Entry<S>) {
+        let Location { slot, leaf } = location;
         let item = Item { score: entry.score, stamp: entry.stamp, slot };
         let at =
             self.place_in(leaf, &Key { score: entry.score, stamp: entry.stamp, id: self.records.id(slot) });
@@ -72,8 +73,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// The rest of `put` for a leaf that has no room for the entry or not with its widths: packs it anew,
-    /// or splits it.
+    /// The rest of `put` if the entry does not fit into the leaf or its widths: packs the leaf anew, or
+    /// splits it.
     fn put_anew(&mut self, leaf: u32, at: usize, item: Item<S>) {
         let mut items = std::mem::take(&mut self.scratch);
         items.clear();
@@ -90,7 +91,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.scratch = items;
     }
 
-    /// Removes from a leaf, with first entries; counts, and heads by what it returns, are the caller's.
+    /// Removes from a leaf, with first entries. The caller updates counts, and heads by the returned change.
     #[must_use]
     fn take(&mut self, leaf: u32, at: usize) -> i32 {
         let heads = self.heads_for_remove(leaf, at);
@@ -101,7 +102,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         heads
     }
 
-    /// Tells the ancestors which entry is now the first of a leaf.
+    /// Updates the first entry of a leaf in its ancestors.
     pub(crate) fn renew_first(&mut self, leaf: u32) {
         let first = self.leaves[leaf].item(0);
         let mut link = self.leaves[leaf].link();
@@ -114,7 +115,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// Splits a leaf that is to hold these entries, one too many. The one at `at` is new.
+    /// Splits a leaf for these entries, one too many. The one at `at` is new.
     fn split_leaf(&mut self, left: u32, items: &[Item<S>], at: usize) {
         let right = self.leaves.add(Leaf::default());
         let Leaf { prev, next, .. } = self.leaves[left];
@@ -125,14 +126,14 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         } else {
             items.len() / 2
         };
-        // Wide entries fit by halves only.
+        // Wide entries fit only by halves.
         if middle.max(items.len() - middle) > Span::of(items).room::<LEAF>() {
             middle = items.len() / 2;
         }
         let (stay, go) = items.split_at(middle);
         self.leaves[left].fill(stay);
         self.leaves[right].fill(go);
-        self.rehome(go, right);
+        self.set_locations(go, right);
         self.leaves[right].prev = left;
         self.leaves[right].next = next;
         self.leaves[left].next = right;
@@ -154,9 +155,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// Tells the table that these entries are in this leaf now.
-    pub(crate) fn rehome(&mut self, items: &[Item<S>], leaf: u32) {
-        // Ids and then buckets lie all over memory: each kind is asked for at once.
+    /// Sets the leaf of these entries in the id table.
+    pub(crate) fn set_locations(&mut self, items: &[Item<S>], leaf: u32) {
+        // Ids and then buckets are all over memory: each kind is loaded at once.
         self.hashes.clear();
         for item in items {
             self.hashes.push(self.ids.hash(self.records.id(item.slot)));
@@ -165,11 +166,11 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             self.ids.warm(hash);
         }
         for (item, &hash) in items.iter().zip(&self.hashes) {
-            self.ids.set_leaf(hash, Home { slot: item.slot, leaf });
+            self.ids.set_leaf(hash, Location { slot: item.slot, leaf });
         }
     }
 
-    /// Adds a branch behind this one, whose entries it takes over.
+    /// Adds a branch after this one, whose entries it takes over.
     fn add_branch(&mut self, link: Link, branch: Branch<S>) {
         let (mut parent, mut at) = (link.parent, link.at as usize);
         if self.nodes.len(parent) == FAN {
@@ -178,7 +179,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
                 (parent, at) = (right, at - middle);
             }
         }
-        // Both branches in one node: its own sums stay, so nothing above changes.
+        // Both branches are in one node: its own sums stay, so nothing above changes.
         let Branch { count, heads, .. } = self.nodes.branch(parent, at);
         self.nodes.set_sums(parent, at, count - branch.count, heads - branch.heads);
         self.nodes.insert(parent, at + 1, branch);
@@ -211,7 +212,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.adopt(self.root, 0);
     }
 
-    /// Tells the children of a node, from this one on, which node and which place in it is theirs.
+    /// Sets the links of the children of a node, from this one on.
     pub(crate) fn adopt(&mut self, parent: u32, from: usize) {
         for at in from..self.nodes.len(parent) {
             let child = self.nodes.child(parent, at);

@@ -1,7 +1,7 @@
-//! Upkeep of heads, the base of dense ranks: a head is the first entry of its score.
+//! Upkeep of heads, the base of dense ranks: a head is the first entry of its score group.
 //!
-//! An entry that comes or goes changes at most two heads: itself and its successor, which may stand in the
-//! next leaf. The changes are added along the path of each. Nothing here runs for orders without dense ranks.
+//! An inserted or removed entry changes at most two heads: itself and its successor, which may be in the next
+//! leaf. The changes are added along the path of each. Nothing here runs for rankings without dense ranks.
 
 use crate::leaf::Item;
 use crate::pool::NONE;
@@ -9,7 +9,7 @@ use crate::score::Score;
 use crate::tree::Tree;
 
 impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
-    /// How many distinct scores are smaller than this one.
+    /// The number of distinct scores below this one.
     pub(crate) fn count_distinct_below(&self, score: S) -> u64 {
         assert!(self.dense, "this order was made without dense ranks");
         let mut heads = 0;
@@ -29,7 +29,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         heads
     }
 
-    /// Before an entry of this score is put at a place of a leaf.
+    /// Updates heads before an entry of this score is inserted at an index of a leaf.
     pub(crate) fn heads_for_insert(&mut self, leaf: u32, at: usize, score: S) {
         if !self.dense || self.height == 0 {
             return;
@@ -48,8 +48,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.add_along(leaf, 0, here);
     }
 
-    /// Before the entry at a place of a leaf is taken out: by how much the heads of its own path are to
-    /// change, which the caller does.
+    /// Updates heads before the entry at an index of a leaf is removed. Returns the change for the leaf's own
+    /// path, which the caller adds.
     #[must_use]
     pub(crate) fn heads_for_remove(&mut self, leaf: u32, at: usize) -> i32 {
         if !self.dense || self.height == 0 {
@@ -83,7 +83,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         heads
     }
 
-    /// The score of the entry before this place.
+    /// The score of the entry before this index.
     pub(crate) fn score_before(&self, leaf: u32, at: usize) -> Option<S> {
         if at > 0 {
             return Some(self.leaves[leaf].score(at - 1));
@@ -95,7 +95,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         })
     }
 
-    /// The score at this place or, past the end of the leaf, of the next leaf's first, and in which leaf.
+    /// The score at this index or, past the end of the leaf, of the first entry of the next one, with its
+    /// leaf.
     fn score_from(&self, leaf: u32, at: usize) -> Option<(u32, S)> {
         if at < self.leaves[leaf].len() {
             return Some((leaf, self.leaves[leaf].score(at)));

@@ -1,17 +1,17 @@
-//! From an id to the home of its entry: a hash table of slots and leaves whose keys live in `records`.
+//! The id table, from an id to the slot and leaf of its entry: a hash table whose keys are in `records`.
 //!
 //! A bucket is one cache line of seven tags (a byte of the hash each), seven slots and seven leaves. The leaf
-//! stands here, not beside the id, so that a look-up goes on to the leaf while it still waits for the id to
-//! compare. The price is that an entry that moves to another leaf is looked up by its id to say so, which
-//! only splits and merges do. A full bucket overflows into the next and counts the entries that passed it (the idea is
-//! from F14). A look-up stops at a bucket that no entry passed, and a removal leaves no tombstone.
+//! is here, not beside the id, so that a lookup goes on to the leaf while it still waits for the id to
+//! compare. The price is that an entry that moves to another leaf is looked up by its id, which only splits
+//! and merges do. A full bucket overflows into the next and counts the entries that passed it (the idea is
+//! from F14). A lookup stops at a bucket that no entry passed, and a removal leaves no tombstone.
 //!
 //! A table grows by a quarter, not by two, so it is 65 to 81 % full at any size. Past `SPLIT_AT` slots it
 //! becomes sixteen tables chosen by the next bits of the hash. So no growth ever moves more than `SPLIT_AT`
 //! slots, whatever the size of the board: a stall of a few milliseconds at most.
 //!
-//! The hash is seeded per table against flooding. Tables do not shrink: a board that lost most of its
-//! members is rebuilt at the next start.
+//! The hash is seeded per table against flooding. Tables do not shrink: a board that lost most of its players
+//! is rebuilt at the next start.
 
 use std::hash::BuildHasher;
 use std::thread;
@@ -19,26 +19,26 @@ use std::thread;
 use foldhash::quality::RandomState;
 
 use crate::search::warm;
-use crate::tree::Home;
+use crate::tree::Location;
 
 /// Slots per bucket.
 const WIDE: usize = 7;
 /// A table of more slots is split.
 const SPLIT_AT: usize = 64 * 1024;
-/// Tables that one becomes.
+/// The number of tables after a split.
 const FAN: usize = 16;
 /// Hash bits that choose among them, from the top.
 const FAN_BITS: u32 = 4;
-/// The byte of a bucket's head, behind the tags, that counts the entries that passed the bucket.
+/// The shift of the byte of a bucket's head, after the tags, that counts the entries that passed the bucket.
 const PASSED: u32 = 8 * WIDE as u32;
-/// A count that has reached this is no longer exact and stays: look-ups then go on when they need not.
+/// A count that has reached this is no longer exact and stays: lookups may then probe too far.
 const PASSED_MAX: u64 = 255;
 /// The lowest bit of every tag.
 const LOW: u64 = 0x0001_0101_0101_0101;
 /// All bits but the highest of every tag.
 const REST: u64 = LOW * 0x7f;
 
-/// The homes of one board by hash of their id.
+/// The slots and leaves of one board by hash of their id.
 pub(crate) struct IdTable {
     root: Part,
     seed: RandomState,
@@ -57,7 +57,7 @@ struct Table {
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Bucket {
-    /// Seven tags, 0 for an empty place, and how many belong here or before and stand in a later bucket.
+    /// Seven tags, 0 for an empty cell, and the number of entries that passed on to a later bucket.
     head: u64,
     slots: [u32; WIDE],
     leaves: [u32; WIDE],
@@ -76,24 +76,24 @@ impl IdTable {
         self.seed.hash_one(id)
     }
 
-    /// The home of this hash for which `is` says yes.
+    /// The location of this hash for which `is` returns true.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, is: impl FnMut(Home) -> bool) -> Option<Home> {
+    pub(crate) fn find(&self, hash: u64, is: impl FnMut(Location) -> bool) -> Option<Location> {
         let table = self.table(hash);
-        table.find(hash, is).map(|(bucket, at)| table.buckets[bucket].home(at))
+        table.find(hash, is).map(|(bucket, at)| table.buckets[bucket].location(at))
     }
 
-    /// Asks for the line that `find` will read first; see [`crate::search::warm`].
+    /// Prefetches the line that `find` will read first; see [`crate::search::warm`].
     #[inline]
     pub(crate) fn warm(&self, hash: u64) {
         let table = self.table(hash);
         if !table.buckets.is_empty() {
-            warm(&table.buckets[table.home(hash)].head);
+            warm(&table.buckets[table.location(hash)].head);
         }
     }
 
-    /// Adds a home whose slot is not there yet. `id_of` gives the id of a slot, for growth.
-    pub(crate) fn insert<'a>(&mut self, hash: u64, home: Home, id_of: impl Fn(u32) -> &'a [u8]) {
+    /// Adds a location whose slot is new. `id_of` returns the id of a slot, for growth.
+    pub(crate) fn insert<'a>(&mut self, hash: u64, location: Location, id_of: impl Fn(u32) -> &'a [u8]) {
         let IdTable { root, seed } = self;
         let hash_of = |slot| seed.hash_one(id_of(slot));
         let mut part = root;
@@ -107,7 +107,7 @@ impl IdTable {
             match part {
                 Part::Table(table) => {
                     table.make_room(&hash_of);
-                    table.put(hash, home);
+                    table.put(hash, location);
                     return;
                 }
                 Part::Split(parts) => {
@@ -118,15 +118,15 @@ impl IdTable {
         }
     }
 
-    /// Gives a slot that is there another leaf.
+    /// Changes the leaf of an existing slot.
     #[inline]
-    pub(crate) fn set_leaf(&mut self, hash: u64, home: Home) {
+    pub(crate) fn set_leaf(&mut self, hash: u64, location: Location) {
         let table = self.table_mut(hash);
-        let (bucket, at) = table.find_slot(hash, home.slot);
-        table.buckets[bucket].leaves[at] = home.leaf;
+        let (bucket, at) = table.find_slot(hash, location.slot);
+        table.buckets[bucket].leaves[at] = location.leaf;
     }
 
-    /// Gives every slot the leaf that is its own, by slot. A large table is shared among the processors.
+    /// Sets the leaf of every slot, by slot. The processors share a large table.
     pub(crate) fn set_leaves(&mut self, leaf_of: &[u32]) {
         let set = |part: &mut Part| part.each(&|table| table.set_leaves(leaf_of));
         let Part::Split(parts) = &mut self.root else { return set(&mut self.root) };
@@ -138,7 +138,7 @@ impl IdTable {
         });
     }
 
-    /// Removes a slot that is there.
+    /// Removes an existing slot.
     pub(crate) fn remove(&mut self, hash: u64, slot: u32) {
         self.table_mut(hash).remove(hash, slot);
     }
@@ -227,19 +227,19 @@ impl Table {
     }
 
     #[inline]
-    fn find(&self, hash: u64, mut is: impl FnMut(Home) -> bool) -> Option<(usize, usize)> {
+    fn find(&self, hash: u64, mut is: impl FnMut(Location) -> bool) -> Option<(usize, usize)> {
         if self.buckets.is_empty() {
             return None;
         }
         let tag = tag(hash);
-        let home = self.home(hash);
-        let mut number = home;
+        let location = self.location(hash);
+        let mut number = location;
         loop {
             let bucket = &self.buckets[number];
             let mut hits = bucket.matching(tag);
             while hits != 0 {
                 let at = place(hits);
-                if is(bucket.home(at)) {
+                if is(bucket.location(at)) {
                     return Some((number, at));
                 }
                 hits &= hits - 1;
@@ -249,7 +249,7 @@ impl Table {
             }
             number = self.after(number);
             // In a small table an entry may have passed every bucket. Then nothing else ends the search.
-            if number == home {
+            if number == location {
                 return None;
             }
         }
@@ -270,16 +270,16 @@ impl Table {
         self.find(hash, |other| other.slot == slot).expect("a slot that is asked for is in the table")
     }
 
-    fn put(&mut self, hash: u64, home: Home) {
-        let mut number = self.home(hash);
+    fn put(&mut self, hash: u64, location: Location) {
+        let mut number = self.location(hash);
         loop {
             let bucket = &mut self.buckets[number];
             let empty = bucket.matching(0);
             if empty != 0 {
                 let at = place(empty);
                 bucket.head |= tag(hash) << (8 * at);
-                bucket.slots[at] = home.slot;
-                bucket.leaves[at] = home.leaf;
+                bucket.slots[at] = location.slot;
+                bucket.leaves[at] = location.leaf;
                 self.len += 1;
                 return;
             }
@@ -294,7 +294,7 @@ impl Table {
         let (found, at) = self.find_slot(hash, slot);
         self.buckets[found].head &= !(0xff << (8 * at));
         self.len -= 1;
-        let mut number = self.home(hash);
+        let mut number = self.location(hash);
         while number != found {
             let bucket = &mut self.buckets[number];
             if bucket.passed() < PASSED_MAX {
@@ -310,32 +310,32 @@ impl Table {
             return;
         }
         let mut larger = Table::with_buckets(self.buckets.len() + (self.buckets.len() / 4).max(1));
-        for home in self.homes() {
-            larger.put(hash_of(home.slot), home);
+        for location in self.locations() {
+            larger.put(hash_of(location.slot), location);
         }
         *self = larger;
     }
 
     fn split(&self, depth: u32, hash_of: &impl Fn(u32) -> u64) -> Part {
         let mut tables: Vec<Table> = (0..FAN).map(|_| Table::with_room(self.len / FAN)).collect();
-        for home in self.homes() {
-            let hash = hash_of(home.slot);
+        for location in self.locations() {
+            let hash = hash_of(location.slot);
             let table = &mut tables[branch(hash << (depth * FAN_BITS))];
             table.make_room(hash_of);
-            table.put(hash, home);
+            table.put(hash, location);
         }
         let parts: Vec<Part> = tables.into_iter().map(Part::Table).collect();
         Part::Split(parts.try_into().ok().expect("FAN tables were made"))
     }
 
-    fn homes(&self) -> impl Iterator<Item = Home> {
+    fn locations(&self) -> impl Iterator<Item = Location> {
         self.buckets
             .iter()
-            .flat_map(|bucket| (0..WIDE).filter(|&at| bucket.tag(at) != 0).map(|at| bucket.home(at)))
+            .flat_map(|bucket| (0..WIDE).filter(|&at| bucket.tag(at) != 0).map(|at| bucket.location(at)))
     }
 
     #[inline]
-    fn home(&self, hash: u64) -> usize {
+    fn location(&self, hash: u64) -> usize {
         // The low half scaled to the number of buckets, which need not be a power of two.
         (((hash & 0xffff_ffff) * self.buckets.len() as u64) >> 32) as usize
     }
@@ -347,7 +347,7 @@ impl Table {
 }
 
 impl Bucket {
-    /// One bit for every place with this tag; see [`place`].
+    /// One bit for every cell with this tag; see [`place`].
     #[inline]
     fn matching(&self, tag: u64) -> u64 {
         // The highest bit of each tag, set where no bit differs, and the count left out.
@@ -366,12 +366,12 @@ impl Bucket {
     }
 
     #[inline]
-    fn home(&self, at: usize) -> Home {
-        Home { slot: self.slots[at], leaf: self.leaves[at] }
+    fn location(&self, at: usize) -> Location {
+        Location { slot: self.slots[at], leaf: self.leaves[at] }
     }
 }
 
-/// The place of the first of some matching tags.
+/// The cell of the first of some matching tags.
 #[inline]
 fn place(hits: u64) -> usize {
     (hits.trailing_zeros() / 8) as usize

@@ -1,18 +1,18 @@
 //! A leaf: up to `LEAF` entries in order, packed into columns, in a block of one size.
 //!
-//! Neighbours in the order have similar scores and often similar stamps. So each column stores distances
-//! from a base in as many bytes as the largest needs, none if all are equal: random scores over a trillion
-//! take three bytes in a board of ten million. An entry that does not fit makes the leaf pack itself anew;
-//! how many entries it has room for follows from the widths.
+//! Neighbours in the ranking have similar scores and often similar stamps. So each column stores distances
+//! from a base in as many bytes as the largest needs, none if all are equal. Random scores over a trillion
+//! take three bytes in a board of ten million. An entry that does not fit makes the leaf pack itself again.
+//! The capacity of a leaf follows from the widths.
 //!
-//! The block is part of the leaf and leaves are numbered, so a reader with the number asks for the head and
-//! the columns at once: one wait for memory, where a head that points to its block costs two. This is what
-//! the unused end of a block buys.
+//! The block is part of the leaf and leaves are numbered, so a reader with the number loads the header and
+//! the columns at once. That is one wait for memory, where a header that points to its block costs two. It is
+//! worth the unused end of a block.
 //!
 //! The block is `[slots, 4 bytes each][score][subscore][stamp][8 spare bytes]`, each column `room` long. The
 //! spare bytes let every number be read as eight bytes and masked.
 //!
-//! A leaf compares scores only; ties and the rest of the tree are `tree`'s.
+//! A leaf compares scores only. Not here: ties and the rest of the tree (`tree`).
 
 use std::marker::PhantomData;
 
@@ -37,7 +37,7 @@ pub(crate) struct Leaf<S: Score, const LEAF: usize> {
     parent: u32,
     pub(crate) prev: u32,
     pub(crate) next: u32,
-    /// Which child of its parent this is.
+    /// The index in its parent.
     at: u8,
     len: u8,
     room: u8,
@@ -48,7 +48,7 @@ pub(crate) struct Leaf<S: Score, const LEAF: usize> {
 
 const _: () = assert!(size_of::<Leaf<i64, 82>>() == 1024);
 
-/// Which bits of eight bytes belong to a number of that many bytes.
+/// The bits of eight bytes that belong to a number of that many bytes.
 const MASKS: [u64; 9] = {
     let mut masks = [u64::MAX; 9];
     let mut width = 0;
@@ -66,7 +66,7 @@ impl<S: Score, const LEAF: usize> Default for Leaf<S, LEAF> {
         const {
             assert!(LEAF >= 8);
             assert!(LEAF < 255);
-            // One entry too many, in two halves, at full width: a split always leaves leaves that hold it.
+            // One entry too many fits in two halves at full width, so a split always succeeds.
             let widest = SLOT_BYTES + 8 * (S::PARTS + 1);
             assert!((LEAF + 1).div_ceil(2) * widest + SPARE_BYTES <= Self::BYTES);
         }
@@ -134,10 +134,10 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         Item { score: self.score(at), stamp: self.stamp(at), slot: self.slot(at) }
     }
 
-    /// Where the entry of this slot stands. It must be here.
+    /// The index of the entry of this slot, which must be here.
     #[inline]
     pub(crate) fn find(&self, slot: u32) -> usize {
-        // All places, no way out early: vectors, and no branch to guess wrong.
+        // All indexes, without an early exit: vector code without a branch to mispredict.
         let mut found = 0;
         for (at, other) in self.bytes()[..self.len() * SLOT_BYTES].chunks_exact(SLOT_BYTES).enumerate() {
             let other = u32::from_le_bytes([other[0], other[1], other[2], other[3]]);
@@ -147,7 +147,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         found as usize
     }
 
-    /// Asks for all lines of the leaf; see [`crate::search::warm`].
+    /// Prefetches all lines of the leaf; see [`crate::search::warm`].
     #[inline]
     pub(crate) fn warm(&self) {
         for at in (0..Self::BYTES).step_by(64) {
@@ -155,7 +155,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         }
     }
 
-    /// Asks for the lines of the head and the slots.
+    /// Prefetches the lines of the header and the slots.
     #[inline]
     pub(crate) fn warm_slots(&self) {
         for at in (0..LEAF * SLOT_BYTES).step_by(64) {
@@ -163,15 +163,14 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         }
     }
 
-    /// How many entries from the left are before a key. The key has this score; among equal scores `before`
-    /// decides.
+    /// The number of entries before a key. The key has this score; among equal scores `before` decides.
     #[inline]
     pub(crate) fn search(&self, score: S, before: impl FnMut(usize) -> bool) -> usize {
         self.warm();
         search(self.len(), |at| self.score(at) < score, |at| self.score(at) == score, before)
     }
 
-    /// Puts an entry at a place, unless there is no room for it or not with these widths.
+    /// Inserts an entry at an index, if it fits into the leaf and its widths.
     pub(crate) fn insert(&mut self, at: usize, item: &Item<S>) -> bool {
         if self.len == self.room || !self.fits(item) {
             return false;
@@ -190,7 +189,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         true
     }
 
-    /// Takes the entry of a place out.
+    /// Removes the entry at an index.
     pub(crate) fn remove(&mut self, at: usize) {
         let len = self.len();
         let bytes = S::bytes_mut(&mut self.cells);
@@ -203,7 +202,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         self.len -= 1;
     }
 
-    /// Whether so little is left that siblings are to be looked at: less than three eighths.
+    /// Whether the leaf needs a rebalance: less than three eighths are used.
     #[inline]
     pub(crate) fn is_sparse(&self) -> bool {
         self.len() * 8 < usize::from(self.room) * 3
@@ -214,7 +213,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         out.extend((0..self.len()).map(|at| self.item(at)));
     }
 
-    /// Replaces all entries, with bases and widths made for these, which must not be too many.
+    /// Replaces all entries, with bases and widths made for these, which must fit.
     pub(crate) fn fill(&mut self, items: &[Item<S>]) {
         let span = Span::of(items);
         let room = span.room::<LEAF>();
@@ -248,7 +247,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         (0..3).filter(|&column| column < S::PARTS || column == 2)
     }
 
-    /// Where a column starts in the block, and the bytes per number.
+    /// The start of a column in the block, and the bytes per number.
     #[inline]
     fn column(&self, column: usize) -> (usize, usize) {
         let before: usize = self.widths[..column].iter().map(|&width| usize::from(width)).sum();
@@ -272,7 +271,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
         *bytes = (u64::from_le_bytes(*bytes) & !MASKS[width] | distance).to_le_bytes();
     }
 
-    /// The number to store: how far the entry is from the base.
+    /// The number to store: the distance of the entry from the base.
     #[inline]
     fn distance(&self, column: usize, item: &Item<S>) -> u64 {
         match column {
@@ -291,7 +290,7 @@ impl<S: Score, const LEAF: usize> Leaf<S, LEAF> {
     }
 }
 
-/// Between which numbers the entries of a leaf lie, by column: from this follows how many there may be.
+/// The range of the entries of a leaf, by column: its capacity follows from it.
 #[derive(Clone, Copy)]
 pub(crate) struct Span<S> {
     low: [i64; 3],
@@ -319,7 +318,7 @@ impl<S: Score> Span<S> {
         }
     }
 
-    /// How many entries a leaf has room for if they all lie between these numbers.
+    /// The capacity of a leaf whose entries are all in this range.
     pub(crate) fn room<const LEAF: usize>(&self) -> usize {
         let each = SLOT_BYTES + self.widths().iter().map(|&width| usize::from(width)).sum::<usize>();
         ((Leaf::<S, LEAF>::BYTES - SPARE_BYTES) / each).min(LEAF)

@@ -1,17 +1,18 @@
-//! Inner nodes: for each child its first entry, how many entries the children before it have, and how many
-//! of those are heads.
+//! Inner nodes: for each child its first entry, how many entries the children before it have, and how many of
+//! those are heads.
 //!
-//! A node is in three parts under one number. A descent reads scores and children, a rank reads sums, and
-//! neither reads the rest; kept apart, what each reads of all nodes of a large board fits into the caches,
-//! and its pages into the processor's table of pages, which together it would not.
+//! A node has three parts under one number. A descent reads scores and children, a rank reads sums, and
+//! neither reads the rest. Kept apart, what each reads of all nodes of a large board fits into the caches,
+//! and its pages into the TLB. Together it would not.
 //!
-//! Counts are kept as sums over the children before, and every child knows its place in its parent: a rank
-//! reads one number per level. A change adds to the rest of the sums, which is a few vectors wide. The first
-//! entry is exact for every child, the leftmost included: it names a player by slot, and a slot that is no
-//! longer in the order would be given to another player.
+//! Counts are sums over the children before, and every child knows its index in its parent, so a rank reads
+//! one number per level. A change adds to the rest of the sums, which is a few vectors wide. The first entry
+//! is exact for every child, the leftmost included. It names a player by slot, and a slot that is no longer
+//! in the ranking would be given to another player.
 //!
-//! A *head* is an entry whose score differs from that of its predecessor in the whole order; the number of
-//! heads up to a place is the number of distinct scores. Without dense ranks heads stay 0.
+//! A *head* is the first entry of a score group: its score differs from that of its predecessor in the whole
+//! ranking. The number of heads up to a position is the number of distinct scores. Without dense ranks heads
+//! stay 0.
 
 use crate::leaf::Item;
 use crate::pool::{NONE, Pool};
@@ -27,7 +28,7 @@ pub(crate) struct Branch<S> {
     pub(crate) heads: u32,
 }
 
-/// The parent of a leaf or node, `NONE` for the root, and which child of it this is.
+/// The parent of a leaf or node, `NONE` for the root, and the index in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) parent: u32,
@@ -58,7 +59,7 @@ struct Counts<const FAN: usize> {
     sums: Sums<FAN>,
 }
 
-/// What is read for equal scores, distinct scores and changes of shape.
+/// What equal scores, distinct scores and changes of structure read.
 struct Rest<const FAN: usize> {
     /// 1 if the children are leaves.
     level: u32,
@@ -85,11 +86,11 @@ impl<const FAN: usize> Default for Rest<FAN> {
     }
 }
 
-/// Numbers by child, kept as sums. They fit: an order has fewer than 2^32 entries.
+/// Numbers by child, kept as sums. They fit: a ranking has fewer than 2^32 entries.
 struct Sums<const FAN: usize> {
     /// Of all children.
     total: u32,
-    /// Of the children before this one. What stands past the last child means nothing.
+    /// Of the children before this one. Numbers past the last child have no meaning.
     before: [u32; FAN],
 }
 
@@ -105,14 +106,14 @@ impl<const FAN: usize> Sums<FAN> {
     /// Adds to the number of a child, or with a wrapped number subtracts.
     #[inline]
     fn add(&mut self, at: usize, number: u32) {
-        // All places: vectors, and no branch to guess wrong.
+        // All indexes: vector code without a branch to mispredict.
         for (other, before) in self.before.iter_mut().enumerate() {
             *before = before.wrapping_add(if other as u32 > at as u32 { number } else { 0 });
         }
         self.total = self.total.wrapping_add(number);
     }
 
-    /// A child of this number comes before the one at `at` of `len`.
+    /// Inserts a child with this number before the one at `at` of `len`.
     fn insert(&mut self, at: usize, len: usize, number: u32) {
         let before = if at < len { self.before[at] } else { self.total };
         self.before.copy_within(at..len, at + 1);
@@ -120,13 +121,13 @@ impl<const FAN: usize> Sums<FAN> {
         self.add(at, number);
     }
 
-    /// The child at `at` of `len` goes.
+    /// Removes the child at `at` of `len`.
     fn remove(&mut self, at: usize, len: usize) {
         self.add(at, self.of(at, len).wrapping_neg());
         self.before.copy_within(at + 1..len, at);
     }
 
-    /// One more child at the end, `at`.
+    /// Appends a child, at `at`.
     fn push(&mut self, at: usize, number: u32) {
         self.before[at] = self.total;
         self.total += number;
@@ -137,13 +138,13 @@ impl<S: Score, const FAN: usize> Nodes<S, FAN> {
     pub(crate) fn new() -> Self {
         const {
             assert!(FAN >= 8);
-            // A leaf keeps its place in its parent in a byte.
+            // A leaf keeps its index in its parent in a byte.
             assert!(FAN <= 256);
         }
         Nodes { keys: Pool::new(), counts: Pool::new(), rest: Pool::new() }
     }
 
-    /// A node of these children, of which it is not the parent yet.
+    /// A node of these children, whose links are not set yet.
     pub(crate) fn add(&mut self, level: u32, branches: &[Branch<S>]) -> u32 {
         let number = self.keys.add(Keys::default());
         let others = [self.counts.add(Counts::default()), self.rest.add(Rest::default())];
@@ -153,14 +154,14 @@ impl<S: Score, const FAN: usize> Nodes<S, FAN> {
         number
     }
 
-    /// Drops a node; the number will be given out again.
+    /// Frees a node; its number is reused.
     pub(crate) fn release(&mut self, number: u32) {
         self.keys.release(number);
         self.counts.release(number);
         self.rest.release(number);
     }
 
-    /// How many nodes are in use.
+    /// The number of nodes in use.
     pub(crate) fn live(&self) -> usize {
         self.keys.live()
     }
@@ -218,7 +219,7 @@ impl<S: Score, const FAN: usize> Nodes<S, FAN> {
         self.set_sums(node, at, branch.count, branch.heads);
     }
 
-    /// Gives a child these numbers of entries and heads.
+    /// Sets the numbers of entries and heads of a child.
     pub(crate) fn set_sums(&mut self, node: u32, at: usize, count: u32, heads: u32) {
         let old = self.branch(node, at);
         self.counts[node].sums.add(at, count.wrapping_sub(old.count));
@@ -270,19 +271,19 @@ impl<S: Score, const FAN: usize> Nodes<S, FAN> {
         out.extend((0..self.len(node)).map(|at| self.branch(node, at)));
     }
 
-    /// This node as its own parent will see it.
+    /// This node as a branch of its parent.
     pub(crate) fn summary(&self, node: u32) -> Branch<S> {
         let (count, heads) = (self.counts[node].sums.total, self.rest[node].heads.total);
         Branch { first: self.first(node, 0), child: node, count, heads }
     }
 
-    /// A child and the node gain entries or lose them.
+    /// Changes the number of entries of a child and the node.
     #[inline]
     pub(crate) fn add_count(&mut self, node: u32, at: usize, change: i32) {
         self.counts[node].sums.add(at, change as u32);
     }
 
-    /// A child and the node gain heads or lose them.
+    /// Changes the number of heads of a child and the node.
     #[inline]
     pub(crate) fn add_heads(&mut self, node: u32, at: usize, change: i32) {
         self.rest[node].heads.add(at, change as u32);
@@ -300,14 +301,14 @@ impl<S: Score, const FAN: usize> Nodes<S, FAN> {
         self.rest[node].heads.before[at]
     }
 
-    /// The child that holds the entry at this place among those of this node.
+    /// The child with the entry at this position within the node.
     #[inline]
     pub(crate) fn child_with(&self, node: u32, place: u32) -> usize {
         let before = &self.counts[node].sums.before[..self.len(node)];
         before.iter().map(|&before| usize::from(before <= place)).sum::<usize>() - 1
     }
 
-    /// Asks for the lines that a change of counts will read; see [`crate::search::warm`].
+    /// Prefetches the lines that a change of counts will read; see [`crate::search::warm`].
     #[inline]
     pub(crate) fn warm_counts(&self, node: u32) {
         let Counts { link, sums } = &self.counts[node];

@@ -1,13 +1,13 @@
-//! Numbered things in chunks: leaves and inner nodes refer to each other by number.
+//! Numbered values in chunks: leaves and inner nodes refer to each other by number.
 //!
-//! Chunks, because one vector would copy everything it holds each time it grows, which on a large board is
-//! a stall and a moment of double memory. A chunk grows to its size by doubling, the first from one value
-//! and later ones from an eighth, so that a small board stays small. A freed place keeps a default value
-//! until it is used again; chunks are not given back.
+//! One vector would copy everything it holds each time it grows, which on a large board is a stall and a
+//! moment of double memory. A chunk grows to its size by doubling, the first from one value and later ones
+//! from an eighth, so that a small board stays small. A freed number keeps a default value until it is
+//! reused; chunks are not returned.
 
 use std::ops::{Index, IndexMut};
 
-/// "No such thing" wherever a number is expected.
+/// No value, wherever a number is expected.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Values by number, in chunks of `2^SHIFT`.
@@ -21,7 +21,7 @@ impl<T: Default, const SHIFT: u32> Pool<T, SHIFT> {
         Pool { chunks: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts a value somewhere and returns its number.
+    /// Stores a value and returns its number.
     pub(crate) fn add(&mut self, value: T) -> u32 {
         if let Some(number) = self.free.pop() {
             self[number] = value;
@@ -43,13 +43,13 @@ impl<T: Default, const SHIFT: u32> Pool<T, SHIFT> {
         number
     }
 
-    /// Drops the value of this number; the number will be given out again.
+    /// Frees a value; its number is reused.
     pub(crate) fn release(&mut self, number: u32) {
         self[number] = T::default();
         self.free.push(number);
     }
 
-    /// How many values are in use.
+    /// The number of values in use.
     pub(crate) fn live(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum::<usize>() - self.free.len()
     }

@@ -1,7 +1,7 @@
-//! The order of one board as others see it: the tree and the id table together.
+//! The ranking index as other crates see it: the tree and the id table together.
 //!
-//! Places are 0-based: place 0 is the best. Every read takes `&self`; readers and the one writer are kept
-//! apart by the caller's lock.
+//! Positions are 0-based: position 0 is the best. Every read takes `&self`; the caller's lock keeps readers
+//! and the one writer apart.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -10,7 +10,7 @@ use crate::leaf::Leaf;
 use crate::pool::NONE;
 use crate::score::{Entry, EntryRef, Score, Tie};
 use crate::search::GROUP;
-use crate::tree::{Home, Key, Tree};
+use crate::tree::{Key, Location, Tree};
 
 /// The entries of one board in order. The capacities of leaves and nodes are parameters for tests only.
 pub struct RankingIndex<S: Score, const LEAF: usize = 82, const FAN: usize = 64> {
@@ -18,17 +18,17 @@ pub struct RankingIndex<S: Score, const LEAF: usize = 82, const FAN: usize = 64>
 }
 
 impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
-    /// An order without entries. Only with `dense` can distinct scores be counted.
+    /// An index without entries. Only with `dense` can distinct scores be counted.
     pub fn new(tie: Tie, dense: bool) -> Self {
         RankingIndex { tree: Tree::new(tie, dense) }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> u64 {
         self.tree.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.tree.len == 0
     }
@@ -46,10 +46,10 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
     /// The entry of a player.
     pub fn get(&self, id: &[u8]) -> Option<Entry<S>> {
         let RankingIndex { tree } = self;
-        Some(tree.entry(tree.home(tree.ids.hash(id), id, Leaf::warm)?))
+        Some(tree.entry(tree.location(tree.ids.hash(id), id, Leaf::warm)?))
     }
 
-    /// Gives a player an entry and returns the one it replaces.
+    /// Sets the entry of a player and returns the one it replaces.
     ///
     /// # Panics
     ///
@@ -58,61 +58,61 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         let RankingIndex { tree } = self;
         let hash = tree.ids.hash(id);
         let key = Key { score: entry.score, stamp: entry.stamp, id };
-        // Where the player is and where the entry goes are two chains of cache misses: walked side by side
+        // The lookup of the player and the descent for the entry are two chains of cache misses. Side by side
         // they cost little more than one.
         tree.ids.warm(hash);
         let target = tree.leaf_of(&key);
         tree.leaves[target].warm();
-        let Some(home) = tree.home(hash, id, Leaf::warm) else {
-            let home = Home { slot: tree.records.add(id), leaf: target };
-            tree.ids.insert(hash, home, |slot| tree.records.id(slot));
-            tree.insert(home, entry);
+        let Some(location) = tree.location(hash, id, Leaf::warm) else {
+            let location = Location { slot: tree.records.add(id), leaf: target };
+            tree.ids.insert(hash, location, |slot| tree.records.id(slot));
+            tree.insert(location, entry);
             return None;
         };
-        let leaf = &tree.leaves[home.leaf];
+        let leaf = &tree.leaves[location.leaf];
         tree.warm_parent(leaf.link());
-        let at = leaf.find(home.slot);
+        let at = leaf.find(location.slot);
         let old = leaf.entry(at);
         if old == entry {
             return Some(old);
         }
-        if home.leaf == target {
-            tree.move_within(home, at, entry);
+        if location.leaf == target {
+            tree.move_within(location, at, entry);
         } else {
-            let mended = tree.remove(home.leaf, at);
+            let mended = tree.remove(location.leaf, at);
             let leaf = if mended { tree.leaf_of(&key) } else { target };
-            let home = Home { slot: home.slot, leaf };
-            tree.ids.set_leaf(hash, home);
-            tree.insert(home, entry);
+            let location = Location { slot: location.slot, leaf };
+            tree.ids.set_leaf(hash, location);
+            tree.insert(location, entry);
         }
         Some(old)
     }
 
-    /// Takes a player out and returns the entry it had.
+    /// Removes a player and returns the entry it had.
     pub fn remove(&mut self, id: &[u8]) -> Option<Entry<S>> {
         let RankingIndex { tree } = self;
         let hash = tree.ids.hash(id);
-        let home = tree.home(hash, id, Leaf::warm)?;
-        let leaf = &tree.leaves[home.leaf];
-        let at = leaf.find(home.slot);
+        let location = tree.location(hash, id, Leaf::warm)?;
+        let leaf = &tree.leaves[location.leaf];
+        let at = leaf.find(location.slot);
         let old = leaf.entry(at);
-        tree.remove(home.leaf, at);
-        tree.ids.remove(hash, home.slot);
-        tree.records.release(home.slot);
+        tree.remove(location.leaf, at);
+        tree.ids.remove(hash, location.slot);
+        tree.records.release(location.slot);
         Some(old)
     }
 
-    /// The place of a player: how many entries stand before. Compares no scores, only the id.
+    /// The ordinal position of a player: the number of entries before. Compares no scores, only the id.
     pub fn ordinal(&self, id: &[u8]) -> Option<u64> {
         let RankingIndex { tree } = self;
-        Some(tree.ordinal(tree.home(tree.ids.hash(id), id, Leaf::warm_slots)?))
+        Some(tree.ordinal(tree.location(tree.ids.hash(id), id, Leaf::warm_slots)?))
     }
 
-    /// The entry of a player and its place, for the price of one look-up.
+    /// The entry of a player and its position, for the price of one lookup.
     pub fn find(&self, id: &[u8]) -> Option<(Entry<S>, u64)> {
         let RankingIndex { tree } = self;
-        let home = tree.home(tree.ids.hash(id), id, Leaf::warm)?;
-        Some((tree.entry(home), tree.ordinal(home)))
+        let location = tree.location(tree.ids.hash(id), id, Leaf::warm)?;
+        Some((tree.entry(location), tree.ordinal(location)))
     }
 
     /// [`RankingIndex::find`] of many players, in their order; see [`RankingIndex::warm`].
@@ -132,9 +132,9 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         })
     }
 
-    /// Asks memory for what finding these players and putting entries of these scores will read, and does not
-    /// wait for it. One operation waits for one thing after the other; a batch that first says what some
-    /// sixteen operations are about waits for all of them at once. It changes no answer.
+    /// Prefetches what finding these players and setting entries of these scores will read. One operation
+    /// waits for one load after the other. A batch that first names some sixteen operations waits for all of
+    /// them at once. It changes no answer.
     pub fn warm(&self, ids: &[&[u8]], scores: &[S]) {
         let RankingIndex { tree } = self;
         for group in ids.chunks(GROUP) {
@@ -143,14 +143,14 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
                 *hash = tree.ids.hash(id);
                 tree.ids.warm(*hash);
             }
-            // The first that may be right is nearly always the one.
-            let homes = || hashes[..group.len()].iter().filter_map(|&hash| tree.ids.find(hash, |_| true));
-            for home in homes() {
-                tree.records.warm(home.slot);
-                tree.leaves[home.leaf].warm();
+            // The first match of a hash is nearly always the right one.
+            let locations = || hashes[..group.len()].iter().filter_map(|&hash| tree.ids.find(hash, |_| true));
+            for location in locations() {
+                tree.records.warm(location.slot);
+                tree.leaves[location.leaf].warm();
             }
-            for home in homes() {
-                tree.warm_parent(tree.leaves[home.leaf].link());
+            for location in locations() {
+                tree.warm_parent(tree.leaves[location.leaf].link());
             }
         }
         for &score in scores {
@@ -158,38 +158,39 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         }
     }
 
-    /// How many entries have a better, that is smaller, score: the place of this score when ranks are shared.
+    /// The number of entries with a better, that is smaller, score: the position of this score with shared
+    /// ranks.
     pub fn count_better(&self, score: S) -> u64 {
         self.tree.count_scores(score, false)
     }
 
-    /// How many entries have this score or a better one: the end of an inclusive range.
+    /// The number of entries with this score or a better one: the end of an inclusive range.
     pub fn count_at_least(&self, score: S) -> u64 {
         self.tree.count_scores(score, true)
     }
 
-    /// How many distinct scores are better: the dense rank.
+    /// The number of better distinct scores: the dense rank.
     ///
     /// # Panics
     ///
-    /// If the order was made without `dense`.
+    /// If the index was made without `dense`.
     pub fn count_distinct_better(&self, score: S) -> u64 {
         self.tree.count_distinct_below(score)
     }
 
-    /// How many entries stand before this key, which need not be there. The stamp counts as in [`Tie`]; the
-    /// id may be empty, which is before every id.
+    /// The number of entries before this key, which need not exist. The stamp counts as in [`Tie`]; the id
+    /// may be empty, which is before every id.
     pub fn lower_bound(&self, score: S, stamp: i64, id: &[u8]) -> u64 {
         self.tree.lower_bound(&Key { score, stamp, id })
     }
 
-    /// The entry at a place.
+    /// The entry at a position.
     pub fn at(&self, place: u64) -> Option<EntryRef<'_, S>> {
         let (leaf, at) = self.tree.seek(place)?;
         Some(self.tree.row(leaf, at))
     }
 
-    /// The entries from a place on, towards worse.
+    /// The entries from a position on, towards worse.
     pub fn range(&self, from: u64) -> impl FusedIterator<Item = EntryRef<'_, S>> {
         let mut here = self.tree.seek(from);
         std::iter::from_fn(move || {
@@ -205,7 +206,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         .fuse()
     }
 
-    /// The entries from a place back, towards better: that place first, place 0 last.
+    /// The entries from a position back, towards better: that position first, position 0 last.
     pub fn range_back(&self, from: u64) -> impl FusedIterator<Item = EntryRef<'_, S>> {
         let mut here = self.tree.seek(from);
         std::iter::from_fn(move || {
@@ -220,18 +221,18 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         .fuse()
     }
 
-    /// Entries in an order of their own that a player keeps as long as it has an entry, whatever happens to scores: at
-    /// most `take` numbers from `from` on are looked at. Gives the number to go on from, nothing at the end.
+    /// Entries by slot, which a player keeps as long as it has an entry, whatever its score. Checks at most
+    /// `take` slots from `from` on. Returns the slot to continue at, `None` at the end.
     pub fn scan(&self, from: u32, take: usize, mut each: impl FnMut(EntryRef<'_, S>)) -> Option<u32> {
         let mut next = self.tree.records.slot_from(from);
         for _ in 0..take {
             let slot = next?;
-            // A number that is free has no id of its own: whoever has these bytes is somewhere else.
+            // A free slot has no id of its own: a player with these bytes has another slot.
             let RankingIndex { tree } = self;
             let id = tree.records.id(slot);
-            let home = tree.home(tree.ids.hash(id), id, Leaf::warm);
-            if let Some(home) = home.filter(|home| home.slot == slot) {
-                let Entry { score, stamp } = tree.entry(home);
+            let location = tree.location(tree.ids.hash(id), id, Leaf::warm);
+            if let Some(location) = location.filter(|location| location.slot == slot) {
+                let Entry { score, stamp } = tree.entry(location);
                 each(EntryRef { id, score, stamp });
             }
             next = tree.records.slot_from(slot.checked_add(1)?);

@@ -1,12 +1,12 @@
 //! The ids of a board, each under a number.
 //!
-//! A record is the bytes of an id and nothing else: all records of a chunk have ids of one length, so the
-//! length is a property of the chunk, records follow each other without padding, and a freed record fits
-//! the next id of its length exactly. Ids of sixteen bytes never lie across two cache lines that way. A
-//! *slot* is the record's number: chunk and place within it. Chunks start small, double up to their size
-//! and then never move again.
+//! A record is the bytes of an id and nothing else. All records of a chunk have ids of one length. So the
+//! length is a property of the chunk, records follow each other without padding, and a freed record fits the
+//! next id of its length exactly. Ids of sixteen bytes never cross a cache line that way. A *slot* is the
+//! record's number: its chunk and its index there. Chunks start small, double up to their size and then never
+//! move again.
 //!
-//! It does not know which ids exist twice, where to find one or where its entry stands: that is `id_table`.
+//! Not here: which ids exist twice, where to find one and where its entry is (`id_table`).
 
 use crate::pool::NONE;
 use crate::search::warm;
@@ -45,7 +45,7 @@ impl Records {
         Records { chunks: Vec::new(), lengths: Vec::new() }
     }
 
-    /// Keeps an id and returns its slot.
+    /// Stores an id and returns its slot.
     pub(crate) fn add(&mut self, id: &[u8]) -> u32 {
         assert!((1..=255).contains(&id.len()), "a player id has 1 to 255 bytes, not {}", id.len());
         if self.lengths.len() <= id.len() {
@@ -69,7 +69,8 @@ impl Records {
         ((chunk << SHIFT) + at) as u32
     }
 
-    /// Takes over all records of another, none of which was ever freed. What is returned is to be added to their slots.
+    /// Takes over all records of another, none of which was ever freed. Returns what must be added to their
+    /// slots.
     pub(crate) fn absorb(&mut self, other: Records) -> u32 {
         let chunks = self.chunks.len();
         assert!(chunks + other.chunks.len() <= CHUNKS_MAX, "{TOO_MANY}");
@@ -79,7 +80,7 @@ impl Records {
         }
         for (own, new) in self.lengths.iter_mut().zip(&other.lengths) {
             assert!(new.free == NONE, "a builder frees nothing");
-            // Of two with room at their end one stays as it is: a chunk for each length of id is little.
+            // Of two open chunks one stays as it is: a chunk for each length of id is little.
             if own.open == NONE && new.open != NONE {
                 own.open = new.open + chunks as u32;
             }
@@ -88,7 +89,7 @@ impl Records {
         first
     }
 
-    /// Forgets a record; its slot will be given out again.
+    /// Frees a record; its slot is reused.
     pub(crate) fn release(&mut self, slot: u32) {
         let length = self.id(slot).len();
         let next = self.lengths[length].free;
@@ -104,18 +105,18 @@ impl Records {
         &chunk.bytes[start..start + usize::from(chunk.length)]
     }
 
-    /// Asks for the line of an id; see [`crate::search::warm`].
+    /// Prefetches the line of an id; see [`crate::search::warm`].
     #[inline]
     pub(crate) fn warm(&self, slot: u32) {
         warm(&self.id(slot)[0]);
     }
 
-    /// One more than the largest slot that may have been given out.
+    /// One more than the largest slot that may be allocated.
     pub(crate) fn end(&self) -> usize {
         self.chunks.len() << SHIFT
     }
 
-    /// The first slot from a number on that was ever given out; it may be free again.
+    /// The first slot from a number on that was ever allocated; it may be free again.
     pub(crate) fn slot_from(&self, from: u32) -> Option<u32> {
         let chunk = &self.chunks.get((from >> SHIFT) as usize)?;
         let records = chunk.bytes.len() / chunk.stride();
@@ -127,7 +128,7 @@ impl Records {
         ((next >> SHIFT) as usize).lt(&self.chunks.len()).then_some(next)
     }
 
-    /// All slots ever given out, in the order of memory: for a bulk build, where none has been freed.
+    /// All slots ever allocated, in the order of memory: for a bulk load, where none has been freed.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         self.chunks.iter().enumerate().flat_map(|(number, chunk)| {
             let records = chunk.bytes.len() / chunk.stride();
@@ -163,7 +164,8 @@ impl Records {
             }
         }
         assert!(self.chunks.len() < CHUNKS_MAX, "{TOO_MANY}");
-        // A new chunk is a quarter of its size at first, so that an order of one chunk and a bit stays lean.
+        // A new chunk is a quarter of its size at first, so that an index of little more than one chunk stays
+        // lean.
         let records = if open == NONE { 4 } else { CHUNK / 4 };
         let mut chunk = Chunk { bytes: Vec::new(), length: length as u8 };
         chunk.bytes.reserve_exact(records * chunk.stride());

@@ -1,11 +1,11 @@
-//! The values an order is made of: scores, how equal scores are ordered, entries and rows.
+//! The values of a ranking: scores, how equal scores are ordered, and entries.
 //!
 //! A score is one or two `i64`, compared lexicographically. The trait is sealed: leaves store scores as
-//! columns of integers, so a type that is not made of integers has no place here.
+//! columns of integers, so a type that is not made of integers does not fit.
 
 use std::fmt::Debug;
 
-/// A score, or a score with a subscore. Smaller is better and stands earlier.
+/// A score, or a score with a subscore. Smaller is better and comes first.
 pub trait Score: Copy + Ord + Debug + Default + Send + Sync + 'static + sealed::Parts {}
 
 impl Score for i64 {}
@@ -24,16 +24,16 @@ pub enum Tie {
     IdReversed,
 }
 
-/// What the order holds for a player.
+/// What the index holds for a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Entry<S> {
     /// The score, smaller is better.
     pub score: S,
-    /// When, or any number that orders equal scores; see [`Tie`].
+    /// A time, or any number that orders equal scores; see [`Tie`].
     pub stamp: i64,
 }
 
-/// One step of a walk.
+/// An entry with its player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef<'a, S> {
     /// The player.
@@ -49,7 +49,7 @@ pub(crate) mod sealed {
 
     /// Takes a score apart into columns and puts it together again.
     pub trait Parts: Sized {
-        /// How many columns there are, 1 or 2.
+        /// The number of columns, 1 or 2.
         const PARTS: usize;
         /// The bytes a leaf has for each of its entries: what an entry of a large board takes when packed, and
         /// enough for half the entries of a leaf at full width.

@@ -1,7 +1,7 @@
-//! The counted B+tree, reading side: descents by key, by score and by place, and ranks bottom-up.
+//! The counted B+tree, reading side: descents by key, by score and by position, and ranks bottom-up.
 //!
-//! `height` is the number of inner levels; an order of few entries is one leaf. Leaves are linked, never
-//! empty unless the whole order is, and named beside their players in the id table. Changes are in `edit`.
+//! `height` is the number of inner levels; an index of few entries is one leaf. Leaves are linked, never
+//! empty unless the whole index is, and named beside their players in the id table. Changes are in `edit`.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ pub(crate) struct Tree<S: Score, const LEAF: usize, const FAN: usize> {
     pub(crate) hashes: Vec<u64>,
 }
 
-/// A key that need not be in the order.
+/// A key that need not exist.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'a, S> {
     pub(crate) score: S,
@@ -38,9 +38,9 @@ pub(crate) struct Key<'a, S> {
     pub(crate) id: &'a [u8],
 }
 
-/// Where the entry of a player is to be found.
+/// Where the entry of a player is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub(crate) struct Location {
     pub(crate) slot: u32,
     pub(crate) leaf: u32,
 }
@@ -65,34 +65,34 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// The home of a player. `warm` asks for what of a leaf will be read.
+    /// The location of a player. `warm` prefetches what of a leaf will be read.
     #[inline]
-    pub(crate) fn home(&self, hash: u64, id: &[u8], warm: impl Fn(&Leaf<S, LEAF>)) -> Option<Home> {
-        self.ids.find(hash, |home| {
-            // The leaf is asked for before the id is known to be right: two waits at once.
-            warm(&self.leaves[home.leaf]);
-            self.records.id(home.slot) == id
+    pub(crate) fn location(&self, hash: u64, id: &[u8], warm: impl Fn(&Leaf<S, LEAF>)) -> Option<Location> {
+        self.ids.find(hash, |location| {
+            // The leaf is prefetched before the id is compared: two waits at once.
+            warm(&self.leaves[location.leaf]);
+            self.records.id(location.slot) == id
         })
     }
 
-    pub(crate) fn entry(&self, home: Home) -> Entry<S> {
-        let leaf = &self.leaves[home.leaf];
-        leaf.entry(leaf.find(home.slot))
+    pub(crate) fn entry(&self, location: Location) -> Entry<S> {
+        let leaf = &self.leaves[location.leaf];
+        leaf.entry(leaf.find(location.slot))
     }
 
-    /// How many entries stand before this one: up by parent links, nothing searched but the own leaf.
-    pub(crate) fn ordinal(&self, home: Home) -> u64 {
-        let leaf = &self.leaves[home.leaf];
+    /// The number of entries before this one: up by parent links, with a search of the own leaf only.
+    pub(crate) fn ordinal(&self, location: Location) -> u64 {
+        let leaf = &self.leaves[location.leaf];
         let mut link = leaf.link();
         let mut before = 0;
         while link.parent != NONE {
             before += u64::from(self.nodes.counts_before(link.parent, link.at as usize));
             link = self.nodes.link(link.parent);
         }
-        before + leaf.find(home.slot) as u64
+        before + leaf.find(location.slot) as u64
     }
 
-    /// How many entries have a score below this one or, with `same`, this one.
+    /// The number of entries with a score below this one or, with `same`, up to this one.
     pub(crate) fn count_scores(&self, score: S, same: bool) -> u64 {
         let mut count = 0;
         let leaf = self.descend(|nodes, node| {
@@ -103,7 +103,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         count + self.leaves[leaf].search(score, |_| same) as u64
     }
 
-    /// How many entries stand before this key.
+    /// The number of entries before this key.
     pub(crate) fn lower_bound(&self, key: &Key<'_, S>) -> u64 {
         let mut count = 0;
         let leaf = self.descend(|nodes, node| {
@@ -114,7 +114,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         count + self.place_in(leaf, key) as u64
     }
 
-    /// The leaf and the place in it where `place` in the whole order is, if there is one.
+    /// The leaf of a position of the whole ranking, and the index in it, if the position exists.
     pub(crate) fn seek(&self, place: u64) -> Option<(u32, usize)> {
         if place >= self.len {
             return None;
@@ -141,7 +141,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.leaves.heap() + self.nodes.heap() + self.records.heap() + self.ids.heap() + scratch as u64
     }
 
-    /// From the root to a leaf, `choose` saying which child.
+    /// Descends from the root to a leaf by the children that `choose` returns.
     #[inline]
     pub(crate) fn descend(&self, mut choose: impl FnMut(&Nodes<S, FAN>, u32) -> usize) -> u32 {
         let mut number = self.root;
@@ -151,7 +151,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         number
     }
 
-    /// The leaf where the entry of a key is to be put.
+    /// The leaf where the entry of a key belongs.
     #[inline]
     pub(crate) fn leaf_of(&self, key: &Key<'_, S>) -> u32 {
         self.descend(|nodes, node| {
@@ -160,7 +160,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         })
     }
 
-    /// Asks for what a change of counts will read first.
+    /// Prefetches what a change of counts will read first.
     #[inline]
     pub(crate) fn warm_parent(&self, link: Link) {
         if link.parent != NONE {
@@ -168,7 +168,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         }
     }
 
-    /// How many entries of a leaf stand before a key.
+    /// The number of entries of a leaf before a key.
     #[inline]
     pub(crate) fn place_in(&self, leaf: u32, key: &Key<'_, S>) -> usize {
         let leaf = &self.leaves[leaf];
@@ -181,7 +181,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     }
 }
 
-/// How an entry of the order compares with a key.
+/// Compares an entry with a key.
 #[inline]
 pub(crate) fn order<S: Score>(tie: Tie, records: &Records, item: &Item<S>, key: &Key<'_, S>) -> Ordering {
     item.score.cmp(&key.score).then_with(|| {

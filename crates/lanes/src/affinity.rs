@@ -84,7 +84,7 @@ impl LaneAffinity {
         self.shared.hasher.hash_one(key)
     }
 
-    /// Assigns a key of this hash to the lane that has its open requests, or else to the best one.
+    /// Assigns a key of this hash to the lane that has its open requests, or else to the best lane.
     #[must_use]
     pub fn assign(&self, hash: u64) -> AffinityGuard {
         let bucket = bucket(hash);
@@ -100,7 +100,7 @@ impl LaneAffinity {
         Some(self.seat(bucket, lane))
     }
 
-    /// Counts one more request of a bucket; `choose` gets the lane of its open requests and gives the lane to use.
+    /// Counts one more request of a bucket. `choose` gets the lane of its open requests and returns the lane to use.
     fn enter(&self, bucket: usize, choose: impl Fn(Option<usize>) -> Option<usize>) -> Option<usize> {
         let state = &self.shared.buckets[bucket];
         let mut seen = state.load(Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl Shared {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Counts one request less in a lane.
+    /// Counts one fewer open request in a lane.
     fn leave(&self, lane: usize) {
         let (LaneLoad { last_done, open }, now) = (&self.lanes[lane], self.now_ms());
         // Hundreds of requests end within a millisecond; one store is enough for them.

@@ -3,7 +3,7 @@
 //! Lanes that share data need it for the few batches that change more than the lane's own keys. A batch names the places
 //! that it concerns, as bits of a word. Batches of different places never wait for each other. At one place the order is
 //! first come, first served: an exclusive batch waits for those inside, and later batches wait for it, so none starves.
-//! The exception: while it waits for a slow, earlier batch, those pass that need not wait for that batch.
+//! The exception: while it waits for a slow, earlier batch, later batches pass if they need not wait for that batch.
 //! Not here: what a batch concerns.
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -80,7 +80,7 @@ impl State {
             return true;
         }
         let slow = |one: &Inside| one.stuck || one.since.elapsed() > SLOW;
-        // A later batch that has passed does not count: otherwise such batches could starve the waiting one.
+        // A later batch that has passed does not count. Otherwise such batches could starve the waiting batch.
         let hindered = |before: u64, spec: Claim| {
             self.inside.iter().any(|one| one.number < before && one.spec.meets(spec) && slow(one))
         };

@@ -1,27 +1,27 @@
-//! What goes into a batch, and why it ended there.
+//! Cuts a batch from the waiting requests, and names the reason for its end.
 //!
-//! A batch is a prefix of what waits, never a selection: that alone keeps the order of arrival. Its end
-//! always has a name, so "why are the batches small?" is answered by a counter. Requests and replies are
-//! kept apart because the store sees the former as a slice and must not see the latter.
+//! A batch is a prefix of the queue, never a selection: that alone keeps the order of arrival. Each end is counted by its
+//! reason, so a counter explains small batches. Requests and replies are separate, because the handler gets a slice of the
+//! requests and must not see the replies.
 
 use crate::handler::{Kind, Weight};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// The limits of a lane. A bound of 0 acts as 1: whatever comes first always goes.
+/// The limits of a lane. A limit of 0 acts as 1: the first request is always taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Rows in one batch. Default 1,000: far up the flat part of the curve of rows per second, and still a
-    /// short transaction. A request that weighs more goes alone.
+    /// short transaction. A request with more rows gets a batch of its own.
     pub batch_rows_max: usize,
-    /// Bytes in one batch. Default 4 MiB, a quarter of the smallest packet limit that servers come with. A
-    /// request that weighs more goes alone.
+    /// Bytes in one batch. Default 4 MiB, a quarter of the smallest default packet limit of database servers. A
+    /// request with more bytes gets a batch of its own.
     pub batch_bytes_max: usize,
-    /// Requests that wait for a batch; past it callers are refused. Default 20,000: 20 full batches.
+    /// Requests that wait for a batch; beyond it the lane refuses requests. Default 20,000: 20 full batches.
     pub queue_requests_max: usize,
-    /// Bytes that wait for a batch; past it callers are refused. Default 64 MiB.
+    /// Bytes that wait for a batch; beyond it the lane refuses requests. Default 64 MiB.
     pub queue_bytes_max: usize,
-    /// Further attempts after a [`Failure::Retry`](crate::Failure::Retry). Default 5, some 30 ms of pauses.
+    /// Further attempts after a [`Failure::Retry`](crate::Failure::Retry). Default 5, about 30 ms of pauses.
     pub retries_max: u32,
 }
 
@@ -37,7 +37,7 @@ impl Default for Bounds {
     }
 }
 
-/// Why a batch ended where it did.
+/// Why a batch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Nothing else waited.
@@ -48,7 +48,7 @@ pub enum Cut {
     Bytes,
     /// The next request may not share a batch with these.
     Kind,
-    /// Nothing else waited, and nothing else will come.
+    /// Nothing else waited, and the lane accepts no more requests.
     Drain,
 }
 
@@ -69,7 +69,7 @@ impl Cut {
     }
 }
 
-/// An accepted request with its reply and what the bounds need to know of it.
+/// An accepted request with its reply, and what the limits need of it.
 pub(crate) struct Waiting<Q, R> {
     pub(crate) request: Q,
     pub(crate) reply: R,
@@ -85,7 +85,7 @@ pub(crate) struct Batch<Q, R> {
     pub(crate) replies: Vec<R>,
 }
 
-/// What was taken from the front of the queue.
+/// The requests that [`take`] took from the front of the queue.
 pub(crate) struct Taken<Q, R> {
     pub(crate) batch: Batch<Q, R>,
     /// When each of its requests was accepted.
@@ -95,9 +95,9 @@ pub(crate) struct Taken<Q, R> {
     pub(crate) cut: Cut,
 }
 
-/// Takes the longest prefix of `inbox` that keeps the bounds, and at least one request.
+/// Takes the longest prefix of `inbox` within the bounds, and at least one request.
 ///
-/// `at_end` is the cut if everything fits: what waits is all there is.
+/// `at_end` is the cut if all of `inbox` fits.
 pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, at_end: Cut) -> Taken<Q, R> {
     let first = inbox.pop_front().expect("a batch is taken only when something waits");
     let kind = first.kind;

@@ -9,45 +9,44 @@ use std::time::{Duration, Instant};
 
 /// Plans, commits and publishes the batches of a lane. Runs on the lane's own thread and may block there.
 pub trait BatchHandler: Send + 'static {
-    /// One caller's request. Requests of one batch are in the order in which the lane accepted them.
+    /// A request of a caller. Requests of one batch are in the order in which the lane accepted them.
     type Request: Send + 'static;
-    /// The reply to a handled request; a rejection by a rule is an answer too.
+    /// The answer to a handled request. A rejection by a rule is an answer too.
     type Answer: Send + 'static;
-    /// Why a request was not handled; every request concerned gets it.
+    /// Why a request was not handled. Every affected request gets a clone.
     type Fault: Clone + Send + 'static;
-    /// What [`publish`](Self::publish) needs of a commit: outcomes in the order of the requests, changes.
+    /// What [`publish`](Self::publish) needs of a commit: the outcomes in the order of the requests, and the changes.
     type Committed;
 
-    /// The weight of `request` within the bounds. Called once, on the caller's thread.
+    /// The weight of `request` within the bounds. Called once for each request, on the caller's thread.
     fn weight(request: &Self::Request) -> Weight;
 
-    /// Which requests may share a batch with `request`. All are alike unless this says otherwise.
+    /// Which requests may share a batch with `request`. By default all requests may.
     fn kind(_request: &Self::Request) -> Kind {
         Kind::Group(0)
     }
 
     /// Makes the whole batch durable, or leaves no trace and returns the reason.
     ///
-    /// The outcome must depend on the requests and on what is stored only: after [`Failure::Retry`] the
-    /// same batch comes again, after [`Failure::Row`] its halves come, in order. Nothing is counted or
-    /// shown here; that belongs to [`publish`](Self::publish).
+    /// The outcome must depend only on the requests and the stored rows. After [`Failure::Retry`] the lane commits the same
+    /// batch again; after [`Failure::PoisonRequest`] it commits its halves, in order. A commit counts nothing and publishes nothing:
+    /// that belongs to [`publish`](Self::publish).
     ///
     /// # Errors
     /// See [`Failure`]: the variant says what the lane does next.
     fn commit(&mut self, batch: &[Self::Request]) -> Result<Self::Committed, Failure<Self::Fault>>;
 
-    /// Publishes what was committed and returns the answer of every request, in the order of `batch`.
+    /// Publishes a committed batch and returns the answer of every request, in the order of `batch`.
     ///
-    /// Cannot fail: the store already has the batch. It is called exactly once for every commit that
-    /// succeeded, in the order of the commits, even when no caller waits any more.
+    /// Cannot fail: the store already has the batch. The lane calls it exactly once for every successful commit, in the order
+    /// of the commits, even when no caller waits any more.
     fn publish(&mut self, batch: Vec<Self::Request>, committed: Self::Committed) -> Vec<Self::Answer>;
 
     /// Resolves a batch whose commit ended in [`Failure::Unknown`].
     ///
     /// # Errors
-    /// The store cannot be asked now. The lane then answers the batch with the fault of
-    /// [`Failure::Unknown`] and the waiting requests with this one, and asks again, with
-    /// [`pause`](Self::pause) in between, before it commits anything else.
+    /// The store is unavailable. The lane then answers the batch with the fault of [`Failure::Unknown`] and the waiting
+    /// requests with this one. It tries again, with [`pause`](Self::pause) in between, before it commits anything else.
     ///
     /// # Panics
     /// Unless overridden: a handler that returns [`Failure::Unknown`] must be able to resolve it.
@@ -55,18 +54,18 @@ pub trait BatchHandler: Send + 'static {
         &mut self,
         _batch: &[Self::Request],
     ) -> Result<Resolution<Self::Committed, Self::Fault>, Self::Fault> {
-        panic!("a work whose commits can be unknown implements `resolve`")
+        panic!("a handler whose commits can be unknown implements `resolve`")
     }
 
-    /// When the last [`commit`](Self::commit) had read what it needs and began to write, where the handler knows it.
+    /// When the last [`commit`](Self::commit) finished its reads and began to write, if the handler knows it.
     fn read_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Sends the answers of this many callers by dropping `telling`, which may happen on another thread, after the lane has
-    /// gone on. A thread that wakes callers one by one may lose its processor to each of them.
-    fn tell(&mut self, _callers: usize, telling: Box<dyn Send>) {
-        drop(telling);
+    /// Sends the answers of this many callers by dropping `replies`. The drop may happen later, on another thread.
+    /// A thread that wakes callers one by one may lose its processor to each of them.
+    fn dispatch(&mut self, _callers: usize, replies: Box<dyn Send>) {
+        drop(replies);
     }
 
     /// Waits before attempt number `attempts` + 1, `attempts` ≥ 1. Sleeps for [`backoff`].
@@ -75,12 +74,12 @@ pub trait BatchHandler: Send + 'static {
     }
 }
 
-/// The reply of one request. Consumed exactly once, on the lane's thread or by [`BatchHandler::tell`].
+/// The reply of one request. Consumed exactly once, on the lane's thread or by [`BatchHandler::dispatch`].
 ///
-/// It must neither block nor panic: the other replies wait, and a panic ends the lane. A caller that has gone is not an
-/// error.
+/// It must neither block nor panic: the other replies wait, and a panic ends the lane. It is not an error when the caller
+/// no longer waits.
 pub trait Reply<A>: Send + 'static {
-    /// Gets the timings of the request before the answer. Not called for a batch that the store never got.
+    /// Gets the timings of the request before the answer. Not called for a batch that never reached the store.
     fn passed(&mut self, _timings: &LaneTimings) {}
 
     /// Delivers the answer.
@@ -89,7 +88,7 @@ pub trait Reply<A>: Send + 'static {
 
 /// When a request went through its lane, and with how many others.
 ///
-/// It is the same for all requests of a commit. The caller knows when it submitted its own.
+/// All requests of a commit share it. The caller knows when it submitted its own request.
 #[derive(Clone, Debug)]
 pub struct LaneTimings {
     /// The name of the lane.
@@ -98,15 +97,15 @@ pub struct LaneTimings {
     pub batch: u64,
     /// Requests of the batch.
     pub requests: usize,
-    /// Rows that they weighed.
+    /// The rows of the batch by weight.
     pub rows: usize,
     /// Retries of the commit.
     pub retries: u32,
     /// When the batch was taken from the queue.
     pub taken: Instant,
-    /// When the batch, or the piece of it with this request, was handed to the store.
+    /// When the batch, or the piece of it with this request, went to the store.
     pub begun: Instant,
-    /// When the store had read what the last attempt needs, where that is known.
+    /// When the last attempt finished its reads, if known.
     pub read: Option<Instant>,
     /// When the commit ended, successful or not.
     pub ended: Instant,
@@ -120,10 +119,10 @@ impl<A, F: FnOnce(A) + Send + 'static> Reply<A> for F {
     }
 }
 
-/// What one request takes of the bounds.
+/// What one request counts towards the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight {
-    /// Rows it may write; 0 counts as 1, since every request takes a place.
+    /// Rows it may write. 0 counts as 1, because every request occupies an entry of the queue.
     pub rows: u32,
     /// Bytes it holds in memory and, roughly, sends to the store.
     pub bytes: u32,
@@ -132,9 +131,9 @@ pub struct Weight {
 /// Which requests may share a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// With requests of the same group only.
+    /// Only with requests of the same group.
     Group(u32),
-    /// With none.
+    /// With no other request.
     Alone,
 }
 
@@ -148,20 +147,20 @@ impl Kind {
     }
 }
 
-/// Why a commit left no trace, sorted by what the lane does next.
+/// Why a commit left no trace, classified by what the lane does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<F> {
-    /// Deadlock or lock wait: nothing was done and the same batch may succeed. It is retried up to
-    /// `retries_max` times; then the batch gets the last fault.
+    /// Deadlock or lock wait: nothing was done, and the same batch may succeed. The lane retries up to
+    /// `retries_max` times. Then the batch gets the last fault.
     Retry(F),
     /// Nothing was done because of a poison request. The lane bisects the batch: the poison request gets the fault, the
     /// others commit in their order.
-    Row(F),
-    /// None of these requests can be done now, nothing was done; what else the batch had may go through.
+    PoisonRequest(F),
+    /// Nothing was done, and these requests cannot succeed now. The rest of the batch may still commit.
     Piece(F),
-    /// The store cannot do it now, nothing was done. Every request of the batch without an answer gets this.
-    Away(F),
-    /// The connection was lost while committing. The lane asks [`BatchHandler::resolve`]; if that cannot tell, the
+    /// The store is unavailable; nothing was done. Every unanswered request of the batch gets this fault.
+    Unavailable(F),
+    /// The connection was lost during the commit. The lane calls [`BatchHandler::resolve`]. If that fails, the
     /// batch gets this fault, which should say that the outcome is not known.
     Unknown(F),
 }
@@ -169,13 +168,13 @@ pub enum Failure<F> {
 /// The outcome of a batch whose commit ended in [`Failure::Unknown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution<C, F> {
-    /// It is durable, and this is what `commit` would have returned.
+    /// The batch is durable. This is what `commit` would have returned.
     Committed(C),
-    /// It left no trace and never will. Goes on like [`Failure::Retry`] with this fault.
+    /// The batch left no trace and never will. The lane goes on as after [`Failure::Retry`] with this fault.
     NotCommitted(F),
 }
 
-/// The pause after the given number of attempts: 1 ms, doubling, never more than 50 ms.
+/// The pause after this number of attempts: 1 ms, doubling, at most 50 ms.
 #[must_use]
 pub fn backoff(attempts: u32) -> Duration {
     const BACKOFF_MS_MAX: u64 = 50;

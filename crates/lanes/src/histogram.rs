@@ -1,35 +1,35 @@
-//! How long things took: counts by powers of two.
+//! Histograms of durations with buckets at powers of two.
 //!
-//! Fixed and small, so that it can be kept for ever and read while it is written. One thread writes; whoever reads may
-//! see a time in its bucket a moment before it is in the sum. Not here: quantiles finer than a bucket.
+//! Their size is fixed and small, so they can be kept for ever and read while they are written. One thread writes. A reader
+//! may see a duration in its bucket a moment before the sum contains it. Not here: quantiles finer than a bucket.
 
 use crate::stats::add;
 use std::array::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Buckets but the last one.
+/// Buckets without the last, which has no bound.
 const BOUNDS: usize = 22;
-/// Bits of the first bucket's bound in microseconds: 16 µs, and the last one's is 33.5 s.
+/// Bits of the first bucket's bound in microseconds: 16 µs. The last bound is 33.5 s.
 const FIRST: u32 = 4;
 
-/// Counts of times, written by one thread.
+/// Counts of durations, written by one thread.
 #[derive(Debug, Default)]
 pub struct Histogram {
     counts: [AtomicU64; BOUNDS + 1],
     sum_ns: AtomicU64,
 }
 
-/// What a [`Histogram`] held when it was read.
+/// What a [`Histogram`] contained when it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     counts: [u64; BOUNDS + 1],
-    /// All of them together.
+    /// The sum of all durations.
     pub sum: Duration,
 }
 
 impl Histogram {
-    /// Counts one time.
+    /// Counts one duration.
     pub fn record(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         // The first bound that is not below it.
@@ -39,7 +39,7 @@ impl Histogram {
         add(&self.sum_ns, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Reads it.
+    /// Reads the counts and the sum.
     #[must_use]
     pub fn read(&self) -> Times {
         let counts = from_fn(|at| self.counts[at].load(Relaxed));
@@ -48,25 +48,25 @@ impl Histogram {
 }
 
 impl Times {
-    /// Those of both.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { counts: from_fn(|at| self.counts[at] + other.counts[at]), sum: self.sum + other.sum }
     }
 
-    /// How many there were.
+    /// The number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The mean; zero where there were none.
+    /// The mean; zero if there are no durations.
     #[must_use]
     pub fn mean(&self) -> Duration {
         self.sum.checked_div(u32::try_from(self.count()).unwrap_or(u32::MAX)).unwrap_or_default()
     }
 
-    /// Bounds with how many took at most so long, ascending. Longer ones are in [`count`](Self::count) alone.
+    /// Each bound with the number of durations up to it, ascending. Only [`count`](Self::count) includes longer ones.
     pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.counts[..BOUNDS].iter().enumerate().scan(0, |below, (at, count)| {
             *below += count;

@@ -1,8 +1,8 @@
-//! The handle of a lane: what callers hold, and what its owner waits for.
+//! The handle of a lane for its callers, and the thread that its owner joins.
 //!
-//! The handle puts requests in and asks for counters; it never touches a batch. The last handle to go
-//! drains the lane, so a forgotten lane ends by itself. A lane [by hand](Lane::by_hand) has no thread: its owner
-//! does each turn, so a simulation decides when.
+//! The handle submits requests and reads counters; it never touches a batch. Dropping the last handle drains the lane, so
+//! an unused lane ends by itself. A lane [by hand](Lane::by_hand) has no thread: its owner runs each step, so a simulation
+//! decides when.
 
 use crate::batch::{Bounds, Waiting};
 use crate::handler::{BatchHandler, Reply};
@@ -16,15 +16,15 @@ use std::time::Instant;
 
 /// A cheap handle of a running lane; clones are handles of the same lane.
 ///
-/// One lane has one type of reply; boxed closures do where call sites differ.
+/// One lane has one type of reply. Use boxed closures if call sites differ.
 pub struct Lane<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> {
     shared: Arc<Shared<W, R>>,
 }
 
-/// A request and the reply that hears its answer.
+/// A request and the reply that receives its answer.
 pub type Submission<W, R> = (<W as BatchHandler>::Request, R);
 
-/// What all handles share; the lane's thread holds only what is inside.
+/// What all handles share. The lane's thread holds only the queue and the counters, so it does not keep the lane open.
 struct Shared<W: BatchHandler, R> {
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
@@ -38,10 +38,10 @@ pub struct LaneThread<W> {
 }
 
 impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
-    /// Starts a lane with a thread of that name.
+    /// Starts a lane with a thread of this name.
     ///
     /// # Errors
-    /// The operating system gives no thread.
+    /// The operating system cannot create the thread.
     pub fn start(name: &str, bounds: Bounds, work: W) -> io::Result<(Self, LaneThread<W>)> {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
@@ -51,7 +51,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         Ok((Self { shared: Arc::new(Shared { queue, counters, by_hand }) }, LaneThread { handle }))
     }
 
-    /// A lane without a thread: [`step`](Self::step) does its work, on the thread of the caller and without pauses.
+    /// A lane without a thread: [`step`](Self::step) runs it on the thread of the caller, without pauses.
     pub fn by_hand(name: &str, bounds: Bounds, work: W) -> Self {
         let queue = Arc::new(Queue::new(&bounds));
         let counters = Arc::new(Counters::default());
@@ -60,20 +60,20 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         Self { shared: Arc::new(Shared { queue, counters, by_hand }) }
     }
 
-    /// One turn of a lane without a thread: the next batch, or one attempt to resolve the last. Returns whether there was
-    /// anything to do; a lane with a thread has nothing.
+    /// One step of a lane without a thread: the next batch, or one attempt to resolve the last. Returns whether there was
+    /// anything to do; always false for a lane with a thread.
     ///
     /// # Panics
-    /// The handler has panicked, now or in an earlier turn.
+    /// The handler has panicked, now or in an earlier step.
     pub fn step(&self) -> bool {
         let runner = self.shared.by_hand.as_ref();
         runner.is_some_and(|runner| runner.lock().expect("the lane has not panicked").step())
     }
 
-    /// Puts a request into the queue and returns at once; `reply` hears the answer.
+    /// Puts a request into the queue and returns at once. `reply` receives the answer.
     ///
     /// # Errors
-    /// The lane does not take it; both are given back, unused.
+    /// The lane refuses the request. The error returns both, unused.
     pub fn submit(&self, request: W::Request, reply: R) -> Result<(), Refused<Submission<W, R>>> {
         self.shared.queue.push(weigh::<W, R>(request, reply)).map_err(|refused| refused.map(give_back))
     }
@@ -81,7 +81,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     /// Puts several requests into the queue as neighbours in this order, or none of them.
     ///
     /// # Errors
-    /// The lane does not take them; all are given back, unused and in order.
+    /// The lane refuses the requests. The error returns all of them, unused and in order.
     pub fn submit_all(&self, many: Vec<Submission<W, R>>) -> Result<(), Refused<Vec<Submission<W, R>>>> {
         if many.is_empty() {
             return Ok(());
@@ -91,7 +91,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
         refused.map_err(|refused| refused.map(|many| many.into_iter().map(give_back).collect()))
     }
 
-    /// Takes no more work. What was accepted is completed and answered, then the thread ends.
+    /// Stops accepting requests. The lane answers the accepted ones, and then the thread ends.
     pub fn drain(&self) {
         self.shared.queue.drain();
     }
@@ -119,10 +119,10 @@ impl<W: BatchHandler, R> Drop for Shared<W, R> {
 }
 
 impl<W> LaneThread<W> {
-    /// Waits for a drained lane to end, and returns the handler, so that the caller can close what it holds.
+    /// Waits for a drained lane to end. Returns the handler, so that the caller can close its resources.
     ///
     /// # Errors
-    /// The thread panicked; this is what it panicked with.
+    /// The thread panicked; the error is the panic's payload.
     pub fn join(self) -> std::thread::Result<W> {
         self.handle.join()
     }

@@ -1,11 +1,9 @@
-//! The queue between callers and a lane: a bounded buffer, a lock held for moments, one sleeper.
+//! The queue between callers and a lane: a bounded buffer behind a lock that is held only briefly.
 //!
-//! The lane takes *everything* that waits with one exchange of buffers and cuts its batch outside the lock
-//! (the rest stays in the lane's inbox), so callers never wait for a long copy. What the inbox holds still
-//! counts as queued. A caller wakes the lane only if it sleeps, and of many callers one does: a busy lane
-//! costs its callers no system call.
-//! Nothing that can panic runs under the lock: weights are taken before it, requests and replies dropped
-//! after it.
+//! The lane takes *all* waiting requests with one exchange of buffers and cuts its batch outside the lock. The rest stays
+//! in the lane's inbox. So callers never wait for a long copy. Requests in the inbox still count as queued.
+//! A caller wakes the lane only if it sleeps, and of many callers one does: a busy lane costs its callers no system call.
+//! Nothing that can panic runs under the lock: weights are computed before it, requests and replies dropped after it.
 
 use crate::batch::{Bounds, Waiting};
 use crate::stats::Stats;
@@ -13,24 +11,24 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Why a lane did not accept a request; gives the request back.
+/// Why a lane did not accept a request. Contains the request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Refused<T> {
-    /// Too much waits already; later there may be room.
+    /// The queue is full. A later attempt may succeed.
     Full(T),
-    /// The lane takes no more work: it drains, has ended, or its thread has panicked.
+    /// The lane accepts no more requests: it drains, has ended, or its thread has panicked.
     Draining(T),
 }
 
 impl<T> Refused<T> {
-    /// What was not taken.
+    /// The refused request.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full(given) | Self::Draining(given) => given,
         }
     }
 
-    /// The same rejection of something else.
+    /// The same refusal with other content.
     pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Refused<U> {
         match self {
             Self::Full(given) => Refused::Full(with(given)),
@@ -59,23 +57,23 @@ impl<T> fmt::Display for Refused<T> {
 
 impl<T> std::error::Error for Refused<T> {}
 
-/// What the lane finds when it looks into the queue.
+/// What the lane finds in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Something is in the inbox, and more may come.
-    BatchHandler,
-    /// Something is in the inbox, and that is all there will ever be.
-    LastWork,
+    /// The inbox has requests, and more may come.
+    Requests,
+    /// The inbox has the last requests; no more will come.
+    LastRequests,
     /// The inbox is empty, for now.
     Nothing,
-    /// The inbox is empty for ever.
+    /// The inbox is empty, and no more requests will come.
     End,
 }
 
-/// The shared half of a lane.
+/// The part of a lane that callers and its thread share.
 pub(crate) struct Queue<Q, R> {
     state: Mutex<State<Q, R>>,
-    work_came: Condvar,
+    requests_came: Condvar,
     requests_max: u64,
     bytes_max: u64,
 }
@@ -105,25 +103,25 @@ impl<Q, R> Queue<Q, R> {
         };
         Self {
             state: Mutex::new(state),
-            work_came: Condvar::new(),
+            requests_came: Condvar::new(),
             requests_max: bounds.queue_requests_max as u64,
             bytes_max: bounds.queue_bytes_max as u64,
         }
     }
 
-    /// Takes one request.
+    /// Adds one request.
     pub(crate) fn push(&self, one: Waiting<Q, R>) -> Result<(), Refused<Waiting<Q, R>>> {
         let bytes = u64::from(one.weight.bytes);
         self.admit(1, bytes, one, |state, one| state.waiting.push_back(one))
     }
 
-    /// Takes all of `many` as neighbours, or none.
+    /// Adds all of `many` as neighbours, or none.
     pub(crate) fn push_all(&self, many: Vec<Waiting<Q, R>>) -> Result<(), Refused<Vec<Waiting<Q, R>>>> {
         let bytes = many.iter().map(|one| u64::from(one.weight.bytes)).sum();
         self.admit(many.len() as u64, bytes, many, |state, many| state.waiting.extend(many))
     }
 
-    /// The one place where something gets into the queue.
+    /// The only place that adds to the queue.
     fn admit<T>(
         &self,
         requests: u64,
@@ -136,8 +134,7 @@ impl<Q, R> Queue<Q, R> {
             state.refused_draining += requests;
             return Err(Refused::Draining(given));
         }
-        // What finds the queue empty is taken whatever it weighs: refused, it could never succeed. Its own
-        // size is bounded by the caller.
+        // An empty queue accepts a request of any weight: otherwise it could never succeed. The caller bounds its size.
         let over = state.queued_requests + requests > self.requests_max
             || state.queued_bytes + bytes > self.bytes_max;
         if over && state.queued_requests > 0 {
@@ -150,17 +147,17 @@ impl<Q, R> Queue<Q, R> {
         let wake = std::mem::take(&mut state.asleep);
         drop(state);
         if wake {
-            self.work_came.notify_one();
+            self.requests_came.notify_one();
         }
         Ok(())
     }
 
-    /// Moves all that waits to the end of `inbox`. Sleeps as long as there is nothing and may be something.
+    /// Moves all waiting requests to the end of `inbox`. Sleeps while there are none and more may come.
     pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
         let mut state = self.lock();
         while inbox.is_empty() && state.waiting.is_empty() && !state.draining {
             state.asleep = true;
-            state = self.work_came.wait(state).expect("nothing panics under this lock");
+            state = self.requests_came.wait(state).expect("nothing panics under this lock");
         }
         state.asleep = false;
         state.hand_over(inbox)
@@ -171,25 +168,25 @@ impl<Q, R> Queue<Q, R> {
         self.lock().hand_over(inbox)
     }
 
-    /// Says that this much has left the inbox.
+    /// Subtracts requests that have left the inbox.
     pub(crate) fn left(&self, requests: usize, bytes: usize) {
         let mut state = self.lock();
         state.queued_requests -= requests as u64;
         state.queued_bytes -= bytes as u64;
     }
 
-    /// Takes no more work from now on, and lets the lane notice.
+    /// Refuses further requests, and wakes the lane.
     pub(crate) fn drain(&self) {
         let mut state = self.lock();
         state.draining = true;
         let wake = std::mem::take(&mut state.asleep);
         drop(state);
         if wake {
-            self.work_came.notify_one();
+            self.requests_came.notify_one();
         }
     }
 
-    /// Takes no more work and drops what waits, replies unsent. For a lane whose thread has panicked.
+    /// Refuses further requests and drops the waiting ones, replies unsent. For a lane whose thread has panicked.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.draining = true;
@@ -222,8 +219,8 @@ impl<Q, R> State<Q, R> {
             inbox.append(&mut self.waiting);
         }
         match (inbox.is_empty(), self.draining) {
-            (false, false) => Found::BatchHandler,
-            (false, true) => Found::LastWork,
+            (false, false) => Found::Requests,
+            (false, true) => Found::LastRequests,
             (true, false) => Found::Nothing,
             (true, true) => Found::End,
         }

@@ -1,10 +1,9 @@
 //! The loop of a lane: commit, publish, answer.
 //!
-//! One turn of it is a batch, or one question what became of the last batch. The lane's thread repeats turns; a lane without
-//! a thread does one when it is told to.
-//! Disk before reply is visible as the order of lines in [`Runner::settle`]; the functions of this file
-//! are the only ones that complete a waiter. Faults go to waiters here as well, and only after the store
-//! has said that nothing was done, or that nobody can know.
+//! One step is a batch, or one attempt to resolve the last batch. The lane's thread repeats steps. The owner of a lane
+//! without a thread runs them one by one.
+//! The order of lines in [`Runner::settle`] shows that the commit comes before the replies. Only the functions of this
+//! file complete a waiter. They also send faults, and only after the store has done nothing or the outcome stays unknown.
 //! The lane does not interpret faults, does not time out, and does not catch panics.
 
 use crate::batch::{Batch, Bounds, Cut, Waiting, take};
@@ -20,20 +19,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use std::vec;
 
-/// The lane's thread: the work, and what it takes from the queue.
+/// The state of a lane's thread: the handler, and the requests that it took from the queue.
 pub(crate) struct Runner<W: BatchHandler, R> {
     name: Arc<str>,
-    work: W,
+    handler: W,
     bounds: Bounds,
     inbox: VecDeque<Waiting<W::Request, R>>,
     queue: Arc<Queue<W::Request, R>>,
     counters: Arc<Counters>,
-    /// Comes before the next batch.
+    /// Resolved before the next batch.
     unresolved: OpenEnd<W>,
     pauses: bool,
 }
 
-/// How much a batch is, and when it was taken.
+/// The size of a batch, and when it was taken.
 #[derive(Clone, Copy)]
 struct BatchWeight {
     requests: usize,
@@ -43,21 +42,21 @@ struct BatchWeight {
 
 /// Why a piece of a batch was not committed, after all retries.
 enum Setback<F> {
-    /// Some request of the piece is guilty.
-    Row(F),
+    /// The piece contains a poison request.
+    PoisonRequest(F),
     /// This piece fails as a whole.
     Piece(F),
-    /// This piece fails, and the rest of the batch need not be tried.
-    Away(F),
-    /// Nobody knows; `own` is for the piece, `others` for everyone behind it.
+    /// This piece fails, and so does the rest of the batch, without an attempt.
+    Unavailable(F),
+    /// The outcome is unknown. `own` is for the piece, `others` for all requests after it.
     Unresolved { own: F, others: F },
 }
 
-/// A piece whose outcome is not known, its waiters already answered.
+/// A piece with an unknown outcome. Its waiters are already answered.
 struct Unresolved<Q, F> {
     requests: Vec<Q>,
     fault: F,
-    /// How often the store was asked.
+    /// The number of attempts to resolve it.
     asked: u32,
 }
 
@@ -68,30 +67,30 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         name: &str,
         (queue, counters): (Arc<Queue<W::Request, R>>, Arc<Counters>),
         bounds: Bounds,
-        work: W,
+        handler: W,
     ) -> Self {
         let (inbox, unresolved) = (VecDeque::new(), None);
-        Self { name: name.into(), work, bounds, inbox, queue, counters, unresolved, pauses: true }
+        Self { name: name.into(), handler, bounds, inbox, queue, counters, unresolved, pauses: true }
     }
 
-    /// One that lets no time pass between two attempts.
+    /// Does not wait between two attempts.
     pub(crate) fn without_pauses(self) -> Self {
         Self { pauses: false, ..self }
     }
 
-    /// Works until the lane is drained, then gives the work back.
+    /// Runs until the lane is drained, then returns the handler.
     pub(crate) fn run(mut self) -> W {
         let _closes = CloseOnExit(Arc::clone(&self.queue));
         loop {
             let sleeps = self.unresolved.is_none();
             let found = if sleeps { self.queue.collect(&mut self.inbox) } else { self.collect_now() };
             if !self.turn(found) {
-                return self.work;
+                return self.handler;
             }
         }
     }
 
-    /// One turn without sleeping; whether there was anything to do.
+    /// One step without sleeping. Returns whether there was anything to do.
     pub(crate) fn step(&mut self) -> bool {
         let found = self.collect_now();
         self.turn(found)
@@ -101,12 +100,12 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.queue.collect_now(&mut self.inbox)
     }
 
-    /// A batch of what was found, or a question what became of the last one; whether there was any of both.
+    /// Handles a batch of the found requests, or tries to resolve the last batch. Returns whether there was either.
     fn turn(&mut self, found: Found) -> bool {
         let started = Instant::now();
         if let Some(unresolved) = self.unresolved.take() {
-            self.unresolved = self.find_out(unresolved, found);
-        } else if matches!(found, Found::BatchHandler | Found::LastWork) {
+            self.unresolved = self.try_resolve(unresolved, found);
+        } else if matches!(found, Found::Requests | Found::LastRequests) {
             let (batch, weight) = self.next_batch(found);
             self.unresolved = self.settle(batch, weight);
             self.counters.in_flight.store(0, Relaxed);
@@ -117,9 +116,9 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         true
     }
 
-    /// What waits, and how much it is.
+    /// Takes the next batch.
     fn next_batch(&mut self, found: Found) -> (Batch<W::Request, R>, BatchWeight) {
-        let at_end = if found == Found::LastWork { Cut::Drain } else { Cut::Idle };
+        let at_end = if found == Found::LastRequests { Cut::Drain } else { Cut::Idle };
         let taken = take(&mut self.inbox, &self.bounds, at_end);
         let now = Instant::now();
         for since in taken.since {
@@ -131,7 +130,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         (taken.batch, BatchWeight { requests, rows: taken.rows, taken: now })
     }
 
-    /// Brings every request of the batch to its answer, in order.
+    /// Answers every request of the batch, in order.
     fn settle(&mut self, batch: Batch<W::Request, R>, weight: BatchWeight) -> OpenEnd<W> {
         let mut pieces = Pieces::whole(batch);
         while let Some(mut piece) = pieces.next() {
@@ -140,31 +139,31 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
             let mut passage = self.passage(weight, begun, retries);
             match outcome {
                 Ok(committed) => {
-                    let answers = self.work.publish(piece.requests, committed);
+                    let answers = self.handler.publish(piece.requests, committed);
                     let published = Instant::now();
                     self.counters.publishing.record(published.duration_since(passage.ended));
                     passage.published = Some(published);
                     assert!(answers.len() == piece.replies.len(), "publish gives every request one answer");
-                    tell_each(&mut piece.replies, &passage);
+                    send_timings(&mut piece.replies, &passage);
                     let (callers, rest) = (answers.len(), piece.replies.into_iter().zip(answers));
-                    self.work.tell(callers, Box::new(Telling { rest, fault: PhantomData }));
+                    self.handler.dispatch(callers, Box::new(Replies { rest, fault: PhantomData }));
                 }
-                Err(Setback::Row(_)) if piece.requests.len() > 1 => {
+                Err(Setback::PoisonRequest(_)) if piece.requests.len() > 1 => {
                     add(&self.counters.splits, 1);
                     pieces.halve(piece);
                 }
-                Err(Setback::Row(fault) | Setback::Piece(fault)) => {
-                    tell_each(&mut piece.replies, &passage);
+                Err(Setback::PoisonRequest(fault) | Setback::Piece(fault)) => {
+                    send_timings(&mut piece.replies, &passage);
                     self.fail(piece.replies, &fault);
                 }
-                Err(Setback::Away(fault)) => {
-                    tell_each(&mut piece.replies, &passage);
+                Err(Setback::Unavailable(fault)) => {
+                    send_timings(&mut piece.replies, &passage);
                     self.fail(piece.replies, &fault);
                     self.fail_rest(pieces, &fault);
                     return None;
                 }
                 Err(Setback::Unresolved { own, others }) => {
-                    tell_each(&mut piece.replies, &passage);
+                    send_timings(&mut piece.replies, &passage);
                     self.fail(piece.replies, &own);
                     self.fail_rest(pieces, &others);
                     return Some(Unresolved { requests: piece.requests, fault: others, asked: 0 });
@@ -174,24 +173,24 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         None
     }
 
-    /// How a piece of a batch went through the store, just now.
+    /// The timings of a piece of a batch that the store has just handled.
     fn passage(&self, weight: BatchWeight, begun: Instant, retries: u32) -> LaneTimings {
         let BatchWeight { requests, rows, taken } = weight;
         let (lane, batch) = (Arc::clone(&self.name), self.counters.batches.load(Relaxed));
-        let (read, ended) = (self.work.read_at().filter(|read| *read >= begun), Instant::now());
+        let (read, ended) = (self.handler.read_at().filter(|read| *read >= begun), Instant::now());
         LaneTimings { lane, batch, requests, rows, retries, taken, begun, read, ended, published: None }
     }
 
-    /// Hands one batch to the store, as often as the bounds allow; how often again.
+    /// Commits one batch, with retries as the bounds allow. Returns the number of retries.
     fn commit(&mut self, requests: &[W::Request], started: Instant) -> (CommitResult<W>, u32) {
         let mut retries = 0;
         let outcome = loop {
             add(&self.counters.commits, 1);
-            let fault = match self.work.commit(requests) {
+            let fault = match self.handler.commit(requests) {
                 Ok(committed) => break Ok(committed),
-                Err(Failure::Row(fault)) => break Err(Setback::Row(fault)),
+                Err(Failure::PoisonRequest(fault)) => break Err(Setback::PoisonRequest(fault)),
                 Err(Failure::Piece(fault)) => break Err(Setback::Piece(fault)),
-                Err(Failure::Away(fault)) => break Err(Setback::Away(fault)),
+                Err(Failure::Unavailable(fault)) => break Err(Setback::Unavailable(fault)),
                 Err(Failure::Retry(fault)) => fault,
                 Err(Failure::Unknown(own)) => match self.resolve(requests) {
                     Ok(Resolution::Committed(committed)) => break Ok(committed),
@@ -210,14 +209,14 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         (outcome, retries)
     }
 
-    /// Asks once more what became of a piece, and fails whoever has arrived meanwhile; gives it back if that is not known yet.
+    /// Tries again to resolve a piece, and fails requests that arrived meanwhile. Returns the piece if it is still unresolved.
     ///
-    /// Nothing else may be committed before: readers would see changes in another order than the truth has
-    /// them. A lane that drains asks a few times more and then leaves it: whoever starts next reads the truth.
-    fn find_out(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: Found) -> OpenEnd<W> {
+    /// Nothing else may be committed before: readers would see changes in another order than the store has them.
+    /// A draining lane tries a few times more and then gives up: the next start reads the store.
+    fn try_resolve(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: Found) -> OpenEnd<W> {
         let Unresolved { requests, fault, asked } = unresolved;
         self.fail_inbox(&fault);
-        let draining = matches!(found, Found::LastWork | Found::End);
+        let draining = matches!(found, Found::LastRequests | Found::End);
         if draining && asked >= self.bounds.retries_max {
             return None;
         }
@@ -225,7 +224,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.pause(asked);
         match self.resolve(&requests) {
             Ok(Resolution::Committed(committed)) => {
-                let _nobody_waits = self.work.publish(requests, committed);
+                let _nobody_waits = self.handler.publish(requests, committed);
                 None
             }
             Ok(Resolution::NotCommitted(_)) => None,
@@ -235,13 +234,13 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
 
     fn pause(&mut self, attempts: u32) {
         if self.pauses {
-            self.work.pause(attempts);
+            self.handler.pause(attempts);
         }
     }
 
     fn resolve(&mut self, requests: &[W::Request]) -> ResolveResult<W> {
         add(&self.counters.resolves, 1);
-        self.work.resolve(requests)
+        self.handler.resolve(requests)
     }
 
     fn fail(&self, replies: Vec<R>, fault: &W::Fault) {
@@ -257,7 +256,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         }
     }
 
-    /// Answers what is in the inbox without a batch: the store cannot be reached.
+    /// Answers the requests in the inbox without a batch: the store is unavailable.
     fn fail_inbox(&mut self, fault: &W::Fault) {
         add(&self.counters.shed, self.inbox.len() as u64);
         let bytes = self.inbox.iter().map(|waiting| waiting.weight.bytes as usize).sum();
@@ -274,13 +273,13 @@ type ResolveResult<W> = Result<
 
 type CommitResult<W> = Result<<W as BatchHandler>::Committed, Setback<<W as BatchHandler>::Fault>>;
 
-/// Callers who have an answer and have yet to hear it; they do when this is dropped, in order.
-struct Telling<A, F, R: Reply<Result<A, F>>> {
+/// Callers with an answer that is not sent yet. Dropping this sends the answers, in order.
+struct Replies<A, F, R: Reply<Result<A, F>>> {
     rest: Zip<vec::IntoIter<R>, vec::IntoIter<A>>,
     fault: PhantomData<fn() -> F>,
 }
 
-impl<A, F, R: Reply<Result<A, F>>> Drop for Telling<A, F, R> {
+impl<A, F, R: Reply<Result<A, F>>> Drop for Replies<A, F, R> {
     fn drop(&mut self) {
         for (reply, answer) in self.rest.by_ref() {
             reply.send(Ok(answer));
@@ -288,12 +287,12 @@ impl<A, F, R: Reply<Result<A, F>>> Drop for Telling<A, F, R> {
     }
 }
 
-/// Tells everyone how it went.
-fn tell_each<A, R: Reply<A>>(replies: &mut [R], passage: &LaneTimings) {
+/// Gives the timings to each reply.
+fn send_timings<A, R: Reply<A>>(replies: &mut [R], passage: &LaneTimings) {
     replies.iter_mut().for_each(|reply| reply.passed(passage));
 }
 
-/// Closes the queue however the lane's thread ends. After a drain there is nothing left to close.
+/// Closes the queue when the lane's thread ends, even by a panic. After a drain there is nothing left to close.
 struct CloseOnExit<Q, R>(Arc<Queue<Q, R>>);
 
 impl<Q, R> Drop for CloseOnExit<Q, R> {

@@ -1,15 +1,15 @@
-//! Finds the guilty request: the batch in pieces, first things first.
+//! Bisection: finds the poison request of a batch in pieces, in order of arrival.
 //!
-//! A piece that the store refuses because of some row is cut into two halves, the earlier one on top, so
-//! whatever is left is always tried in the order of arrival. One guilty request among n costs at most
-//! 2·log₂ n + 1 commits, rounded up; k of them at most k times that, and never more than 2·n − 1.
-//! It does not guess: a request fails only after the store has refused it alone.
+//! A piece that the store refuses because of some row is cut into two halves. The earlier half is on top of the stack, so
+//! the rest is always tried in order of arrival. One poison request among n costs at most 2·log₂ n + 1 commits, rounded up.
+//! Several, k, cost at most k times that, and never more than 2·n − 1.
+//! A request fails only after the store has refused it alone.
 
 use crate::batch::Batch;
 
-/// What is left of a batch, in order.
+/// The pieces of a batch that are left, in order.
 pub(crate) struct Pieces<Q, R> {
-    /// Last is next. Holds one piece per halving on the way down: about log₂ n.
+    /// The last piece is next. Holds one piece for each halving: about log₂ n.
     stack: Vec<Batch<Q, R>>,
 }
 
@@ -18,7 +18,7 @@ impl<Q, R> Pieces<Q, R> {
         Self { stack: vec![batch] }
     }
 
-    /// The earliest piece that is left.
+    /// The earliest remaining piece.
     pub(crate) fn next(&mut self) -> Option<Batch<Q, R>> {
         self.stack.pop()
     }

@@ -1,7 +1,7 @@
-//! Counters of a lane. Only the lane's thread writes them, anyone may read.
+//! Counters of a lane. Only the lane's thread writes them; any thread may read.
 //!
-//! They are counted before the answers of a batch go out, so whoever has an answer finds itself counted.
-//! They steer nothing, hence relaxed atomics; the time is measured for them alone.
+//! The lane counts before it sends the answers of a batch, so a caller with an answer is already counted.
+//! No decision depends on them, hence relaxed atomics. The lane measures time for them alone.
 
 use crate::batch::Cut;
 use crate::histogram::{Histogram, Times};
@@ -9,7 +9,7 @@ use std::array::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What a lane has done so far, and what it holds now. Counts since the start unless said otherwise.
+/// What a lane has done since its start, and what it holds now. Counts are since the start unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Requests that wait for a batch, now.
@@ -20,13 +20,13 @@ pub struct Stats {
     pub in_flight: u64,
     /// Requests refused because the queue was full.
     pub refused_full: u64,
-    /// Requests refused because the lane takes no more work.
+    /// Requests refused because the lane drains or has ended.
     pub refused_draining: u64,
     /// Requests taken into a batch.
     pub requests: u64,
-    /// Requests failed without a batch, because they came while the outcome of an earlier one was unknown.
+    /// Requests failed without a batch, because they arrived while the outcome of an earlier batch was unknown.
     pub shed: u64,
-    /// Rows those in batches weighed.
+    /// Rows of all batches by weight.
     pub rows: u64,
     /// Batches taken from the queue.
     pub batches: u64,
@@ -34,13 +34,13 @@ pub struct Stats {
     pub batch_rows_largest: u64,
     /// Why batches ended, in the order of [`Cut::ALL`].
     pub cuts: [u64; Cut::ALL.len()],
-    /// Times a batch was handed to the store, retries and pieces of split batches included.
+    /// Attempts to commit a batch, with retries and pieces of split batches.
     pub commits: u64,
-    /// Times a batch, or a piece of one, was halved to find a guilty request.
+    /// Times a batch, or a piece of one, was halved to find a poison request.
     pub splits: u64,
-    /// Times the same batch was handed to the store again.
+    /// Retries of a commit.
     pub retries: u64,
-    /// Times the store was asked what became of a batch.
+    /// Attempts to resolve a batch.
     pub resolves: u64,
     /// Requests answered with a fault.
     pub faults: u64,
@@ -55,7 +55,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// What two lanes have done and hold together.
+    /// The sum of two lanes.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -82,14 +82,14 @@ impl Stats {
         }
     }
 
-    /// How many batches ended for this reason.
+    /// The number of batches that ended for this reason.
     #[must_use]
     pub fn cut(&self, cut: Cut) -> u64 {
         self.cuts[cut as usize]
     }
 }
 
-/// The counters behind [`Stats`], but for those of the queue, which its lock guards.
+/// The counters behind [`Stats`], without those of the queue, which its lock guards.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) in_flight: AtomicU64,
@@ -121,7 +121,7 @@ impl Counters {
         self.batch_rows_largest.fetch_max(rows as u64, Relaxed);
     }
 
-    /// Fills in all but the counters of the queue.
+    /// Fills in all counters except those of the queue.
     pub(crate) fn read_into(&self, stats: &mut Stats) {
         stats.in_flight = self.in_flight.load(Relaxed);
         stats.requests = self.requests.load(Relaxed);

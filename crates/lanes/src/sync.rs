@@ -1,9 +1,9 @@
-//! The primitives a lane synchronises with: those of `std`, or shuttle's in this crate's unit tests.
+//! The synchronisation primitives of a lane: those of `std`, or shuttle's in this crate's unit tests.
 //!
-//! `cfg(test)` holds only for the unit tests of this very crate, so the plain test command runs them under
-//! shuttle's schedulers without any feature to remember, while integration tests, examples and every other
-//! crate get `std`. The statistics use `std` atomics in both: they order nothing, and as scheduling points
-//! they would only make the search larger.
+//! `cfg(test)` holds only for the unit tests of this very crate. So the plain test command runs them under
+//! shuttle's schedulers, without a feature flag. Integration tests, examples and every other crate get `std`.
+//! The statistics use `std` atomics in both. They order nothing, and as scheduling points they would only enlarge the
+//! search.
 
 #[cfg(not(test))]
 pub(crate) use std::{

@@ -1,16 +1,16 @@
-//! Many changes to one key become one row: the newest.
+//! Write coalescing: many changes to one key become one row, the newest.
 //!
-//! A `BatchHandler` loads what a batch needs, applies its requests in order, each seeing what the one before left,
-//! and then writes every key that differs from what was loaded, once. A key that came back to its loaded
-//! value is not written at all. The set reads nothing by itself and knows no rule.
+//! A `BatchHandler` loads what a batch needs and applies its requests in order. Each request sees the state that the one
+//! before left. Then the handler writes every key that differs from its loaded value, once. A key that came back to that
+//! value is not written. The set reads nothing by itself and knows no rule.
 
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// The records one batch works on, by key. Hashed, because a batch asks far more often than it writes, by a hash that nobody
-/// can foresee and that is cheaper than the standard one; writes are sorted once, so that they go out in primary-key order.
+/// The records of one batch, by key. A hash table, because a batch reads far more often than it writes. The hash is cheaper
+/// than the standard one and no client can predict it. Writes are sorted once, into primary-key order.
 #[derive(Clone, Debug)]
 pub struct WorkingSet<K, V> {
     slots: HashMap<K, Slot<V>, RandomState>,
@@ -19,13 +19,13 @@ pub struct WorkingSet<K, V> {
 #[derive(Clone, Debug)]
 struct Slot<V> {
     loaded: Option<V>,
-    /// The newest state, `None` as long as nobody has set one.
+    /// The newest state, `None` until one is set.
     newest: Option<Option<V>>,
-    /// Whether it is written although it may be as it was.
+    /// Whether it is written even if it is unchanged.
     touched: bool,
 }
 
-/// The keys to read before a batch is decided: sorted, each once.
+/// The keys to read before the batch is decided: sorted, each once.
 pub fn keys_to_load<K: Ord>(keys: impl IntoIterator<Item = K>) -> Vec<K> {
     let mut keys: Vec<K> = keys.into_iter().collect();
     keys.sort_unstable();
@@ -40,12 +40,12 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
         Self { slots: HashMap::default() }
     }
 
-    /// Makes room for so many more keys at once.
+    /// Reserves memory for this many more keys.
     pub fn reserve(&mut self, keys: usize) {
         self.slots.reserve(keys);
     }
 
-    /// Notes what the store holds for `key`; `None` says that it holds nothing.
+    /// Records what the store has for `key`; `None` if it has no row.
     ///
     /// # Panics
     /// If the key was loaded before: the second read would hide changes.
@@ -59,7 +59,7 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
     /// The newest state of `key`.
     ///
     /// # Panics
-    /// If the key was not loaded: an absent row and a row nobody asked for must not look alike.
+    /// If the key was not loaded: an absent row must differ from a row that was not read.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         let slot = self.slots.get(key).expect("a key is loaded before it is read");
@@ -75,7 +75,7 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
         slot.newest = Some(value);
     }
 
-    /// Writes `key` whether or not it changes: what the store notes of a write matters.
+    /// Writes `key` even if it does not change: what the store records with a write matters.
     ///
     /// # Panics
     /// If the key was not loaded.
@@ -89,17 +89,17 @@ impl<K: Ord + Hash, V: PartialEq> WorkingSet<K, V> {
         self.slots.contains_key(key)
     }
 
-    /// The same where the key may have been noted before, with the same value.
+    /// Loads `key` unless it is already loaded, with the same value.
     pub fn load_known(&mut self, key: K, value: impl FnOnce() -> Option<V>) {
         self.slots.entry(key).or_insert_with(|| Slot { loaded: value(), newest: None, touched: false });
     }
 
-    /// The keys that somebody has set, in any order, with their newest state; `None` for a deleted one.
+    /// The keys that were set, in any order, with their newest state; `None` for a deleted key.
     pub fn all_set(&self) -> impl Iterator<Item = (&K, Option<&V>)> {
         self.slots.iter().filter_map(|(key, slot)| Some((key, slot.newest.as_ref()?.as_ref())))
     }
 
-    /// The keys that differ from what was loaded or were touched, in order, with their newest state; `None` deletes.
+    /// The keys that differ from their loaded value or were touched, in order, with their newest state; `None` deletes.
     #[must_use]
     pub fn into_writes(self) -> Vec<(K, Option<V>)> {
         let changed = |(key, slot): (K, Slot<V>)| match slot.newest {

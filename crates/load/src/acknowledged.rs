@@ -1,9 +1,9 @@
-//! What the server has promised to keep: the last acknowledged score of each player.
+//! The last acknowledged score of each player, which the server must keep.
 //!
-//! It is exact because each player belongs to one connection, which has one request on its way at a time. A submit that
-//! was sent and never answered leaves its player unknown: both scores would be right.
+//! The scores are exact: each player belongs to one connection, which has one request in flight at a time. A submit
+//! without a response leaves its player unknown, because both scores would be right.
 
-/// The promises of one board.
+/// The acknowledged scores of one board.
 #[derive(Clone, Debug)]
 pub struct Acknowledged {
     players: Vec<State>,
@@ -17,20 +17,20 @@ enum State {
 }
 
 impl Acknowledged {
-    /// Of a board without scores.
+    /// For a board without scores.
     #[must_use]
     pub fn new(players: u64) -> Self {
         let players = usize::try_from(players).expect("players fit in memory");
         Self { players: vec![State::Absent; players] }
     }
 
-    /// How many players the board may have.
+    /// The number of players that the board may have.
     #[must_use]
     pub fn players(&self) -> u64 {
         self.players.len() as u64
     }
 
-    /// The score that was promised last, where that is known.
+    /// The last acknowledged score; `None` if it is unknown.
     #[must_use]
     pub fn score(&self, player: u64) -> Option<i64> {
         match self.players[player as usize] {

@@ -1,18 +1,17 @@
-//! When requests go out.
+//! When requests are sent.
 //!
-//! A connection asks for its next slot, sends when the slot is due, and measures from then. In a closed loop a slot is
-//! due when the answer before it has come, so a slow server is asked less: right for "how many can it do", wrong for
-//! "how long does a user wait at this rate". The latter needs slots that are due by the clock, which is another
-//! implementation of the same question, not another runner.
+//! A connection takes its next slot, sends when the slot is due, and measures from then. In a closed loop a slot is
+//! due when the previous response has arrived, so a slow server gets fewer requests. That measures the highest rate,
+//! but not the latency at a given rate. Not here: slots that are due by the clock (`open`).
 
 use std::time::{Duration, Instant};
 
 /// One request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// When it should go; latency counts from here.
+    /// When to send it; its latency counts from here.
     pub(crate) due: Instant,
-    /// Whether it counts, or only warms up.
+    /// Whether it is measured; requests of the warm-up are not.
     pub(crate) counts: bool,
 }
 
@@ -29,12 +28,11 @@ impl Closed {
         Self { counts_from, ends: counts_from + duration }
     }
 
-    /// The next slot of a connection that is idle now; `None` when it is over.
+    /// The next slot of a connection that is idle now; `None` after the end.
     pub(crate) fn next(&self, now: Instant) -> Option<Slot> {
         (now < self.ends).then_some(Slot { due: now, counts: now >= self.counts_from })
     }
 
-    /// Since when requests count.
     pub(crate) fn counts_from(&self) -> Instant {
         self.counts_from
     }

@@ -1,7 +1,7 @@
-//! One HTTP/1.1 connection that stays open: bytes of a request out, status and body in.
+//! One HTTP/1.1 keep-alive connection: it sends a request and receives status and body.
 //!
-//! It understands what an answer with `content-length` needs and nothing else: no chunks, no redirects, no pipelining.
-//! Both buffers are reused, so a request costs two system calls and no allocation.
+//! It supports only responses with `content-length`: no chunks, no redirects, no pipelining. Both buffers are reused,
+//! so a request costs two system calls and no allocation.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,18 +9,17 @@ use std::ops::Range;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// More headers than any answer has.
+/// More headers than any response has.
 const HEADERS_MAX: usize = 32;
-/// Longer answers are a fault of the server.
+/// A longer response is a fault of the server.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// An open connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
-/// An answer; its body lies in the connection until the next request.
+/// A response; its body stays in the connection until the next request.
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
@@ -34,12 +33,12 @@ impl Connection {
         Ok(Self { stream, received: Vec::with_capacity(4096) })
     }
 
-    /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
+    /// Whether it can be reused: a server closes an idle connection without notice.
     pub(crate) fn is_open(&self) -> bool {
         is_open(&self.stream)
     }
 
-    /// Sends one request and waits for its answer.
+    /// Sends one request and waits for its response.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
         self.received.clear();
         self.stream.write_all(request).await?;
@@ -51,7 +50,7 @@ impl Connection {
                 break whole;
             }
         };
-        // One request has one response: what follows it belongs to none.
+        // One request has one response: further bytes belong to no request.
         if body.end != self.received.len() {
             return Err(bad("more bytes than one answer"));
         }
@@ -59,13 +58,13 @@ impl Connection {
     }
 }
 
-/// Whether a connection that waits for nothing can be used: it is open, and no unrequested bytes have come.
+/// Whether an idle connection is usable: it is open, and no unrequested bytes have arrived.
 pub(crate) fn is_open(stream: &TcpStream) -> bool {
     let nothing = stream.try_read(&mut [0; 1]);
     nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Status and place of the body, once all of it is there.
+/// Status and range of the body, once the response is complete.
 fn parse(bytes: &[u8]) -> io::Result<Option<(u16, Range<usize>)>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);

@@ -1,19 +1,19 @@
-//! Which players are asked for: all alike, or a few far more often than the rest.
+//! Which players requests are for: uniform, or skewed to a few popular ones.
 //!
-//! Zipf's law with the exponent of YCSB, 0.99: the player of popularity k is drawn in proportion to 1/k^0.99. It is drawn by
-//! rejection-inversion (Hörmann and Derflinger), which needs no table and takes as long for any number of players. Popular
-//! players are scattered over all names, so that they do not lie beside each other in a table.
+//! Zipf's law with the exponent of YCSB, 0.99: the player of popularity k is drawn in proportion to 1/k^0.99. Draws use
+//! rejection-inversion (Hörmann and Derflinger). It needs no table and takes as long for any number of players. Popular
+//! players are scattered over all names, so that they are not neighbours in a table.
 
 use crate::random::Random;
 
 const EXPONENT: f64 = 0.99;
-/// A prime larger than any number of players of a run, so that multiplying by it meets every one.
+/// A prime larger than any number of players of a run, so that multiplication by it is a permutation of the players.
 const SCATTER: u64 = 1_000_000_007;
 
 /// How requests spread over players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skew {
-    /// All alike.
+    /// All players equally often.
     Uniform,
     /// By Zipf's law.
     Zipf,
@@ -38,18 +38,18 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Of so many players.
+    /// Draws from `count` players.
     ///
     /// # Panics
     ///
-    /// If there are none.
+    /// If `count` is 0.
     #[must_use]
     pub fn new(skew: Skew, count: u64) -> Self {
         assert!(count > 0, "there is a player to draw");
         Self { count, zipf: (skew == Skew::Zipf).then(|| Zipf::new(count)) }
     }
 
-    /// The next one.
+    /// The number of the next player.
     #[inline]
     pub fn draw(&self, random: &mut Random) -> u64 {
         match &self.zipf {
@@ -61,7 +61,7 @@ impl Draws {
     }
 }
 
-/// Popularities from 0, the most popular one.
+/// Popularities from 0, the most popular player.
 #[derive(Clone, Copy, Debug)]
 struct Zipf {
     count: u64,
@@ -119,7 +119,7 @@ mod tests {
         let all: f64 = (1..=COUNT).map(|place| density(place as f64)).sum();
         for (at, seen) in seen.into_iter().enumerate() {
             let expected = DRAWS as f64 * density(at as f64 + 1.0) / all;
-            // Five standard deviations: with this seed it holds always.
+            // Five standard deviations: with this seed it always holds.
             assert!((seen as f64 - expected).abs() < 5.0 * expected.sqrt(), "{at}: {seen} for {expected}");
         }
     }

@@ -1,7 +1,7 @@
-//! Filling a board over the wire: every player gets a score, a thousand in a request.
+//! Filling a board over the wire: every player gets a score, in requests of a thousand.
 //!
-//! One connection is enough: a large batch costs the server far more than it costs this side. Not here: importing files,
-//! as a client with millions of scores would.
+//! One connection is enough: a large batch costs the server far more than the client. Not here: importing files, as a
+//! client with millions of scores would.
 
 use crate::acknowledged::Acknowledged;
 use crate::connection::{Answer, Connection};
@@ -11,17 +11,17 @@ use crate::workload::Target;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// Rows in one request: the most a server takes.
+/// Rows of one request: the server's limit.
 const ROWS: u64 = 1_000;
-/// As in the load that follows.
+/// As in the load run that follows.
 const SCORE_END: u64 = 1_000_000_000;
 
-/// Creates the board, which keeps the latest score of a player, and gives every player a score. `tell` hears how many
-/// have one.
+/// Creates the board, which keeps the latest score of a player, and gives every player a score. `tell` gets the number
+/// of players with a score.
 ///
 /// # Errors
 ///
-/// If anything is not answered with success.
+/// If a request fails.
 pub fn fill(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
     runtime()?.block_on(fill_board(target, seed, tell))
 }
@@ -61,7 +61,7 @@ async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io
     Ok(acknowledged)
 }
 
-/// A batch succeeds as a whole even where rows fail.
+/// A batch succeeds as a whole even if rows fail.
 fn check_rows(body: &[u8], rows: usize) -> io::Result<()> {
     let answer: Value = serde_json::from_slice(body)?;
     let results = answer["results"].as_array().map_or(&[][..], Vec::as_slice);
@@ -72,7 +72,7 @@ fn check_rows(body: &[u8], rows: usize) -> io::Result<()> {
     Err(io::Error::other(format!("filling the board: rows failed, first {first:?}")))
 }
 
-/// Success, or an error that says what was being done and what came instead.
+/// An error for a response other than success; it names the operation and the response.
 pub(crate) fn expect(answer: &Answer<'_>, what: &str) -> io::Result<()> {
     if (200..300).contains(&answer.status) {
         return Ok(());

@@ -1,15 +1,15 @@
 //! Latencies, from the first to the last percentile.
 //!
-//! A histogram of three significant digits: one of a million latencies costs as much as one of a thousand, and the
-//! slowest is among them. Not here: averages, which hide what a percentile shows.
+//! A histogram of three significant digits: a million latencies take as much memory as a thousand, and the slowest
+//! is exact. Not here: averages, which hide what a percentile shows.
 
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// Longer ones count as this.
+/// Longer latencies count as this.
 const MAX: Duration = Duration::from_secs(100);
 
-/// What was measured.
+/// Measured latencies.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     nanos: Histogram<u64>,
@@ -23,32 +23,32 @@ impl Default for Latencies {
 }
 
 impl Extend<Duration> for Latencies {
-    /// Counts all of them. A histogram has a size however little is in it: thousands of callers that measured a few
-    /// latencies each keep them as they are, and count them when all is done.
+    /// Records all of them. An empty histogram is as large as a full one. So thousands of callers with a few
+    /// latencies each keep them as a list and record them at the end.
     fn extend<All: IntoIterator<Item = Duration>>(&mut self, all: All) {
         all.into_iter().for_each(|latency| self.record(latency));
     }
 }
 
 impl Latencies {
-    /// Counts one.
+    /// Records one latency.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
         self.nanos.saturating_record(nanos(latency));
     }
 
-    /// Adds those of another.
+    /// Adds the latencies of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.nanos.add(&other.nanos).expect("both have the same bounds");
     }
 
-    /// How many were counted.
+    /// The number of latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.nanos.len()
     }
 
-    /// The latency, in milliseconds, that this many percent did not exceed; 0 where none was counted.
+    /// The latency, in milliseconds, that this percentage did not exceed; 0 without latencies.
     #[must_use]
     pub fn percentile_ms(&self, percent: f64) -> f64 {
         self.nanos.value_at_percentile(percent) as f64 / 1e6

@@ -1,12 +1,12 @@
-//! Load over the wire: connections that ask a running server, latencies to the last percentile, and a proof.
+//! Load over the wire: connections to a running server, latencies to the last percentile, and a check of the
+//! acknowledged scores.
 //!
-//! A run is a [`Plan`] against a [`Target`]: so many connections, one [`Kind`] of request, for so long after a warm-up.
-//! [`run`] tells rate, errors and latencies; [`Acknowledged`] remembers what the server promised to keep, and [`verify`]
-//! asks for it back. [`run_pipelines`] does the asking in the Redis protocol, with commands of its caller. [`open`] asks
-//! by the clock, however slow the answers. The generator shares the machine with the server, so it is one thread that
-//! reuses its buffers.
+//! A run is a [`Plan`] against a [`Target`]: connections, one [`Kind`] of request, a warm-up and a duration. [`run`]
+//! returns rate, errors and latencies. [`Acknowledged`] keeps the acknowledged scores, and [`verify`] reads them back.
+//! [`run_pipelines`] sends commands of its caller in the Redis protocol. [`open`] is open-loop load. The generator
+//! shares the machine with the server, so it is one thread that reuses its buffers.
 //!
-//! Not here: the service and its store. What a client cannot see, this crate does not know.
+//! Not here: the service and its store. This crate uses only what a client sees.
 
 mod acknowledged;
 mod arrivals;

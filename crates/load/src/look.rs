@@ -1,4 +1,4 @@
-//! One question outside a load: what a server says of itself, as JSON.
+//! One request outside a load run: the JSON that a server reports.
 
 use crate::connection::Connection;
 use crate::request::Common;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use std::io;
 use std::net::SocketAddr;
 
-/// Asks for a path; gives the status and the body. Blocks; must not be called from an async runtime.
+/// Gets a path; returns the status and the body. Blocks; must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If there is no answer, or one that is not JSON.
+/// If there is no response, or one that is not JSON.
 pub fn look(address: SocketAddr, path: &str) -> io::Result<(u16, Value)> {
     runtime()?.block_on(async {
         let mut connection = Connection::open(address).await?;

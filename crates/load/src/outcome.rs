@@ -1,25 +1,25 @@
-//! What a run has shown.
+//! The figures of a closed-loop run.
 
 use crate::latencies::Latencies;
 use crate::workload::Kind;
 use std::collections::BTreeMap;
 
-/// Figures of one run, of the time after its warm-up.
+/// Figures of one run, without its warm-up.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was asked.
+    /// The kind of request.
     pub kind: Kind,
-    /// By how many connections.
+    /// The number of connections.
     pub connections: usize,
-    /// For how long, in seconds, to the last answer.
+    /// The duration in seconds, up to the last response.
     pub seconds: f64,
-    /// Answers of success.
+    /// Successful responses.
     pub succeeded: u64,
-    /// Other answers, by status; those of the warm-up as well, and 0 for connections that broke.
+    /// Other responses, by status, with those of the warm-up; status 0 counts broken connections.
     pub errors: BTreeMap<u16, u64>,
-    /// From sending a submit to the last byte of its answer, of answers of success.
+    /// From sending a submit to the last byte of its response, if successful.
     pub submits: Latencies,
-    /// The same of everything else.
+    /// The same of all other requests.
     pub reads: Latencies,
 }
 
@@ -29,7 +29,7 @@ impl Outcome {
         Self { kind, connections, seconds: 0.0, succeeded: 0, errors: BTreeMap::new(), submits, reads }
     }
 
-    /// Latencies of all that succeeded.
+    /// Latencies of all successful requests.
     #[must_use]
     pub fn latencies(&self) -> Latencies {
         let mut all = self.submits.clone();
@@ -43,7 +43,7 @@ impl Outcome {
         if self.seconds > 0.0 { self.succeeded as f64 / self.seconds } else { 0.0 }
     }
 
-    /// How many requests failed.
+    /// The number of failed requests.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()

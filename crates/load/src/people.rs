@@ -1,25 +1,26 @@
-//! Members and players by number: what `tally seed` gives them, so that a load can act as them.
+//! Members and players by number: the values that `tally seed` gives them, so that a load run can act as them.
 //!
-//! All is written from the number, so nothing has to be kept between the two. Not here: making them.
+//! All values derive from the number, so the two share no stored state. Not here: creating them.
 
-/// The password of all.
+/// The password of all members.
 pub const PASSWORD: &str = "tally-seed";
-/// The PIN of all.
+/// The PIN of all members.
 pub const PIN: &str = "1234";
 
-/// What the n-th signs in with, from 1; also its player.
+/// The login of the n-th member, from 1; also its player.
 #[must_use]
 pub fn login(number: u64) -> String {
     format!("user{number:07}")
 }
 
-/// The phone number of the n-th, from 1.
+/// The phone number of the n-th member, from 1.
 #[must_use]
 pub fn phone(number: u64) -> String {
     format!("010{number:08}")
 }
 
-/// The player with this number on a leaderboard of `tally seed scores`, from 1: 16 to 24 letters and digits, in the order of numbers.
+/// The player with this number on a leaderboard of `tally seed scores`, from 1: 16 to 24 letters and digits, in the order of
+/// numbers.
 #[must_use]
 pub fn player(number: u64) -> String {
     const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -32,34 +33,34 @@ pub fn player(number: u64) -> String {
     name
 }
 
-/// So many members, alike but for their number.
+/// Members that differ only by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct People {
-    /// How many there are, from number 0.
+    /// Their number.
     pub count: u64,
 }
 
-/// One of them.
+/// One member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// What they sign in with.
+    /// The login.
     pub login: String,
     /// The same for all.
     pub password: String,
-    /// Of the wallet; the same for all.
+    /// The PIN of the wallet; the same for all.
     pub pin: String,
     /// Unique.
     pub phone: String,
 }
 
 impl People {
-    /// Those of a seeded store.
+    /// The members of a seeded store.
     #[must_use]
     pub const fn seeded(count: u64) -> Self {
         Self { count }
     }
 
-    /// One of them, from 0.
+    /// The member with this number, from 0.
     #[must_use]
     pub fn person(&self, number: u64) -> Person {
         Person {

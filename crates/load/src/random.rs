@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats: splitmix64, which costs less than anything it is used for.
+//! Random numbers from a seed: splitmix64, which costs less than any use of it.
 //!
 //! Not for secrets.
 
@@ -7,7 +7,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of this seed; streams of neighbouring seeds share nothing visible.
+    /// The stream of this seed; streams of neighbouring seeds have no visible relation.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(mix(seed))
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Random bits of one thing and one use of it.
+/// Random bits for one thing; `salt` separates the uses of it.
 #[must_use]
 pub fn bits_of(thing: u64, salt: u64) -> u64 {
     mix(thing.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xd1b5_4a32_d192_ed03))

@@ -1,12 +1,12 @@
-//! Bytes of requests, written into a buffer that is used again.
+//! Bytes of requests, written into a reused buffer.
 //!
-//! What all requests to a server have in common is rendered once. Paths are made of names that need no escaping: boards
-//! and players of a load run are letters, digits and `-`.
+//! The headers that all requests to a server share are rendered once. Paths need no escaping: boards and players of a
+//! load run are letters, digits and `-`.
 
 use std::io::Write;
 use std::net::SocketAddr;
 
-/// What every request to one server carries.
+/// The headers of every request to one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     headers: String,
@@ -32,7 +32,7 @@ impl Common {
         self.send_with(out, method, path, format_args!(""), body);
     }
 
-    /// The same with lines of headers of its own, each ended.
+    /// The same with further header lines, each with its line end.
     pub(crate) fn send_with(
         &self,
         out: &mut Vec<u8>,

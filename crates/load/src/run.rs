@@ -1,7 +1,7 @@
-//! A run: connections that ask until the time is over.
+//! A closed-loop run: connections that send requests until the time is over.
 //!
-//! One thread drives all connections as tasks that share their counters without a lock. A connection that breaks is
-//! counted and not opened again: a server that drops connections under load must not look fast.
+//! One thread drives all connections as tasks that share their counters without a lock. A broken connection is counted and
+//! not reopened: a server that drops connections under load must not look fast.
 
 use crate::acknowledged::Acknowledged;
 use crate::arrivals::Closed;
@@ -15,28 +15,28 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// How to ask.
+/// The plan of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What.
+    /// The kind of request.
     pub kind: Kind,
-    /// Of which players.
+    /// How requests spread over players.
     pub skew: Skew,
-    /// By how many connections.
+    /// The number of connections.
     pub connections: usize,
-    /// For how long before anything counts.
+    /// The time before anything is measured.
     pub warm_up: Duration,
-    /// For how long.
+    /// The measured time.
     pub duration: Duration,
-    /// The same seed asks the same; how far it comes depends on the server.
+    /// Equal seeds give equal requests; their number depends on the server.
     pub seed: u64,
 }
 
-/// Asks as planned. Blocks; must not be called from an async runtime. Submits are noted in `acknowledged`.
+/// Runs the plan and records its submits in `acknowledged`. Blocks; must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If a connection cannot be opened. What happens to open ones is in the outcome.
+/// If a connection cannot be opened. Later failures of connections are in the outcome.
 pub fn run(target: &Target, plan: &Plan, acknowledged: &mut Acknowledged) -> io::Result<Outcome> {
     let runtime = runtime()?;
     let shared = Rc::new(RefCell::new(Shared {
@@ -105,7 +105,7 @@ async fn ask(
 }
 
 impl Shared {
-    /// Notes what an answer of this status means for a submit, and counts failures; 0 stands for none.
+    /// Records what a response of this status means for a submit, and counts failures; 0 is a missing response.
     fn note(&mut self, sent: Option<Sent>, status: u16) {
         let succeeded = (200..300).contains(&status);
         if !succeeded {
@@ -113,7 +113,7 @@ impl Shared {
         }
         match sent {
             Some(sent) if succeeded => self.acknowledged.promise(sent.player, sent.score),
-            // A rejection (4xx) and "too much is waiting" (503) say that nothing was done, but a proof should not rest on it.
+            // A rejection (4xx) and a full queue (503) promise that nothing was done, but the check must not rely on that.
             Some(sent) => self.acknowledged.forget(sent.player),
             None => {}
         }

@@ -1,7 +1,7 @@
-//! The proof at the end of a run: what was acknowledged is asked for again.
+//! The check at the end of a run: it reads acknowledged scores back.
 //!
-//! Players are drawn at random; each must have exactly the score that was acknowledged last. Not here: whether it is also
-//! on the disk, for which the server would have to be killed.
+//! Players are drawn at random; each must have exactly its last acknowledged score. Not here: whether the score is on the
+//! disk, for which the server would have to be killed.
 
 use crate::acknowledged::Acknowledged;
 use crate::connection::Connection;
@@ -12,14 +12,14 @@ use crate::workload::{Target, player};
 use serde_json::Value;
 use std::io;
 
-/// What reading back has shown.
+/// The result of reading back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Players whose score was as acknowledged.
+    /// Players with the acknowledged score.
     pub right: u64,
-    /// Those whose score was another, one sentence each.
+    /// Players with another score, one sentence each.
     pub wrong: Vec<String>,
-    /// Drawn players whose expected score is not known.
+    /// Drawn players whose expected score is unknown.
     pub unknown: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Proof {
 ///
 /// # Errors
 ///
-/// If a request fails, or an answer is not what the interface promises.
+/// If a request fails, or a response breaks the interface.
 pub fn verify(target: &Target, acknowledged: &Acknowledged, samples: u64, seed: u64) -> io::Result<Proof> {
     runtime()?.block_on(read_back(target, acknowledged, samples, seed))
 }

@@ -1,7 +1,7 @@
-//! What is asked: the kinds of request, and which connection asks for which player.
+//! The requests: their kinds, and which connection sends for which players.
 //!
-//! Each connection submits for players of its own, those whose number leaves its remainder, so that the last score that
-//! was acknowledged is known without asking in which order connections were served. Reads are of any player.
+//! Each connection submits for players of its own: those whose number leaves its remainder. So the last acknowledged
+//! score is known without the order in which the server handled connections. Reads are of any player.
 
 use crate::draws::{Draws, Skew};
 use crate::random::Random;
@@ -12,16 +12,16 @@ use std::net::SocketAddr;
 /// Scores are below this, so that players meet and pass each other.
 const SCORE_END: u64 = 1_000_000_000;
 
-/// The server and the board that are asked.
+/// The server and the board.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Where the server listens.
     pub address: SocketAddr,
-    /// An API key, where one is needed.
+    /// An API key, if the server needs one.
     pub token: Option<String>,
     /// The board: letters, digits and `-`.
     pub board: String,
-    /// How many players it has.
+    /// Its number of players.
     pub players: u64,
 }
 
@@ -42,7 +42,7 @@ pub enum Kind {
     Rank,
     /// A random player with five neighbours on either side.
     Around,
-    /// Of ten requests four submits, two tops, two ranks and two arounds, in random order.
+    /// In ten requests four submits, two tops, two ranks and two arounds, in random order.
     Mix,
     /// As many submits as arounds, in random order.
     Half,
@@ -69,7 +69,7 @@ pub fn player(number: u64) -> String {
     format!("player{number:010}")
 }
 
-/// A submit that is on its way.
+/// A submit in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) player: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Requests {
     board: String,
     connection: u64,
     connections: u64,
-    /// Of all players, and of this connection's own.
+    /// All players, and those of this connection.
     any_player: Draws,
     own: Draws,
     random: Random,
@@ -92,11 +92,11 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Those of the connection of this number, of so many.
+    /// The requests of connection `number` of several.
     ///
     /// # Panics
     ///
-    /// If there are more connections than players: then some would own none.
+    /// If there are more connections than players: then some would have none.
     pub(crate) fn new(
         target: &Target,
         (kind, skew): (Kind, Skew),
@@ -118,7 +118,7 @@ impl Requests {
         }
     }
 
-    /// Makes the next request; says what it submits, if it does.
+    /// Makes the next request; returns its submit, if it is one.
     pub(crate) fn next(&mut self) -> Option<Sent> {
         let kind = match self.kind {
             Kind::Mix => self.mixed(),
@@ -149,7 +149,7 @@ impl Requests {
         None
     }
 
-    /// The bytes of the request made last.
+    /// The bytes of the last request.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.request
     }

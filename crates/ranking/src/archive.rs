@@ -1,8 +1,8 @@
-//! The order of a closed period, read from its blocks: no memory of its own, a few rows a question.
+//! The ranking of a closed period, read from its archive blocks: no memory of its own, a few rows for each query.
 //!
-//! A place is found by searching blocks by their first entries, some twenty rows at a hundred million players; only the
-//! block that holds it is unpacked as a whole. The questions themselves are those of any order, see `rules`. A block
-//! that cannot be read ends the question with its error; nothing is answered from the rest.
+//! A search over the first entries of blocks finds a position: some twenty rows for a hundred million players. Only the
+//! block with the position is unpacked as a whole. The queries are those of any ranking, see `rules`. A block that
+//! cannot be read fails the query; nothing is answered from the rest.
 
 use crate::blocks::{BLOCK_ENTRIES, unpack, unpack_first};
 use crate::reads::{Reads, Ruled};
@@ -19,21 +19,21 @@ use tally_rules::{PlayerId, Record};
 /// A block as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveBlock {
-    /// Distinct scores better than that of its first.
+    /// Distinct scores better than that of its first entry.
     pub distinct_better: u64,
     /// Its packed entries.
     pub entries: Vec<u8>,
 }
 
-/// Where blocks and records come from.
+/// The source of blocks and records.
 pub trait ArchiveSource {
-    /// Why one cannot be read.
+    /// The error of a failed read.
     type Error;
     /// A block by its number.
     fn block(&self, block: u64) -> Result<ArchiveBlock, Self::Error>;
     /// A player's record in this period.
     fn record(&self, player: &PlayerId) -> Result<Option<Record>, Self::Error>;
-    /// What a block that is not what we wrote is called.
+    /// The error for a corrupt block.
     fn corrupt(&self, block: u64) -> Self::Error;
 }
 
@@ -45,12 +45,12 @@ pub struct ArchivedRanking<'a, X: ArchiveSource> {
 }
 
 impl<'a, X: ArchiveSource> ArchivedRanking<'a, X> {
-    /// The period of a board of this definition, with so many entries.
+    /// The ranking of a period with this definition and this number of entries.
     pub fn new(definition: &Definition, total: u64, source: &'a X) -> Self {
         Self { rules: Rules::new(definition), total, source }
     }
 
-    /// Asks it; the first block that cannot be read is the answer to everything.
+    /// Runs queries. The first block that cannot be read fails all of them.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, X::Error> {
         if self.rules.definition.has_subscore() {
             let order = Blocks::<[i64; 2], X>::new(self);
@@ -64,7 +64,7 @@ impl<'a, X: ArchiveSource> ArchivedRanking<'a, X> {
     }
 }
 
-/// The blocks as an order. The first error is kept; every question after it gets a neutral answer that nobody sees.
+/// The blocks as a ranking. It keeps the first error; every later query returns a neutral value that no caller sees.
 struct Blocks<'a, S, X: ArchiveSource> {
     closed: &'a ArchivedRanking<'a, X>,
     firsts: RefCell<HashMap<u64, Item<S>>>,
@@ -141,10 +141,10 @@ impl<'a, S: Normal, X: ArchiveSource> Blocks<'a, S, X> {
         Item { player, entry: self.closed.rules.entry(&record) }
     }
 
-    /// How many entries are before the first that is not `before`; the order must agree with it.
+    /// The number of entries before the first that is not `before`, which must agree with the order.
     fn partition(&self, before: impl Fn(&Item<S>) -> bool) -> u64 {
         let (mut low, mut high) = (0, self.count());
-        // The last block whose first entry is still before.
+        // Finds the last block whose first entry is still before.
         while low < high {
             let middle = low + (high - low) / 2;
             let Some(first) = self.first(middle) else { return 0 };
@@ -166,7 +166,7 @@ impl<'a, S: Normal, X: ArchiveSource> Blocks<'a, S, X> {
         block.items.get((place % BLOCK_ENTRIES as u64) as usize).cloned()
     }
 
-    /// The order of two keys of this board.
+    /// Compares two keys of this board.
     fn compare(&self, left: &Entry<S>, left_id: &PlayerId, right: &Entry<S>, right_id: &[u8]) -> Ordering {
         let ids = left_id.as_bytes().cmp(right_id);
         left.score.cmp(&right.score).then_with(|| match self.closed.rules.tie() {
@@ -195,7 +195,7 @@ impl<S: Normal, X: ArchiveSource> Sorted<S> for Blocks<'_, S, X> {
         };
         let entry = self.closed.rules.entry(&record);
         let place = self.lower_bound(&entry, player);
-        // A hidden player has a record and no place.
+        // A banned player has a record and no position.
         let there = place < self.closed.total && self.item(place).is_some_and(|item| item.player == id);
         there.then_some((entry, place))
     }
@@ -223,7 +223,7 @@ impl<S: Normal, X: ArchiveSource> Sorted<S> for Blocks<'_, S, X> {
     }
 
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64 {
-        // Nobody moves any more: the place is as good a number as any.
+        // Entries do not move any more, so the position is the cursor.
         self.visit(cursor, take, false, each);
         let next = cursor.saturating_add(take as u64);
         if next < self.closed.total { next } else { 0 }

@@ -1,7 +1,7 @@
 //! Entries of a closed period, packed into blocks of equal length.
 //!
 //! An entry is its score, subscore and instant as differences to the entry before (zigzag, LEB128, as in Protocol
-//! Buffers), then the player's length and bytes. Neighbours have near scores, so most differences take one or two
+//! Buffers), then the player's length and bytes. Neighbours have similar scores, so most differences take one or two
 //! bytes. The format is part of stored files: a test pins it.
 
 use tally_rules::{Micros, PlayerId, Record};
@@ -26,7 +26,7 @@ pub fn pack(entries: &[(PlayerId, Record)]) -> Vec<u8> {
     bytes
 }
 
-/// Unpacks entries; `None` where these bytes are none.
+/// Unpacks entries; `None` if the bytes are invalid.
 pub fn unpack(mut bytes: &[u8]) -> Option<Vec<(PlayerId, Record)>> {
     let mut entries = Vec::with_capacity(BLOCK_ENTRIES);
     let mut last = [0_i64; 3];
@@ -41,7 +41,7 @@ pub fn unpack_first(mut bytes: &[u8]) -> Option<(PlayerId, Record)> {
     entry(&mut bytes, &mut [0; 3])
 }
 
-/// Takes one entry; `last` are the numbers of the one before.
+/// Decodes one entry; `last` has the numbers of the entry before.
 fn entry(bytes: &mut &[u8], last: &mut [i64; 3]) -> Option<(PlayerId, Record)> {
     for number in last.iter_mut() {
         *number = number.wrapping_add(unzigzag(take(bytes)?));

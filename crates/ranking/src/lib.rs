@@ -1,8 +1,8 @@
-//! The order of every board, derived from the store: published after the commit, rebuilt at start.
+//! The ranking of every window, derived from the store: published after the commit, rebuilt at start.
 //!
-//! [`memory`] keeps one counted tree per part of a board behind one lock; [`page`] says which stretch of it a reader
-//! wants, and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
-//! names (a part is handed out as an [`memory::MemoryRanking`]), rules beyond turning counts into ranks, and I/O.
+//! [`memory`] keeps one counted tree for each window behind one lock. [`page`] says which entry range a reader wants,
+//! and `rules` computes it. Nothing here is durable and nothing decides: records arrive as committed. Not here: board
+//! names (a window is handed out as a [`memory::MemoryRanking`]), rules beyond turning counts into ranks, and I/O.
 
 pub mod archive;
 pub mod blocks;

@@ -1,10 +1,10 @@
-//! One part of one board in memory: a counted tree behind a lock.
+//! The ranking of one window in memory: a counted tree behind a lock.
 //!
-//! Writers are the lanes, one batch at a time, so the lock is taken once per batch and board; readers take it shared
+//! Writers are the lanes, one batch at a time, so the lock is taken once per batch and board. Readers take it shared
 //! for microseconds. The lock is the standard one and never held across an await: nothing under it waits.
 //!
-//! Boards with a subscore use a wider tree; other boards save 8 bytes a player. The only `match` on that is
-//! the macro below.
+//! Boards with a subscore use a wider tree; other boards save 8 bytes a player. The only `match` on that is the macro
+//! below.
 
 use crate::archive::ArchiveBlock;
 use crate::blocks::BLOCK_ENTRIES;
@@ -16,7 +16,7 @@ use tally_index::{Builder, Duplicate, GROUP, RankingIndex};
 use tally_rules::definition::Definition;
 use tally_rules::{PlayerId, Record};
 
-/// The order of one part.
+/// The ranking of one window.
 pub struct MemoryRanking {
     rules: Rules,
     tree: RwLock<Tree>,
@@ -43,7 +43,7 @@ pub struct Published {
     pub after: Option<u64>,
 }
 
-/// Movements for which readers wait at a time: some 50 µs. And records that are read at a time.
+/// Maximum movements under one lock: readers wait some 50 µs. Also the maximum records that are read under one lock.
 const HOLD_MAX: usize = 64;
 
 /// An exclusive lock on a ranking, for one writer.
@@ -58,7 +58,7 @@ pub struct ReadGuard<'a> {
     tree: RwLockReadGuard<'a, Tree>,
 }
 
-/// The tree of a part, by the width of its scores.
+/// The tree of a window, by the width of its scores.
 enum Tree {
     Plain(RankingIndex<i64>),
     Wide(RankingIndex<[i64; 2]>),
@@ -74,7 +74,7 @@ macro_rules! on_tree {
 }
 
 impl MemoryRanking {
-    /// An empty order for boards of this definition.
+    /// An empty ranking for boards of this definition.
     pub fn new(definition: &Definition) -> Self {
         let rules = Rules::new(definition);
         let (tie, dense) = (rules.tie(), rules.dense());
@@ -86,8 +86,8 @@ impl MemoryRanking {
         Self { rules, tree: RwLock::new(tree), changes: AtomicU64::new(0) }
     }
 
-    /// Publishes committed changes in their order. The lock is given up now and then, so that a large batch does not
-    /// keep readers waiting to its end.
+    /// Publishes committed changes in their order. It releases the lock at intervals, so that readers do not wait for
+    /// all of a large batch.
     pub fn publish(&self, movements: &[Movement], mut published: impl FnMut(usize, Published)) {
         for (chunk, some) in movements.chunks(HOLD_MAX).enumerate() {
             let mut held = self.hold();
@@ -102,8 +102,8 @@ impl MemoryRanking {
         }
     }
 
-    /// Replaces the whole order by what was loaded; refused where a player came twice. `told` hears now and then how many players
-    /// have their place in it.
+    /// Replaces the whole ranking by a load; fails if a player was added twice. `told` gets the number of placed
+    /// players at intervals.
     pub fn load(&self, loading: Loading, told: impl FnMut(u64)) -> Result<(), Duplicate> {
         let loaded = loading.finish(told)?;
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +112,7 @@ impl MemoryRanking {
         Ok(())
     }
 
-    /// An empty load for this order.
+    /// An empty load for this ranking.
     pub fn loading(&self) -> Loading {
         let (tie, dense) = (self.rules.tie(), self.rules.dense());
         let tree = if self.rules.definition.has_subscore() {
@@ -123,28 +123,28 @@ impl MemoryRanking {
         Loading { rules: self.rules.clone(), tree }
     }
 
-    /// A number that grows with every publication: the same before and after means that nothing moved between.
+    /// A number that grows with every publication. If it is the same before and after, nothing changed in between.
     pub fn changes(&self) -> u64 {
         let _tree = self.shared();
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// How many players it has.
+    /// The number of players.
     pub fn total(&self) -> u64 {
         on_tree!(&*self.shared(), order => order.len())
     }
 
-    /// Bytes of memory it holds.
+    /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         on_tree!(&*self.shared(), order => order.bytes())
     }
 
-    /// Asks it, holding the lock as long as that takes.
+    /// Runs queries under the shared lock.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.shared(), order => with(&Ruled::new(&self.rules, order)))
     }
 
-    /// Players' records, each told in its turn. The lock is given up now and then, so each is of its own moment.
+    /// Reads players' records in order. It releases the lock at intervals, so each is of its own moment.
     pub fn records(&self, players: &[&PlayerId], mut each: impl FnMut(Option<Record>)) {
         for some in players.chunks(HOLD_MAX) {
             on_tree!(&*self.shared(), order => self.rules.records(order, some, &mut each));
@@ -158,14 +158,14 @@ impl MemoryRanking {
         WriteGuard { rules: &self.rules, tree }
     }
 
-    /// Keeps changes out until it is dropped. Take several in the order in which writers hold them, and ask none of them
-    /// through its [`MemoryRanking`] meanwhile: a writer that waits keeps new readers out.
+    /// Blocks changes until the guard is dropped. Take several in the order in which writers lock them. Do not query
+    /// them through their [`MemoryRanking`] meanwhile: a waiting writer blocks new readers.
     pub fn share(&self) -> ReadGuard<'_> {
         ReadGuard { rules: &self.rules, tree: self.shared() }
     }
 
-    /// Everything in order, in packed blocks: how a closed period is stored. The lock is held for one block at a time;
-    /// where [`changes`](Self::changes) tells of any meanwhile, the blocks do not fit together.
+    /// All entries in packed blocks, as a closed period is stored. The lock is held for one block at a time. If
+    /// [`changes`](Self::changes) differs afterwards, the blocks do not fit together.
     pub fn blocks<E>(&self, mut each: impl FnMut(u64, ArchiveBlock) -> Result<(), E>) -> Result<u64, E> {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
@@ -182,12 +182,12 @@ impl MemoryRanking {
 }
 
 impl WriteGuard<'_> {
-    /// Asks memory for what publishing these will read.
+    /// Prefetches what publishing these movements will read.
     fn warm(&self, movements: &[Movement]) {
         on_tree!(&*self.tree, order => self.rules.warm(order, movements));
     }
 
-    /// Publishes one committed change; says the ranks around it if they are wanted.
+    /// Publishes one committed change. Returns the ranks around it if it is `ranked`.
     pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
         let rules = self.rules;
         if movement.ranked {
@@ -197,14 +197,14 @@ impl WriteGuard<'_> {
         None
     }
 
-    /// Asks it as it is now.
+    /// Queries it as it is now.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
     }
 }
 
 impl ReadGuard<'_> {
-    /// Asks it.
+    /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
         on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
     }
@@ -216,7 +216,7 @@ impl std::fmt::Debug for MemoryRanking {
     }
 }
 
-/// An order being loaded: records in any order, built at once at the end.
+/// A bulk load: records in any order, built at once at the end.
 pub struct Loading {
     rules: Rules,
     tree: LoadingTree,
@@ -228,7 +228,7 @@ enum LoadingTree {
 }
 
 impl Loading {
-    /// Takes one record; no player may come twice.
+    /// Adds a record. No player may be added twice.
     pub fn push(&mut self, player: &PlayerId, record: &Record) {
         match &mut self.tree {
             LoadingTree::Plain(builder) => builder.push(player.as_bytes(), self.rules.entry(record)),
@@ -236,11 +236,11 @@ impl Loading {
         }
     }
 
-    /// Takes over what another load of the same order has.
+    /// Takes over the records of another load of the same ranking.
     ///
     /// # Panics
     ///
-    /// If it is one of another order.
+    /// If it is one of another ranking.
     pub fn absorb(&mut self, other: Self) {
         match (&mut self.tree, other.tree) {
             (LoadingTree::Plain(own), LoadingTree::Plain(other)) => own.absorb(other),
@@ -249,7 +249,7 @@ impl Loading {
         }
     }
 
-    /// How many players it has.
+    /// The number of players.
     pub fn count(&self) -> u64 {
         match &self.tree {
             LoadingTree::Plain(builder) => builder.count(),
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn records_of_many_are_those_of_each() {
         let order = MemoryRanking::new(&Definition::default());
-        // More than are read or published at a time, and half of those who are asked for.
+        // More than one lock covers, and half of the players that are queried.
         let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
         let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };
         let movements: Vec<_> = (0..150).map(|number| moved(2 * number)).collect();

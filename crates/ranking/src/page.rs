@@ -1,4 +1,4 @@
-//! What readers ask of an order, and what they get.
+//! Queries of a ranking, and their results.
 
 use tally_rules::rank::Percentile;
 use tally_rules::{PlayerId, Record};
@@ -19,20 +19,20 @@ pub enum Start {
     /// At the edge.
     #[default]
     Edge,
-    /// So many entries from the edge.
+    /// This many entries from the edge.
     Offset(u64),
-    /// Behind this key, seen from the edge; the player may have moved or gone since.
+    /// After this key, seen from the edge. The player may have moved or been removed since.
     After(Record, PlayerId),
 }
 
-/// A stretch of an order.
+/// A bounded entry range of a ranking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageQuery {
-    /// Which end it is seen from.
+    /// The end it is seen from.
     pub edge: Edge,
     /// Where it starts.
     pub start: Start,
-    /// How many entries at most.
+    /// The maximum number of entries.
     pub limit: usize,
     /// The lowest score, inclusive.
     pub min: Option<i64>,
@@ -45,42 +45,42 @@ pub struct PageQuery {
 pub struct RankedEntry {
     /// From 1, by the board's kind of ranking.
     pub rank: u64,
-    /// Who.
+    /// The player.
     pub player: PlayerId,
     /// The record.
     pub record: Record,
 }
 
-/// A stretch of an order with the size of the whole.
+/// An entry range, with the size of the whole ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// How many players the part has.
+    /// The number of players in the window.
     pub total: u64,
-    /// The entries, in the order asked for.
+    /// The entries, in the order of the query.
     pub entries: Vec<RankedEntry>,
     /// Whether more follow.
     pub more: bool,
 }
 
-/// Some players among each other.
+/// Some players, ranked among each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Among {
-    /// How many players the part has.
+    /// The number of players in the window.
     pub total: u64,
-    /// Those that are there, best first: the rank among them, and the place in the whole.
+    /// The players with an entry, best first: the rank among them, and the entry in the whole ranking.
     pub entries: Vec<(u64, RankedEntry)>,
-    /// Those that are not there, in the order asked.
+    /// The players without an entry, in the order of the query.
     pub missing: Vec<PlayerId>,
 }
 
-/// One player's place.
+/// The rank of one player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
     /// From 1.
     pub rank: u64,
     /// The record.
     pub record: Record,
-    /// How many players the part has.
+    /// The number of players in the window.
     pub total: u64,
     /// 100 × (total − players of better rank) / total.
     pub percentile: Percentile,

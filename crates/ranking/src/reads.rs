@@ -1,8 +1,8 @@
-//! Everything that can be asked of a part of a board, wherever its order is.
+//! All queries of a window, wherever its ranking is.
 //!
-//! [`Reads`] is what doors ask: ranks and pages for leaderboards, places and stretches for those who see a board as a
-//! sorted set. It is answered by a tree that somebody has locked and by the blocks of a closed period, both through
-//! `rules`, so there is one way to compute each answer.
+//! Listeners query [`Reads`]: ranks and pages for leaderboards, positions and entry ranges for protocols that show a
+//! board as a sorted set. A locked tree answers it, and so do the blocks of a closed period. Both do so through
+//! `rules`, so each answer is computed in one way.
 
 use crate::page::{Among, Page, PageQuery, Ranked};
 use crate::rules::{Normal, Rules};
@@ -11,36 +11,36 @@ use std::marker::PhantomData;
 use tally_index::Entry;
 use tally_rules::{PlayerId, Record};
 
-/// Questions to one order. Places are from 0, the best first.
+/// Queries of one ranking. Positions begin at 0, the best first.
 pub trait Reads {
-    /// How many players it has.
+    /// The number of players.
     fn total(&self) -> u64;
-    /// A player's record. Ids are bytes as they came; one that is no player's name has no record.
+    /// A player's record. Ids are bytes as they came; an invalid one has no record.
     fn record(&self, player: &[u8]) -> Option<Record>;
-    /// A player's record and place.
+    /// A player's record and position.
     fn find(&self, player: &[u8]) -> Option<(Record, u64)>;
-    /// The places `from..to` that hold scores from `min` to `max`, both inclusive, as values of the board.
+    /// The positions `from..to` with scores from `min` to `max`, both inclusive, as values of the board.
     fn score_places(&self, min: Option<i64>, max: Option<i64>) -> (u64, u64);
-    /// How many entries, from the best, are before the first that is not `before`; the order must agree with it.
+    /// The number of entries, from the best, before the first that is not `before`, which must agree with the order.
     fn partition(&self, before: &dyn Fn(&[u8]) -> bool) -> u64;
-    /// At most `take` entries from a place on, towards worse or towards better.
+    /// At most `take` entries from a position on, towards worse or towards better.
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record));
-    /// Some entries from a cursor on, 0 the first; the next cursor, 0 at the end. Whoever is there from the first call to
-    /// the last is met, though scores change in between.
+    /// Some entries from a cursor on, 0 the first. Returns the next cursor, 0 at the end. A player with an entry from
+    /// the first call to the last is visited, even if its score changes.
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64;
-    /// A player's place with rank and percentile.
+    /// A player's rank and percentile, with its record.
     fn ranked(&self, player: &PlayerId) -> Option<Ranked>;
     /// The rank that a record of this player has or would have among the others.
     fn rank_of(&self, player: &PlayerId, record: &Record) -> u64;
-    /// A stretch of the order.
+    /// An entry range of the ranking.
     fn page(&self, query: &PageQuery) -> Page;
-    /// The places around a player, the player among them, clipped at the ends.
+    /// The entries around a player, its own among them, clipped at the ends.
     fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page>;
-    /// These players among each other, each counted once.
+    /// These players ranked among each other, each counted once.
     fn among(&self, players: &[PlayerId]) -> Among;
 }
 
-/// An order with the rules of its board.
+/// A ranking with the rules of its board.
 pub(crate) struct Ruled<'a, S, O> {
     rules: &'a Rules,
     order: &'a O,

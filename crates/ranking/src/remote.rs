@@ -1,10 +1,10 @@
-//! The order of one part in Redis, as one of the servers sees it that publish to it.
+//! The ranking of one window in Redis, as one of the servers that publish to it sees it.
 //!
-//! What is there is known to Redis alone: any server may load it, publish to it or lose it, and a change that is not newer
-//! than what is there does nothing. So a server publishes whatever it has committed, whether or not it believes the part to
-//! be loaded; where Redis says that it is not, whoever loads it reads the change from the store, because its load has yet to
-//! begin. What could not be sent waits here, in order, and nobody is told a rank meanwhile: it would be wrong. Each of that is true
-//! of a partition: the others are published to and stay. Not here: when that is tried, who loads, and where records come from.
+//! Only Redis knows what it has: any server may load it, publish to it or lose it, and a change that is not newer does
+//! nothing. So a server publishes whatever it has committed, whether or not it considers the window loaded. If Redis
+//! lacks the window, a later load reads the change from the store. Changes that could not be sent wait here, in order.
+//! No rank is reported meanwhile, because it would be wrong. All this holds for each partition alone. Not here: when to
+//! retry, which server loads, and where records come from.
 
 use crate::memory::{Movement, Published};
 use crate::page::Ranked;
@@ -17,55 +17,55 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tally_rules::{PlayerId, Record};
 
-/// Changes that may wait; past it the part is loaded anew, which costs less.
+/// Maximum waiting changes. With more the window is loaded again, which costs less.
 const WAITING_MAX: usize = 100_000;
-/// A change that was committed so long ago is not published any more, and the part is loaded anew: who went is forgotten
-/// after twice the time, in Redis and in the store, and an older change would bring the player back.
+/// The maximum age of a change that is published; after that the window is loaded again. Tombstones are deleted after
+/// twice the time, in Redis and in the store, and an older change would bring the player back.
 pub const PUBLISHED_WITHIN: Duration = Duration::from_secs(1_800);
-/// Transactions that may be published in turn, call by call.
+/// Maximum transactions that are published at the same time, each in several calls.
 const IN_TURN_MAX: usize = 64;
-/// Room for the changes of one player in one transaction: their versions lie between that of the transaction and the
-/// next one's. A transaction's version is microseconds since 1970, so 52 bits are left for it.
+/// Bits for the changes of one player in one transaction: their versions are between that of the transaction and the
+/// next. A transaction's version is in microseconds since 1970, so 52 bits are left for it.
 const TURN_BITS: u32 = 12;
-/// What a hidden player's row is to Redis: nobody, and newer than the row itself, which somebody may be publishing late.
+/// The row of a banned player is a tombstone in Redis. It is newer than the row, which a server may publish late.
 const HIDDEN_TURN: u64 = (1 << TURN_BITS) - 1;
-/// What a transaction leaves is what it did last.
+/// A row is the last change of its transaction.
 const ROW_TURN: u64 = HIDDEN_TURN - 1;
 const LAST_TURN: u64 = ROW_TURN - 1;
 
-/// The order of one part.
+/// The ranking of one window.
 #[derive(Debug)]
 pub struct RemoteRanking {
     part: RedisWindow,
-    /// Whether something has to be done before it can be asked: what `state` says, without its lock, which is held while
-    /// somebody publishes.
+    /// Whether something must be done before a query. It summarizes `state` without its lock, which is held while
+    /// publishing.
     behind: AtomicBool,
     state: Mutex<State>,
 }
 
-/// What this server knows.
+/// The state that this server knows.
 #[derive(Debug, Default)]
 struct State {
-    /// Redis has said that it is not loaded, or not all of it.
+    /// Redis has reported that it is not loaded, at least in part.
     lost: bool,
-    /// Partitions for which a change was given up, so that only another load makes them whole.
+    /// Partitions with a dropped change, which only another load completes.
     missed: BTreeSet<usize>,
-    /// Committed and not published yet, oldest first, in which partitions, and since when there is any.
+    /// Committed changes that are not published yet, oldest first; their partitions, and since when there are any.
     waiting: Vec<VersionedMovement>,
     waiting_in: BTreeSet<usize>,
     waiting_since: Option<Instant>,
-    /// The last transactions by version, and how often each has changed each player so far.
+    /// The last transactions by version, with the number of changes of each player so far.
     turns: VecDeque<(u64, HashMap<PlayerId, u64>)>,
 }
 
-/// What a look at a part has found.
+/// The state of a window in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadState {
-    /// It can be asked.
+    /// It can be queried.
     Ready,
     /// A server loads it, or has begun to.
     Loading,
-    /// It has to be loaded.
+    /// It must be loaded.
     Lost,
 }
 
@@ -74,11 +74,11 @@ pub enum LoadState {
 pub struct VersionedRow<'a> {
     /// The player.
     pub player: &'a PlayerId,
-    /// The record; none where it was removed.
+    /// The record; `None` if it was removed.
     pub record: Option<&'a Record>,
     /// The version of the transaction that wrote it.
     pub version: u64,
-    /// Whether the player is hidden.
+    /// Whether the player is banned.
     pub hidden: bool,
 }
 
@@ -93,22 +93,22 @@ impl VersionedRow<'_> {
 }
 
 impl RemoteRanking {
-    /// An order of which nothing is known here yet.
+    /// A ranking in an unknown state.
     pub(crate) fn new(part: RedisWindow) -> Self {
         Self { part, behind: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// How many players it had by the last answer.
+    /// The number of players by the last answer.
     pub fn total(&self) -> u64 {
         self.part.known_total()
     }
 
-    /// Asks how many players it has; where that cannot be said now, it stays what is known.
+    /// Queries the number of players. After an error the last one stays.
     pub fn count(&self) {
         drop(self.part.total());
     }
 
-    /// Asks it.
+    /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         if self.is_behind() {
             return Err(RankingError::Loading);
@@ -116,7 +116,7 @@ impl RemoteRanking {
         self.noted(self.part.read(with))
     }
 
-    /// The same without keeping a thread waiting; `with` may be run several times.
+    /// Like [`Self::read`], without blocking a thread; `with` may run several times.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
         if self.is_behind() {
             return Err(RankingError::Loading);
@@ -124,8 +124,8 @@ impl RemoteRanking {
         self.noted(self.part.read_later(with).await)
     }
 
-    /// An answer, after what it says of the order is known. Without the lock: who reads must not wait for who publishes. Whoever
-    /// looks next asks Redis itself.
+    /// Notes a loss that an answer reports. This takes no lock, because a read must not wait for a publish. The next
+    /// [`Self::catch_up`] queries Redis itself.
     fn noted<T>(&self, answer: Result<T, RankingError>) -> Result<T, RankingError> {
         if matches!(answer, Err(RankingError::Lost)) {
             self.behind.store(true, Ordering::Release);
@@ -133,7 +133,7 @@ impl RemoteRanking {
         answer
     }
 
-    /// A player's place in each of several: those that can be asked are asked all at once.
+    /// A player's rank in each of several rankings. Those that can be queried are queried at once.
     pub(crate) fn ranked_in(
         remotes: &[&Self],
         player: &PlayerId,
@@ -184,17 +184,17 @@ impl RemoteRanking {
         }
     }
 
-    /// Who has changed since the last look, whichever server published it.
+    /// The players that changed since the last poll, whichever server published the changes.
     pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
         self.part.changed(watched)
     }
 
-    /// Whether something has to be done before it can be asked.
+    /// Whether something must be done before a query.
     pub fn is_behind(&self) -> bool {
         self.behind.load(Ordering::Acquire)
     }
 
-    /// Publishes what waits, and looks whether Redis has the rest.
+    /// Publishes the waiting changes, and checks whether Redis has the rest.
     pub fn catch_up(&self) -> Result<LoadState, RankingError> {
         self.change(|state| {
             if state.waiting_since.is_some_and(|since| since.elapsed() > PUBLISHED_WITHIN) {
@@ -221,7 +221,7 @@ impl RemoteRanking {
         })
     }
 
-    /// What was committed cannot be published any more: it has to be loaded.
+    /// Requires a load, because committed changes cannot be published any more.
     pub fn miss(&self) {
         self.change(|state| {
             state.missed.extend(0..self.part.partitions());
@@ -229,12 +229,12 @@ impl RemoteRanking {
         });
     }
 
-    /// Begins to load what is lost of it. Rows must be read from the store after this.
+    /// Begins to load the lost partitions. Rows must be read from the store after this.
     pub fn load(&self) -> Result<RemoteLoad<'_>, RankingError> {
         self.begin(|state, epoch| self.part.load_lost(epoch, &state.missed))
     }
 
-    /// The same of all of it, whatever is there.
+    /// Begins to load all partitions, whatever they have.
     pub fn load_all(&self) -> Result<RemoteLoad<'_>, RankingError> {
         self.begin(|_, epoch| self.part.load(epoch))
     }
@@ -243,11 +243,11 @@ impl RemoteRanking {
         &self,
         begin: impl FnOnce(&State, u64) -> Result<Loader, RankingError>,
     ) -> Result<RemoteLoad<'_>, RankingError> {
-        // Keyed by chance for each value: that is all that is asked of it.
+        // Each value has random keys, which is enough here.
         let epoch = RandomState::new().build_hasher().finish();
         self.change(|state| {
             let loader = begin(state, epoch)?;
-            // What was committed before is among the rows that are read now.
+            // Earlier changes are among the rows that the load reads.
             state.missed.retain(|partition| !loader.writes(*partition));
             state.keep_waiting(|one| !loader.writes(self.part.partition_of(&one.movement.player)));
             state.waiting_in.retain(|partition| !loader.writes(*partition));
@@ -255,12 +255,12 @@ impl RemoteRanking {
         })
     }
 
-    /// Forgets those who went before a transaction of that version.
+    /// Deletes the tombstones before a transaction of that version.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
         self.part.purge(before << TURN_BITS)
     }
 
-    /// Deletes it.
+    /// Deletes the ranking.
     pub fn forget(&self) -> Result<(), RankingError> {
         self.part.forget()
     }
@@ -290,8 +290,8 @@ impl State {
         VersionedMovement { movement, version, previous: None }
     }
 
-    /// After changes were published, but for those of partitions that miss some or have others waiting: what could not be sent
-    /// waits, in order. What is lost is loaded, by a load that has yet to begin and reads the change.
+    /// Handles the result of publishing. Changes that could not be sent wait, in order, and so do those of partitions
+    /// with waiting changes. Others of lost or missed partitions are dropped, because a later load reads them.
     fn settle(&mut self, part: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
@@ -313,7 +313,7 @@ impl State {
         }
     }
 
-    /// What waits is not published any more.
+    /// Drops the waiting changes. Their partitions must be loaded.
     fn give_up(&mut self) {
         self.missed.append(&mut self.waiting_in);
         self.keep_waiting(|_| false);
@@ -328,7 +328,7 @@ impl State {
     }
 }
 
-/// A load under way; dropped before its end, it leaves the part to be loaded again.
+/// A load in progress. If it is dropped before its end, the window must be loaded again.
 #[derive(Debug)]
 pub struct RemoteLoad<'a> {
     remote: &'a RemoteRanking,
@@ -336,7 +336,7 @@ pub struct RemoteLoad<'a> {
 }
 
 impl RemoteLoad<'_> {
-    /// Takes one row.
+    /// Adds a row.
     pub fn push(&mut self, row: VersionedRow<'_>) -> Result<(), RankingError> {
         let loader = self.loader.as_mut().expect("it is there until the load ends");
         match row.shown() {
@@ -345,23 +345,23 @@ impl RemoteLoad<'_> {
         }
     }
 
-    /// Whether nothing is lost any more, so that no row is wanted.
+    /// Whether nothing is lost, so that no rows are needed.
     pub fn is_idle(&self) -> bool {
         self.loader.as_ref().is_some_and(Loader::is_idle)
     }
 
-    /// Makes it readable.
+    /// Makes the window readable.
     pub fn finish(mut self) -> Result<(), RankingError> {
         self.loader.take().expect("it is there until the load ends").finish()?;
         self.remote.change(|state| state.lost = false);
-        // The total is known from now on; another partition may have been lost meanwhile.
+        // This queries the total; another partition may have been lost meanwhile.
         self.remote.noted(self.remote.part.total()).map(drop)
     }
 }
 
 impl Drop for RemoteLoad<'_> {
     fn drop(&mut self) {
-        // An end that failed has taken it too: the next look says what is there.
+        // A failed `finish` has taken it too: the next check finds the state.
         if self.loader.is_some() {
             self.remote.change(|state| state.lost = true);
         }

@@ -1,7 +1,7 @@
-//! Everything that is computed from an order by the rules of its board: ranks, pages, players among each other.
+//! Everything that is computed from a ranking by the rules of its board: ranks, pages, players among each other.
 //!
-//! It works on a tree that somebody has locked; score and subscore are in normal form there, so nothing here asks for
-//! a board's directions. Shared ranks are asked of the tree only where the score changes.
+//! It works on a locked tree. Score and subscore are in normal form there, so nothing here depends on a board's
+//! directions. Shared ranks are counted only where the score changes.
 
 use crate::archive::ArchiveBlock;
 use crate::blocks::{BLOCK_ENTRIES, pack};
@@ -14,13 +14,13 @@ use tally_rules::definition::{Definition, Ranking, Ties};
 use tally_rules::rank::{self, Counts};
 use tally_rules::{Micros, PlayerId, Record, order_key};
 
-/// What of the definition an order needs.
+/// The definition as a ranking needs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) definition: Definition,
 }
 
-/// How a tree's score stands for score and subscore in normal form.
+/// A tree's score as score and subscore in normal form.
 pub(crate) trait Normal: Score {
     fn of(normal: [i64; 2]) -> Self;
     fn parts(self) -> [i64; 2];
@@ -74,7 +74,7 @@ impl Rules {
         Entry { score: S::of(order_key::normal(&self.definition, record)), stamp: record.at.0 }
     }
 
-    /// Whether two entries of one player stand at the same place; the instant counts only where it decides ties.
+    /// Whether two entries of one player have the same key. The instant counts only if it decides ties.
     fn same_key<S: Normal>(&self, left: &Entry<S>, right: &Entry<S>) -> bool {
         let timed = matches!(self.definition.ties, Ties::First | Ties::Last);
         left.score == right.score && (!timed || left.stamp == right.stamp)
@@ -99,7 +99,7 @@ impl Rules {
         Published { before, after }
     }
 
-    /// Players' records, each told in its turn.
+    /// Reads players' records in order.
     pub(crate) fn records<S: Normal>(
         &self,
         order: &RankingIndex<S>,
@@ -112,7 +112,7 @@ impl Rules {
         }
     }
 
-    /// Asks memory for what publishing these will read.
+    /// Prefetches what publishing these movements will read.
     pub(crate) fn warm<S: Normal>(&self, order: &RankingIndex<S>, movements: &[Movement]) {
         let ids: Vec<&[u8]> = movements.iter().map(|moved| moved.player.as_bytes()).collect();
         let scores = movements.iter().filter_map(|moved| moved.record.as_ref());
@@ -120,7 +120,7 @@ impl Rules {
         order.warm(&ids, &scores);
     }
 
-    /// The same without asking for ranks.
+    /// Publishes a movement without ranks.
     pub(crate) fn place<S: Normal>(&self, order: &mut RankingIndex<S>, movement: &Movement) {
         let id = movement.player.as_bytes();
         match &movement.record {
@@ -143,7 +143,7 @@ impl Rules {
         }
     }
 
-    /// The rank of a present entry at that place.
+    /// The rank of an entry at this position.
     fn rank_at<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, place: u64) -> u64 {
         1 + match self.definition.ranking {
             Ranking::Ordinal => place,
@@ -173,7 +173,7 @@ impl Rules {
                 (before, own.is_some_and(|(_, own)| own < before))
             }
         };
-        // An order that fails while it is read counts nothing; its answer is not seen.
+        // A ranking that fails while it is read counts nothing, and no caller sees the answer.
         1 + counted.saturating_sub(u64::from(own))
     }
 
@@ -197,7 +197,7 @@ impl Rules {
         self.stretch(order, query.edge, from, to, query.limit)
     }
 
-    /// The block of entries that begins at a place.
+    /// The archive block that begins at a position.
     pub(crate) fn block<S: Normal>(&self, order: &RankingIndex<S>, from: u64) -> ArchiveBlock {
         let items = Sorted::walk(order, from, BLOCK_ENTRIES, false);
         let Some(first) = items.first().map(|item| item.entry.score) else { return ArchiveBlock::default() };
@@ -263,7 +263,7 @@ impl Rules {
         Among { total: order.len(), entries, missing }
     }
 
-    /// The places that hold scores from `min` to `max`.
+    /// The positions with scores from `min` to `max`.
     pub(crate) fn bounds<S: Normal>(
         &self,
         order: &impl Sorted<S>,
@@ -281,7 +281,7 @@ impl Rules {
         (from, to)
     }
 
-    /// Entries of the places `from..to`, seen from an edge, at most `limit`.
+    /// Entries at the positions `from..to`, seen from an edge, at most `limit`.
     pub(crate) fn stretch<S: Normal>(
         &self,
         order: &impl Sorted<S>,
@@ -302,7 +302,7 @@ impl Rules {
         Page { total, more: (take as u64) < to - from, entries }
     }
 
-    /// Gives ranks to a walk; shared ranks are asked of the tree only where the score changes.
+    /// Adds ranks to a range scan. Shared ranks are counted only where the score changes.
     fn places<S: Normal>(
         &self,
         order: &impl Sorted<S>,

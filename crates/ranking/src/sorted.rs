@@ -1,22 +1,22 @@
-//! What reads need of an order, wherever it is: the tree in memory, or the blocks of a closed period.
+//! What reads need of a ranking, wherever it is: the tree in memory, or the blocks of a closed period.
 
 use tally_index::{Entry, EntryRef, RankingIndex, Score};
 use tally_rules::PlayerId;
 
-/// One entry of a walk.
+/// One entry of a range scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Item<S> {
     pub(crate) player: PlayerId,
     pub(crate) entry: Entry<S>,
 }
 
-/// An order that can be counted in and walked. Ids are bytes: one that is no player's name is just not there.
+/// A ranking with counts and range scans. Ids are bytes as they came; an invalid one has no entry.
 pub(crate) trait Sorted<S: Score> {
-    /// How many entries it has.
+    /// The number of entries.
     fn len(&self) -> u64;
     /// A player's entry.
     fn get(&self, player: &[u8]) -> Option<Entry<S>>;
-    /// A player's entry and place.
+    /// A player's entry and position.
     fn find(&self, player: &[u8]) -> Option<(Entry<S>, u64)>;
     /// Entries of a strictly better score.
     fn count_better(&self, score: S) -> u64;
@@ -24,16 +24,16 @@ pub(crate) trait Sorted<S: Score> {
     fn count_at_least(&self, score: S) -> u64;
     /// Distinct strictly better scores.
     fn count_distinct_better(&self, score: S) -> u64;
-    /// Entries before a key, which need not be there.
+    /// Entries before a key, which need not exist.
     fn lower_bound(&self, entry: &Entry<S>, player: &[u8]) -> u64;
-    /// At most `take` entries from a place on, backwards if `back`.
+    /// At most `take` entries from a position on, backwards if `back`.
     fn visit(&self, from: u64, take: usize, back: bool, each: &mut dyn FnMut(&[u8], Entry<S>));
 
-    /// Some entries from a cursor on, 0 the first; the next cursor, 0 at the end. Whoever is there from the first call to
-    /// the last is met, though scores change in between.
+    /// Some entries from a cursor on, 0 the first. Returns the next cursor, 0 at the end. A player with an entry from
+    /// the first call to the last is visited, even if its score changes.
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64;
 
-    /// The same entries as a list.
+    /// The entries of [`Self::visit`] as a list.
     fn walk(&self, from: u64, take: usize, back: bool) -> Vec<Item<S>> {
         let mut items = Vec::with_capacity(take.min(self.len() as usize));
         self.visit(from, take, back, &mut |id, entry| {

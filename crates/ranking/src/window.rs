@@ -1,4 +1,4 @@
-//! The order of one part, wherever it is kept: what use cases publish to and doors ask.
+//! The ranking of one window, wherever it is: use cases publish to it and listeners query it.
 //!
 //! A ranking in memory always answers. A ranking in Redis may be unavailable, or may have to be loaded again. Then a
 //! query returns an error, because no rank is better than a wrong one.
@@ -10,7 +10,7 @@ use crate::redis::{RankingError, RedisBackend};
 use crate::remote::RemoteRanking;
 use tally_rules::{Definition, PlayerId};
 
-/// Where orders are kept.
+/// Where rankings are kept.
 #[derive(Clone, Debug, Default)]
 pub enum RankingBackend {
     /// In this process.
@@ -20,7 +20,7 @@ pub enum RankingBackend {
     Redis(RedisBackend),
 }
 
-/// The order of one part.
+/// The ranking of one window.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and there is one for each part")]
 pub enum WindowRanking {
@@ -30,16 +30,16 @@ pub enum WindowRanking {
     Redis(RemoteRanking),
 }
 
-/// A part that one writer changes step by step.
+/// A ranking that one writer changes step by step.
 pub enum LockedRanking<'a> {
     /// Readers wait until it is dropped.
     Memory(WriteGuard<'a>),
-    /// Readers of other processes cannot be made to wait: they may see a transaction half way.
+    /// Readers in other processes do not wait: they may see half of a transaction.
     Redis(&'a RemoteRanking),
 }
 
 impl RankingBackend {
-    /// The order of a part: an empty one in memory, one that has yet to be loaded in Redis.
+    /// The ranking of a window: empty in memory, or not loaded yet in Redis.
     pub fn of_window(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
         match self {
             Self::Memory => WindowRanking::Memory(MemoryRanking::new(definition)),
@@ -49,7 +49,7 @@ impl RankingBackend {
         }
     }
 
-    /// The name of the kind.
+    /// The name of the backend.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -57,7 +57,7 @@ impl RankingBackend {
         }
     }
 
-    /// Where it is, without a password.
+    /// The address, without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::Memory => "memory".into(),
@@ -67,7 +67,7 @@ impl RankingBackend {
 }
 
 impl WindowRanking {
-    /// The tree, where it is in this process.
+    /// The ranking in memory, if it is there.
     pub fn memory(&self) -> Option<&MemoryRanking> {
         match self {
             Self::Memory(order) => Some(order),
@@ -75,7 +75,7 @@ impl WindowRanking {
         }
     }
 
-    /// What is known of it here, where it is not in this process.
+    /// The ranking in Redis, if it is there.
     pub fn remote(&self) -> Option<&RemoteRanking> {
         match self {
             Self::Memory(_) => None,
@@ -83,12 +83,12 @@ impl WindowRanking {
         }
     }
 
-    /// Whether asking it keeps the thread waiting.
+    /// Whether a query blocks the thread.
     pub fn waits(&self) -> bool {
         self.remote().is_some()
     }
 
-    /// How many players it has.
+    /// The number of players.
     pub fn total(&self) -> u64 {
         match self {
             Self::Memory(order) => order.total(),
@@ -96,12 +96,12 @@ impl WindowRanking {
         }
     }
 
-    /// Bytes of this process' memory.
+    /// Bytes in the memory of this process.
     pub fn bytes(&self) -> u64 {
         self.memory().map_or(0, MemoryRanking::bytes)
     }
 
-    /// Asks it.
+    /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
             Self::Memory(order) => Ok(order.read(with)),
@@ -109,8 +109,8 @@ impl WindowRanking {
         }
     }
 
-    /// A player's place in each of several orders of one [`RankingBackend`]. Those that are elsewhere are all asked at once: one
-    /// round trip, or two where one is split. What fails fails alone.
+    /// A player's rank in each of several rankings of one [`RankingBackend`]. Those in Redis are queried at once: one
+    /// round trip, or two if one is partitioned. Each fails alone.
     pub fn ranked_in(orders: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
         let remotes: Vec<&RemoteRanking> = orders.iter().filter_map(|order| order.remote()).collect();
         let mut elsewhere = RemoteRanking::ranked_in(&remotes, player).into_iter();
@@ -130,7 +130,7 @@ impl WindowRanking {
         }
     }
 
-    /// For several changes with questions in between.
+    /// Locks the ranking for several changes with queries in between.
     pub fn hold(&self) -> LockedRanking<'_> {
         match self {
             Self::Memory(order) => LockedRanking::Memory(order.hold()),
@@ -147,7 +147,7 @@ impl WindowRanking {
 }
 
 impl LockedRanking<'_> {
-    /// Publishes one change that was committed in that version; says the ranks around it if they are wanted.
+    /// Publishes one change of a transaction of that version. Returns the ranks around it if it is `ranked`.
     pub fn publish(&mut self, movement: &Movement, version: u64) -> Option<Published> {
         match self {
             Self::Memory(held) => held.publish(movement),
@@ -161,7 +161,7 @@ impl LockedRanking<'_> {
         }
     }
 
-    /// How many players it has.
+    /// The number of players.
     pub fn total(&self) -> u64 {
         match self {
             Self::Memory(held) => held.read(|order| order.total()),
@@ -169,7 +169,7 @@ impl LockedRanking<'_> {
         }
     }
 
-    /// Asks it as it is now.
+    /// Queries it as it is now.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
             Self::Memory(held) => Ok(held.read(with)),

@@ -1,20 +1,20 @@
 //! Whether a clock is trusted: its wall time is compared with monotonic time, and with the clock of the store.
 //!
 //! A wall clock is set by people and by the network, so it can jump; a monotonic clock only counts. Both readings are
-//! arguments. A jump beyond a bound puts the wall clock untrusted. It is trusted again when the jump is undone, or when it has
-//! agreed with the monotonic clock for long enough. Not here: what waits meanwhile, and slow drift, which is followed.
+//! arguments. The watch stops trusting the clock after a jump beyond a bound. It trusts the clock again when the jump is
+//! undone, or when both clocks have agreed for long enough. Not here: what waits meanwhile, and slow drift, which is followed.
 
 use crate::instant::{Micros, SECOND};
 
-/// A clock that is further from the clock of the store is untrusted, in microseconds.
+/// The largest difference from the clock of the store at which a clock is trusted, in microseconds.
 pub const SKEW_MAX: i64 = 5 * SECOND;
-/// A clock that is further from the clock of the store is worth a warning, in microseconds.
+/// The difference from the clock of the store above which the server warns, in microseconds.
 pub const SKEW_WARN: i64 = SECOND;
 
-/// When a clock is trusted.
+/// The bounds within which a clock is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockBounds {
-    /// The most by which wall time and monotonic time may part between two readings, in microseconds.
+    /// The most by which wall time and monotonic time may diverge between two readings, in microseconds.
     pub jump_max: i64,
     /// How long both must agree after a jump, in microseconds.
     pub steady: i64,
@@ -31,7 +31,7 @@ impl Default for ClockBounds {
 pub struct Reading {
     /// Wall time.
     pub wall: Micros,
-    /// Microseconds since some instant that stays the same.
+    /// Microseconds since an instant that does not change.
     pub monotonic: i64,
 }
 
@@ -45,10 +45,9 @@ impl Reading {
 /// Why a clock is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distrust {
-    /// By how much it has jumped from where it was trusted, or is ahead of the clock of the store, in microseconds; 0 where that
-    /// is not known.
+    /// The jump from the trusted time, or the lead over the clock of the store, in microseconds; 0 if it is not known.
     pub jump: i64,
-    /// Its offset since the last jump, and since when that is so by the monotonic clock.
+    /// The offset since the last jump, and the monotonic time since which it holds.
     offset: i64,
     since: i64,
 }
@@ -56,40 +55,40 @@ pub struct Distrust {
 /// What a reading changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustChange {
-    /// The clock was trusted, and is not any more.
+    /// The clock was trusted, and is not trusted now.
     Lost(Distrust),
-    /// It is trusted again.
+    /// The clock is trusted again.
     Regained,
 }
 
-/// What is known of a clock.
+/// The state of trust in a clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockWatch {
     bounds: ClockBounds,
     /// The offset when it was last trusted.
     trusted: Option<i64>,
     distrust: Option<Distrust>,
-    /// How far it is ahead of the clock of the store.
+    /// The lead over the clock of the store, in microseconds.
     ahead: i64,
 }
 
 impl ClockWatch {
-    /// One that has not seen a reading yet: the first is trusted.
+    /// Without a reading yet: the first one is trusted.
     pub fn new(bounds: ClockBounds) -> Self {
         Self { bounds, ..Self::default() }
     }
 
-    /// Other bounds from now on.
+    /// Sets other bounds.
     pub fn set_bounds(&mut self, bounds: ClockBounds) {
         self.bounds = bounds;
     }
 
-    /// Starts with what was trusted before: that it would be so late at this reading.
+    /// Continues from a clock that was trusted before; `expected` is the trusted time at this reading.
     pub fn resume(&mut self, expected: Micros, reading: Reading) {
         self.trusted = Some(Reading { wall: expected, ..reading }.offset());
     }
 
-    /// Starts untrusted: a server that stopped untrusted did not learn which time is right.
+    /// Starts untrusted: a server that stopped with an untrusted clock does not know the right time.
     pub fn begin_untrusted(&mut self, reading: Reading) {
         self.trusted = None;
         self.distrust = Some(Distrust { jump: 0, offset: reading.offset(), since: reading.monotonic });
@@ -101,12 +100,12 @@ impl ClockWatch {
         self.distrust.or_else(|| (self.ahead.abs() > SKEW_MAX).then_some(skewed))
     }
 
-    /// Says how far the clock is ahead of the clock of the store, in microseconds.
+    /// Sets the lead over the clock of the store, in microseconds.
     pub fn compare(&mut self, ahead: i64) {
         self.ahead = ahead;
     }
 
-    /// Judges a reading; gives what it changes.
+    /// Checks a reading. Returns what it changes.
     pub fn observe(&mut self, reading: Reading) -> Option<TrustChange> {
         let offset = reading.offset();
         let near = |other: i64| offset.abs_diff(other) <= self.bounds.jump_max.unsigned_abs();
@@ -140,7 +139,7 @@ mod tests {
 
     const HOUR: i64 = 3_600 * SECOND;
 
-    /// Looks at a monotonic time, with the wall clock so far ahead of it.
+    /// Observes a monotonic time, with the wall clock this far ahead of it.
     fn look(watch: &mut ClockWatch, monotonic: i64, ahead: i64) -> Option<TrustChange> {
         watch.observe(Reading { wall: Micros(monotonic + ahead), monotonic })
     }
@@ -168,7 +167,7 @@ mod tests {
         look(&mut watch, 0, 0);
         look(&mut watch, 1, HOUR);
         assert_eq!(look(&mut watch, 600 * SECOND, HOUR), None);
-        // It jumps once more: the time begins again.
+        // It jumps once more: the steady time begins again.
         assert_eq!(look(&mut watch, 600 * SECOND + 1, 3 * HOUR), None);
         assert_eq!(watch.distrust().map(|distrust| distrust.jump), Some(3 * HOUR));
         assert_eq!(look(&mut watch, 1_200 * SECOND, 3 * HOUR), None);

@@ -1,4 +1,4 @@
-//! What a board is: the choices its creator made.
+//! The definition of a board: the choices of its creator.
 
 use crate::contest::Prize;
 use crate::instant::Micros;
@@ -14,10 +14,10 @@ named! {
         Ascending = "ascending" }
 }
 named! {
-    /// What a submit does to the player's record.
-    pub enum Update { /// Keeps the better of old and new.
-        Best = "best", /// Keeps the new one.
-        Latest = "latest", /// Adds.
+    /// What a submit makes of the player's record.
+    pub enum Update { /// Keeps the better of the old and the new score.
+        Best = "best", /// Keeps the new score.
+        Latest = "latest", /// Adds the new score to the old.
         Sum = "sum" }
 }
 named! {
@@ -29,10 +29,10 @@ named! {
 }
 named! {
     /// How equal scores are ordered.
-    pub enum Ties { /// Who reached it first is ahead.
-        First = "first", /// Who reached it last is ahead.
+    pub enum Ties { /// The score that was reached first is ahead.
+        First = "first", /// The score that was reached last is ahead.
         Last = "last", /// By the bytes of the player id.
-        Player = "player", /// By the bytes of the player id, backwards.
+        Player = "player", /// By the bytes of the player id, reversed.
         PlayerReversed = "player_reversed" }
 }
 named! {
@@ -42,19 +42,19 @@ named! {
         Float64 = "float64" }
 }
 named! {
-    /// Whether a second number decides between equal scores, and which of it is better.
+    /// Whether a second number orders equal scores, and which one is better.
     pub enum Subscore { /// There is none.
-        None = "none", /// The higher.
-        Descending = "descending", /// The lower.
+        None = "none", /// The higher subscore.
+        Descending = "descending", /// The lower subscore.
         Ascending = "ascending" }
 }
 
-/// A board's definition. Everything but the periods is fixed at creation.
+/// A board's definition. All fields except the periods are fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Which score is better.
     pub order: Order,
-    /// What a submit does.
+    /// What a submit makes of the old and the new score.
     pub update: Update,
     /// How equal scores share a rank.
     pub ranking: Ranking,
@@ -62,15 +62,15 @@ pub struct Definition {
     pub ties: Ties,
     /// Integers or floats.
     pub score: ScoreType,
-    /// The second number.
+    /// Whether there is a subscore, and its order.
     pub subscore: Subscore,
-    /// Whether there is an order over all time.
+    /// Whether there is an all-time window.
     pub all_time: bool,
-    /// Weeks, seasons and the like.
+    /// The period rules: weeks, seasons and the like.
     pub periods: Vec<PeriodRule>,
-    /// How many numbers were given to periods so far.
+    /// How many numbers were given to period rules so far.
     pub rules_given: u32,
-    /// Whether it was made by its first score, like a sorted set of Redis: then it is there as long as it has players.
+    /// Whether its first score created it, like a sorted set of Redis. Then it exists as long as it has players.
     pub implicit: bool,
 }
 
@@ -92,7 +92,7 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// A board that answers as a sorted set of Redis does.
+    /// A board that behaves like a sorted set of Redis.
     pub fn sorted_set() -> Self {
         Self {
             update: Update::Latest,
@@ -123,12 +123,12 @@ impl Definition {
         Ok(())
     }
 
-    /// Gives each period its number: that of the present one of its name, or the next.
+    /// Gives each period rule its number: that of the present rule with its name, or the next.
     fn number(mut self, present: &[PeriodRule]) -> Self {
         for period in &mut self.periods {
             period.no = match present.iter().find(|old| old.name == period.name) {
                 Some(old) => {
-                    // Other prizes are for the periods that the last ones were for, unless there were none.
+                    // New prizes apply from the instant from which the old ones applied, unless there were none.
                     period.prizes.from = old.prizes.from.filter(|_| !period.prizes.table.is_empty());
                     old.no
                 }
@@ -141,12 +141,12 @@ impl Definition {
         self
     }
 
-    /// Refuses prizes in currencies that there are not.
+    /// Refuses prizes in currencies that are not configured.
     pub fn check_currencies(&self, currencies: &Currencies) -> Result<(), Rejection> {
         check_currencies(&self.periods, currencies)
     }
 
-    /// Prizes that nobody had before are for periods that are closed from now on.
+    /// Sets the start of prizes that are new: they are for periods that are closed after `now`.
     #[must_use]
     pub fn with_prizes_from(mut self, now: Micros) -> Self {
         for prizes in self.periods.iter_mut().map(|period| &mut period.prizes) {
@@ -179,7 +179,7 @@ fn check_currencies(periods: &[PeriodRule], currencies: &Currencies) -> Result<(
     Ok(())
 }
 
-/// A spec for a board: what a caller left out keeps its present or default value.
+/// A spec for a board. A field that a caller left out keeps its present or default value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoardSpec {
     /// See [`Definition::order`].
@@ -208,8 +208,8 @@ impl BoardSpec {
         Ok(definition)
     }
 
-    /// The definition of a present board after this spec; only periods may change, the names of other fields that
-    /// differ are in the rejection.
+    /// Changes the definition of an existing board. Only periods may change; the rejection names the other fields that
+    /// differ.
     pub fn change(&self, present: &Definition) -> Result<Definition, Rejection> {
         let wished = self.over(present);
         let differs = [
@@ -246,7 +246,7 @@ impl BoardSpec {
             all_time: self.all_time.unwrap_or(base.all_time),
             periods: self.periods.clone().unwrap_or_else(|| base.periods.clone()),
             rules_given: base.rules_given,
-            // Whoever wishes for a board wants it to stay.
+            // A board that a caller creates explicitly exists even without players.
             implicit: false,
         }
         .number(&base.periods)

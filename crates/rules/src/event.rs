@@ -1,52 +1,52 @@
-//! What happened to a contest and to the periods of a board, as it is kept for those who listen.
+//! Events of a contest and of the periods of a board, as they are stored for subscribers.
 //!
-//! No player is named, so nothing of it has to be erased with one. What happened to somebody's money is no event of its own:
-//! the entries of a wallet say it. Not here: how it is kept, for how long, and who hears of it.
+//! They name no player, so erasing a player changes no event. Transfers are no events: the entries of a wallet already record
+//! them. Not here: how and how long events are stored, and which subscribers get them.
 
 use crate::contest::State;
 use crate::instant::Micros;
 use crate::period::Span;
 
-/// Something that happened.
+/// A stored event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it was written: it is kept from then on.
+    /// When it was written. Its retention starts then.
     pub at: Micros,
-    /// What it was.
+    /// What happened.
     pub what: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A contest was made, changed, or came into a state.
+    /// A contest was created, changed, or came into a state.
     Contest(ContestChanged),
-    /// A period of a board takes no more scores, and its ranks are final.
+    /// A period of a board was closed, and its ranks are final.
     PeriodClosed(PeriodClosed),
 }
 
 /// A change of a contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContestChanged {
-    /// Where it stood before; nowhere where it was made.
+    /// The state before; `None` if it was created.
     pub before: Option<State>,
-    /// Where it stands. The same as before where what it is was changed.
+    /// The state now. It equals the state before if the definition was changed.
     pub state: State,
-    /// When that counts from: a moment of the clock that was missed counts as of its own time.
+    /// The instant of the change. A missed event of the clock has its scheduled time.
     pub at: Micros,
-    /// How many members it has.
+    /// The number of its members.
     pub members: u32,
 }
 
 /// A period that was closed with players in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodClosed {
-    /// What users call it.
+    /// The name of the period for users.
     pub period: String,
-    /// The name of its rule.
+    /// The name of its period rule.
     pub name: String,
-    /// From when to when.
+    /// Its start and end.
     pub span: Span,
-    /// How many players it has.
+    /// The number of its players.
     pub total: u64,
 }

@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::rejection::Rejection;
 use std::sync::Arc;
 
-/// The longest key a caller may choose, in bytes.
+/// The longest idempotency key, in bytes.
 pub const KEY_BYTES_MAX: usize = 255;
 
 /// How long an outcome is kept by default: 24 hours.
@@ -14,12 +14,12 @@ pub const KEEP_DEFAULT_MICROS: i64 = 24 * 3600 * 1_000_000;
 /// The scope of callers that present no credential.
 pub const SCOPE_LOCAL: &str = "local";
 
-/// Who chose a key, and the key.
+/// An idempotency key in the scope of its caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey {
     /// The caller: a key id or a member.
     pub scope: Arc<str>,
-    /// What the caller sent.
+    /// The key that the caller sent.
     pub key: Arc<str>,
 }
 
@@ -30,33 +30,33 @@ pub struct Fingerprint(pub [u8; 16]);
 /// A request that must have one effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Its key.
+    /// The key.
     pub key: RequestKey,
-    /// What it asks for.
+    /// The fingerprint of the request.
     pub fingerprint: Fingerprint,
 }
 
-/// What is stored beside the effect of a request.
+/// The row that is stored beside the effect of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What was asked for.
+    /// The fingerprint of the request.
     pub fingerprint: Fingerprint,
-    /// When it was done.
+    /// When the request was done.
     pub at: Micros,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What to do with a request whose key may have been used.
+/// The result of [`check_key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyCheck<'a> {
-    /// Never, or too long ago: do it.
+    /// The key is new or expired: do the request.
     New,
-    /// The same request: give its outcome again and change nothing.
+    /// The same request was done: return its outcome and change nothing.
     Replay(&'a Outcome),
 }
 
-/// Judges a request by what is stored under its key.
+/// Compares a request with the row that is stored under its key.
 pub fn check_key<'a>(
     stored: Option<&'a Stored>,
     fingerprint: Fingerprint,
@@ -71,7 +71,7 @@ pub fn check_key<'a>(
     }
 }
 
-/// The key of one row of a batch that has a key as a whole: longer than that by the place.
+/// The key of one row of a batch that has one key: it adds the index of the row.
 pub fn row_key(key: &str, index: usize) -> String {
     format!("{key}#{index}")
 }

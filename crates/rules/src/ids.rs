@@ -1,6 +1,6 @@
 //! Names that callers choose: boards and players.
 //!
-//! A value of these types has been checked, so nothing behind the edge asks again. They are compared as bytes and
+//! A value of these types is valid, so code behind the listeners does not check again. They are compared as bytes and
 //! cheap to clone.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The longest board or player id, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// Names that begin so belong to contests.
+/// Names with this prefix belong to contests.
 pub const CONTEST_PREFIX: &str = "contest:";
 
 /// A leaderboard's name: 1..128 bytes of UTF-8 without control characters and without `@`.
@@ -19,7 +19,7 @@ pub struct BoardId(Arc<str>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlayerId(Arc<str>);
 
-/// Why a name was refused, as a sentence that begins after "must".
+/// Why a name was refused, as a sentence that begins with "must".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadId(pub &'static str);
 
@@ -41,7 +41,7 @@ impl BoardId {
         &self.0
     }
 
-    /// Whether the name is kept for contests.
+    /// Whether the name is reserved for contests.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(CONTEST_PREFIX)
     }
@@ -78,7 +78,7 @@ fn check_length(text: &str) -> Result<(), BadId> {
     if text.len() > ID_BYTES_MAX {
         return Err(BadId("must be at most 128 bytes of UTF-8"));
     }
-    // Path segments that clients and proxies rewrite before they reach us.
+    // Clients and proxies rewrite these path segments.
     if text == "." || text == ".." {
         return Err(BadId("must not be `.` or `..`"));
     }

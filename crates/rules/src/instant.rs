@@ -1,7 +1,7 @@
-//! Instants: microseconds since 1970 in UTC, and the one source of those that the server gives.
+//! Instants: microseconds since 1970 in UTC, and the source of the server's instants.
 //!
-//! An instant of the source orders rows and decides ties. It never goes back, so after one wrong reading of the clock it may lie
-//! ahead of it for long. So it does not say to which period a row belongs: the clock says that.
+//! An instant of the source orders rows and decides ties. It never goes back, so after one wrong reading of the clock it may be
+//! ahead of the clock for long. So it does not decide the period of a row: the clock does.
 
 use crate::rejection::Rejection;
 
@@ -12,11 +12,11 @@ pub struct Micros(pub i64);
 /// One second.
 pub const SECOND: i64 = 1_000_000;
 
-/// How far ahead of the server's clock a caller's instant may be and still count as now.
+/// How far a caller's instant may be ahead of the server's clock and still count as now.
 pub const AHEAD_MAX_MICROS: i64 = 5 * SECOND;
 
 impl Micros {
-    /// This instant moved by so many microseconds, stopping at the ends of the range.
+    /// This instant moved by this many microseconds, saturating.
     pub fn plus(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))
     }
@@ -30,20 +30,20 @@ impl Micros {
 /// When a row happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowTime {
-    /// Its place among others: stored, and decides ties.
+    /// The instant that is stored and decides ties.
     pub at: Micros,
-    /// What its periods are chosen by: the caller's instant, else the clock.
+    /// The instant that decides the periods: the caller's, else the clock's.
     pub aimed: Micros,
 }
 
-/// Gives instants that strictly increase even where the clock stands still or is set back.
+/// Gives strictly increasing instants, even when the clock stops or is set back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Instants {
     last: Micros,
 }
 
 impl Instants {
-    /// Starts after `last`: the newest instant given before a restart.
+    /// Starts after `last`, the newest instant given before a restart.
     pub fn after(last: Micros) -> Self {
         Self { last }
     }
@@ -53,17 +53,17 @@ impl Instants {
         self.last
     }
 
-    /// The next instant, never before `now` and always after every one given before.
+    /// The next instant: not before `now`, and after every instant given before.
     pub fn next(&mut self, now: Micros) -> Micros {
         self.last = now.max(self.last.plus(1));
         self.last
     }
 
-    /// The time of a row: the caller's where it gave one that is not in the future, else now, at the next instant of ours.
+    /// The time of a row: the caller's instant if it is not in the future, else the next instant of this source.
     pub fn of_row(&mut self, given: Option<Micros>, now: Micros) -> Result<RowTime, Rejection> {
         match given {
             Some(at) if at <= now => {
-                // What comes later is later also where the clock is set back meanwhile, as after a restart.
+                // Later rows get later instants even if the clock is set back meanwhile, as after a restart.
                 self.last = self.last.max(at);
                 Ok(RowTime { at, aimed: at })
             }

@@ -1,9 +1,9 @@
 //! The rules of boards, scores and money: pure functions of their arguments.
 //!
-//! Time, ids and everything stored are arguments; nothing here reads a clock, a file or a random number, so every
-//! rule can be tested against a simple model with random operations, and a batch can be decided twice with the same
-//! result. Not here: SQL, JSON, ranks of a whole board (the `index` crate keeps those) and cron or time zones (the
-//! `service` crate turns them into boundaries first).
+//! Time, ids and all stored rows are arguments. Nothing here reads a clock, a file or a random number. So every
+//! rule can be tested against a simple model with random operations, and deciding a batch twice gives the same
+//! result. Not here: SQL, JSON, ranks of a whole board (the `index` crate) and cron or time zones (the `service` crate
+//! turns them into boundaries first).
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! One macro for closed sets whose members have a name that users see.
+//! One macro for enums whose variants have a name that users see.
 //!
-//! The same spelling is used in JSON, on the command line, in the store and in the documentation, so it is written
-//! once, beside the variant.
+//! JSON, the command line, the store and the documentation use the same spelling, so it is written once, beside the
+//! variant.
 
 /// Declares an enum whose variants have a fixed name, with `ALL`, `as_str` and `parse`.
 #[macro_export]
@@ -12,7 +12,7 @@ macro_rules! named {
         $vis enum $name { $($(#[$vmeta])* $variant),+ }
 
         impl $name {
-            /// Every member, in the order of its declaration.
+            /// Every variant, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The name that users see.
@@ -20,12 +20,12 @@ macro_rules! named {
                 match self { $(Self::$variant => $text),+ }
             }
 
-            /// The member of that exact name.
+            /// The variant with exactly this name.
             pub fn parse(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$variant),)+ _ => None }
             }
 
-            /// All names, separated by commas: for messages.
+            /// All names, separated by commas, for messages.
             pub fn choices() -> String {
                 Self::ALL.iter().map(|one| one.as_str()).collect::<Vec<_>>().join(", ")
             }

@@ -1,14 +1,14 @@
-//! Where a tie is decided: the total order of a board's records.
+//! The total order of a board's records, which decides ties.
 //!
-//! The order is (score, subscore, tie, player). [`normal`] turns score and subscore into integers that are better
-//! when smaller, whatever the board's directions, so one comparison serves every board; [`compare`] is the whole
-//! order in its plainest form, the reference that faster structures are tested against.
+//! The order is (score, subscore, tie, player). [`normal`] turns score and subscore into integers of which the smaller is
+//! better, for every direction of a board. So one comparison serves every board. [`compare`] is the whole order in its
+//! plainest form, the reference for tests of faster structures.
 
 use crate::definition::{Definition, Order, Subscore, Ties};
 use crate::record::Record;
 use std::cmp::Ordering;
 
-/// Score and subscore of a record as integers of which the smaller is better. Its own inverse, see [`from_normal`].
+/// Score and subscore of a record as integers of which the smaller is better. The inverse is [`from_normal`].
 pub fn normal(definition: &Definition, record: &Record) -> [i64; 2] {
     [directed(definition.order, record.score), sub(definition.subscore, record.subscore)]
 }
@@ -21,7 +21,7 @@ pub fn from_normal(definition: &Definition, normal: [i64; 2]) -> (i64, i64) {
 /// A score alone in normal form.
 pub fn directed(order: Order, score: i64) -> i64 {
     match order {
-        // The complement reverses the order of all of i64 without overflow; a minus sign would not.
+        // The complement reverses the order of all of i64 without overflow; negation would not.
         Order::Descending => !score,
         Order::Ascending => score,
     }
@@ -35,7 +35,7 @@ fn sub(subscore: Subscore, value: i64) -> i64 {
     }
 }
 
-/// The board's order of two records with their players' ids: `Less` stands nearer to the top.
+/// The board's order of two records with their players' ids; `Less` is nearer to the top.
 pub fn compare(definition: &Definition, left: (&Record, &[u8]), right: (&Record, &[u8])) -> Ordering {
     normal(definition, left.0).cmp(&normal(definition, right.0)).then_with(|| match definition.ties {
         Ties::First => left.0.at.cmp(&right.0.at).then_with(|| left.1.cmp(right.1)),

@@ -1,7 +1,7 @@
-//! What came of a request, as a value of the domain, in the bytes that are stored for its retries.
+//! The outcome of a request, and the bytes in which it is stored for retries.
 //!
-//! Ranks are not part of it: a replay renders the same outcome with the ranks of its own moment. The first byte is
-//! the format; numbers are pinned by a test, because files written today must be read by later versions.
+//! Ranks are not part of it: a replay renders the same outcome with the current ranks. The first byte is the format. A
+//! test pins the numbers, because later versions must read files that are written today.
 
 use crate::contest::application::{Application, Status};
 use crate::definition::ScoreType;
@@ -13,7 +13,7 @@ use crate::record::Record;
 /// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A submit was taken.
+    /// A submit was accepted.
     Submitted {
         /// The player's record after it.
         record: Record,
@@ -21,36 +21,36 @@ pub enum Outcome {
         previous: Option<Record>,
         /// Whether it changed the record.
         changed: bool,
-        /// What kind of score the board holds: the answer outlives the board.
+        /// The board's type of score: the outcome outlives the board.
         score: ScoreType,
         /// Whether the board has a subscore.
         subscore: bool,
     },
-    /// Something was deleted or removed; there is nothing more to say.
+    /// Something was deleted or removed.
     Removed,
-    /// A board was put: whether it was new.
+    /// A board was put.
     BoardPut {
         /// It did not exist before.
         created: bool,
     },
-    /// A profile was put: whether there was none before.
+    /// A profile was put.
     ProfilePut {
-        /// There was none.
+        /// It did not exist before.
         created: bool,
     },
-    /// An API key was created; its secret is not part of what is stored.
+    /// An API key was created. The outcome does not contain its secret.
     KeyCreated,
-    /// Money moved. Entries are never changed, so the place of one is all there is to say.
+    /// A transfer was made. Entries are immutable, so the key of its entry is enough.
     Posted(EntryKey),
-    /// A hold was made.
+    /// A hold was placed.
     HoldPlaced(HoldId),
-    /// A hold ended; it ends once, so it says how.
+    /// A hold ended. It ends once, so the hold says how.
     HoldEnded(HoldId),
-    /// A member was made.
+    /// A member was created.
     MemberMade(MemberId),
-    /// Something of a contest was changed; it is shown as it stands.
+    /// A contest was changed; a replay shows its current state.
     ContestChanged,
-    /// A player has applied.
+    /// A player applied.
     Applied(Application),
 }
 
@@ -107,7 +107,7 @@ impl Outcome {
         }
     }
 
-    /// Reads the stored form; `None` where it is none.
+    /// Reads the stored form; `None` if the bytes are invalid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [SUBMITTED, flags @ 0..=7, rest @ ..] => {

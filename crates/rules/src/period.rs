@@ -1,6 +1,6 @@
-//! Periods: which one an instant belongs to, given the boundaries.
+//! Periods: the period of an instant, given the boundaries.
 //!
-//! Schedules and time zones are not read here: the service turns them into boundaries, instants at which one period
+//! This module reads no schedules and time zones: the service turns them into boundaries, instants at which one period
 //! ends and the next begins.
 
 use crate::contest::prize::{self, Prize, PrizeTies};
@@ -15,17 +15,17 @@ pub const NAME_BYTES_MAX: usize = 32;
 /// How many closed periods are kept by default.
 pub const KEEP_DEFAULT: u32 = 12;
 
-/// With prizes for each, so many are taken to share a rank at most.
+/// The most players that may share a rank with prizes by `each`.
 const SHARING_MAX: u32 = 10_000_000;
 
-/// What the ranks of each period get when it is closed.
+/// The prizes of each period of a rule when it is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodPrizes {
-    /// What ranks get.
+    /// The prizes of the ranks.
     pub table: Vec<Prize>,
-    /// What those get who share one.
+    /// What players get that share a rank.
     pub ties: PrizeTies,
-    /// Since when there are prizes: periods that were closed up to then have none. Nothing until a board has them.
+    /// The instant since which there are prizes: periods closed up to then have none. `None` until there are prizes.
     pub from: Option<Micros>,
 }
 
@@ -36,40 +36,40 @@ impl Default for PeriodPrizes {
 }
 
 impl PeriodPrizes {
-    /// Whether a period that is closed at that instant has prizes.
+    /// Whether a period that is closed at this instant has prizes.
     pub fn are_for(&self, closed: Micros) -> bool {
         !self.table.is_empty() && self.from.is_some_and(|from| from < closed)
     }
 }
 
-/// The prizes of one period, as they are paid: written down once, then paid a piece at a time.
+/// The payment of one period's prizes: stored once, then paid in bounded steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payment {
-    /// What its prizes are found by.
+    /// The key of its prizes.
     pub no: Uuid,
     /// The board.
     pub board: BoardId,
-    /// The period, as users call it.
+    /// The name of the period for users.
     pub period: String,
-    /// How many prizes.
+    /// The number of prizes.
     pub count: u32,
-    /// How many of them had their turn.
+    /// The number of prizes that were tried.
     pub done: u32,
-    /// When they were written down.
+    /// When the prizes were stored.
     pub at: Micros,
 }
 
 impl Payment {
-    /// Whether some had no turn yet.
+    /// Whether prizes remain.
     pub fn is_open(&self) -> bool {
         self.done < self.count
     }
 }
 
-/// One rule of repetition of a board.
+/// A period rule of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodRule {
-    /// Its number on its board, given once and never again.
+    /// Its number on its board, which is never reused.
     pub no: u32,
     /// `[a-z0-9_-]{1,32}`, not `all_time`.
     pub name: String,
@@ -81,12 +81,12 @@ pub struct PeriodRule {
     pub keep: u32,
     /// How long after its end a period still takes scores that happened in it, in seconds.
     pub grace_s: u32,
-    /// What is paid when one is closed.
+    /// The prizes of a closed period.
     pub prizes: PeriodPrizes,
 }
 
 impl PeriodRule {
-    /// Refuses a name that cannot be; the schedule is judged by whoever can read it.
+    /// Refuses an invalid name or table of prizes. The service checks the schedule.
     pub fn check(&self) -> Result<(), WrongField> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
         let length = (1..=NAME_BYTES_MAX).contains(&self.name.len());
@@ -106,37 +106,37 @@ impl PeriodRule {
     }
 }
 
-/// Seconds from the year 0 to 1970: part numbers count from there, so that none is negative.
+/// Seconds from the year 0 to 1970. Window numbers count from the year 0, so that none is negative.
 const YEAR_ZERO_S: i64 = 62_167_219_200;
-/// Bits of a part's number that say its second; the years to 9999 need 39.
+/// Bits of a window number for its second; the years to 9999 need 39.
 const SECOND_BITS: u32 = 40;
 
-/// The number of a rule's part that starts then. It says both, so it is the same wherever it is made.
+/// The number of the window of a rule that starts at `start`. It contains both, so every server computes the same number.
 pub fn window_number(rule: u32, start: Micros) -> u64 {
     let seconds = start.0.div_euclid(crate::instant::SECOND) + YEAR_ZERO_S;
     let seconds = u64::try_from(seconds).unwrap_or(0).min((1 << SECOND_BITS) - 1);
-    // 0 is all time, so rules count from 1 here.
+    // 0 is all time, so the rules count from 1 here.
     (u64::from(rule) + 1) << SECOND_BITS | seconds
 }
 
-/// A stretch of time: its start belongs to it, its end to the next.
+/// A half-open span of time: it contains its start but not its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first instant.
     pub start: Micros,
-    /// The first instant of the next.
+    /// The first instant after it.
     pub end: Micros,
 }
 
 impl Span {
-    /// Whether the instant lies in it.
+    /// Whether it contains the instant.
     pub fn contains(&self, at: Micros) -> bool {
         self.start <= at && at < self.end
     }
 }
 
-/// The period between two neighbouring boundaries that contains the instant; `None` before the first and from the
-/// last boundary on. Boundaries are ascending.
+/// The period between two neighbouring boundaries that contains the instant. `None` before the first boundary and from
+/// the last one on. Boundaries are ascending.
 pub fn span_of(boundaries: &[Micros], at: Micros) -> Option<Span> {
     assert!(boundaries.is_sorted(), "boundaries ascend");
     let after = boundaries.partition_point(|boundary| *boundary <= at);

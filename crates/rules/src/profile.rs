@@ -1,4 +1,4 @@
-//! A player's profile: what is shown beside ranks. It never decides anything.
+//! A player's profile: what is shown beside the rank. It decides nothing.
 
 /// The longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 256;
@@ -7,19 +7,19 @@ pub const AVATAR_URL_BYTES_MAX: usize = 2_048;
 /// The longest metadata, in bytes of JSON.
 pub const METADATA_BYTES_MAX: usize = 8 * 1_024;
 
-/// What is shown of a player.
+/// The profile of a player.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// A name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// Where a picture is.
+    /// The address of a picture.
     pub avatar_url: Option<String>,
-    /// Whatever else the game keeps here, as JSON text.
+    /// Further data of the game, as JSON text.
     pub metadata: Option<String>,
 }
 
 impl Profile {
-    /// The fields that cannot be, each with the reason.
+    /// The invalid fields, each with the reason.
     pub fn check(&self) -> Vec<(&'static str, &'static str)> {
         let mut wrong = Vec::new();
         if self.name.as_ref().is_some_and(|name| {
@@ -37,7 +37,7 @@ impl Profile {
     }
 }
 
-/// Only what a page may safely show as a picture's source: no scripts, no spaces, no quotes.
+/// Whether a page can safely use the address as the source of a picture: no scripts, no spaces, no quotes.
 fn is_web_address(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"'<>\\`".contains(&byte);

@@ -1,19 +1,19 @@
-//! From counts to ranks and percentiles.
+//! Ranks and percentiles from counts.
 
 use crate::definition::Ranking;
 
-/// What an order can count for one record, without walking it.
+/// What a ranking index counts for one record without a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Records that stand before it.
+    /// Records before it.
     pub before: u64,
-    /// Records of a strictly better score (and subscore).
+    /// Records with a strictly better score (and subscore).
     pub better: u64,
     /// Distinct better scores.
     pub distinct_better: u64,
 }
 
-/// The rank, from 1, by the board's kind of ranking.
+/// The rank, from 1, for the board's kind of ranking.
 pub fn rank(ranking: Ranking, counts: Counts) -> u64 {
     1 + match ranking {
         Ranking::Ordinal => counts.before,
@@ -26,9 +26,9 @@ pub fn rank(ranking: Ranking, counts: Counts) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percentile(pub u32);
 
-/// 100 × (total − players of a better rank) / total, rounded half up; the best has 100.
+/// 100 × (total − players with a better rank) / total, rounded half up; the best player has 100.
 ///
-/// Players of a better rank are those before it on an ordinal board and those of a better score elsewhere.
+/// Players with a better rank are those before it on an ordinal board, and those with a better score on others.
 pub fn percentile(ranking: Ranking, counts: Counts, total: u64) -> Percentile {
     assert!(total > 0, "a ranked player is on the board");
     let ahead = match ranking {
@@ -45,7 +45,7 @@ pub fn percentile(ranking: Ranking, counts: Counts, total: u64) -> Percentile {
 mod tests {
     use super::*;
 
-    /// Counts of each record of a sorted list, the plain way.
+    /// The counts of each record of a sorted list, computed in the plain way.
     fn counts(scores: &[i64]) -> Vec<Counts> {
         let one = |at: usize| {
             let ahead: Vec<i64> = scores[..at].iter().copied().filter(|score| *score != scores[at]).collect();

@@ -1,4 +1,4 @@
-//! A player's record on one board and what a submit makes of it: best, latest or sum.
+//! A player's record on one board, and what a submit makes of it: best, latest or sum.
 
 use crate::definition::{Definition, Order, Subscore, Update};
 use crate::instant::Micros;
@@ -6,12 +6,12 @@ use crate::rejection::Rejection;
 use crate::score;
 use std::cmp::Ordering;
 
-/// What a board keeps of a player. Scores are ordered integers, see [`crate::score`].
+/// The stored score of a player. Scores are ordered integers, see [`crate::score`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The score.
     pub score: i64,
-    /// The subscore; 0 where the board has none.
+    /// The subscore; 0 if the board has none.
     pub subscore: i64,
     /// When the score or subscore last changed, by the submit's instant.
     pub at: Micros,
@@ -49,7 +49,7 @@ pub fn apply(definition: &Definition, present: Option<Record>, submit: Record) -
     Ok(Updated { record, changed: record != old })
 }
 
-/// `Less` where the first record is better by score, then subscore; ties are not asked.
+/// `Less` if the first record is better by score, then subscore. Ties are not compared.
 pub fn better(definition: &Definition, left: &Record, right: &Record) -> Ordering {
     let by_score = match definition.order {
         Order::Descending => right.score.cmp(&left.score),

@@ -1,8 +1,8 @@
-//! Why a well-formed command was refused. A rejection is an answer, not a fault: nothing went wrong.
+//! Why a well-formed request was refused. A rejection is an answer, not a fault.
 //!
-//! The order of the variants is their precedence: where two hold at once, the earlier one is the answer. Each door
-//! turns them into its own words in one `match` without a wildcard, so that a new rejection does not compile until
-//! every door has decided.
+//! The order of the variants is their precedence: if two apply, the earlier one is the answer. Each listener maps them
+//! to its own messages in one `match` without a wildcard, so that a new rejection does not compile until every listener
+//! handles it.
 
 use crate::contest::start::InvalidApplication;
 use crate::contest::state::State;
@@ -11,10 +11,10 @@ const PERIOD_CLOSED: &str = "no period of this leaderboard takes a score of that
 const LEADERBOARD_DAMAGED: &str =
     "stored rows of this leaderboard are damaged, so it is unavailable; the log and `tally verify` name them";
 
-/// A field that is wrong, where a rule and not the door found it.
+/// A wrong field that a rule found, not the listener.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrongField {
-    /// Where it is in the body, as a JSON pointer.
+    /// A JSON pointer into the body.
     pub pointer: String,
     /// What is wrong, as a sentence that begins with the field.
     pub why: String,
@@ -26,17 +26,17 @@ impl WrongField {
         Self { pointer: pointer.into(), why: why.into() }
     }
 
-    /// The same in a body that has all of it in one of its fields.
+    /// Moves the field into the field `pointer` of a larger body.
     #[must_use]
     pub fn within(self, pointer: &str) -> Self {
         Self { pointer: format!("{pointer}{}", self.pointer), ..self }
     }
 }
 
-/// A bound that an amount of money meets.
+/// A limit of an amount of money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// Of one movement.
+    /// Of one transfer.
     Amount,
     /// Of one transfer, as configured.
     PerTransfer,
@@ -60,7 +60,7 @@ impl Limit {
 /// A rejection, in order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rejection {
-    /// The PIN is not looked at for so many seconds.
+    /// The PIN is locked for this many seconds.
     PinLocked {
         /// Whole seconds.
         retry_after_s: u32,
@@ -71,19 +71,19 @@ pub enum Rejection {
     IdempotencyKeyReused,
     /// The request of this idempotency key is still running.
     IdempotencyInProgress,
-    /// No board of that name; the nearest one there is, if any is near.
+    /// No board has that name. Contains the most similar name, if one is similar.
     LeaderboardNotFound(Option<String>),
-    /// The stored definition of the leaderboard, or what belongs to it, cannot be read.
+    /// The stored definition of the leaderboard, or a row of it, is corrupt.
     LeaderboardDamaged,
     /// The board exists with other values of these fields.
     DefinitionConflict(Vec<&'static str>),
     /// The definition contradicts itself.
     InvalidDefinition(WrongField),
-    /// The name is kept for something else.
+    /// The name is reserved.
     ReservedName,
-    /// Too many boards.
+    /// The limit of boards is reached.
     TooManyBoards,
-    /// Too many keys.
+    /// The limit of keys is reached.
     TooManyKeys,
     /// The board has no period of that name or at that instant.
     PeriodNotFound,
@@ -101,90 +101,90 @@ pub enum Rejection {
     TooManyAtOnce,
     /// The player has no rank there.
     PlayerNotRanked,
-    /// The player has no profile, and no record anywhere that was looked at.
+    /// The player has no profile, and no record on the searched boards.
     PlayerNotFound,
-    /// No key of that id.
+    /// No key has this id.
     KeyNotFound,
-    /// The key is the last one of role admin, and the request did not insist.
+    /// The key is the last one with the role admin, and the request does not force the change.
     LastAdminKey,
     /// The same file was imported into the same board before.
     ImportRepeated,
-    /// The chunk does not follow the last one that was imported: the number of lines already done.
+    /// The chunk does not follow the last imported one. Contains the number of imported lines.
     ImportOutOfOrder(u64),
-    /// No contest of that name.
+    /// No contest has that name.
     ContestNotFound,
-    /// There is a contest of that name.
+    /// A contest of that name exists.
     ContestExists,
-    /// No series of contests of that name.
+    /// No series has that name.
     SeriesNotFound,
-    /// There is a series of that name.
+    /// A series of that name exists.
     SeriesExists,
     /// The caller does not have the permission.
     Forbidden,
-    /// The contest is not where that may be done, but here.
+    /// The state of the contest does not allow it.
     ContestState(State),
-    /// Fields of a contest that are fixed by now.
+    /// Fields of a contest that are fixed in its state.
     ContestFrozen {
-        /// Where the contest stands.
+        /// The state of the contest.
         state: State,
         /// The fields.
         fields: Vec<&'static str>,
     },
-    /// A contest that contradicts itself: its wrong fields.
+    /// The contest is invalid: its wrong fields.
     InvalidContest(Vec<WrongField>),
-    /// More members, or applications, than so many.
+    /// More than this many members or applications.
     ContestTooLarge(u32),
-    /// Where the applications were they are not any more.
+    /// The Redis with the applications has lost them.
     ApplicationsLost,
-    /// The player has applied.
+    /// The player has already applied.
     AlreadyApplied,
     /// The player was rejected.
     AlreadyRejected,
-    /// The player runs the contest.
+    /// The player is staff of the contest.
     StaffCannotApply,
-    /// As many are accepted as may be.
+    /// The contest has accepted as many as its capacity.
     ContestFull,
     /// The player has not applied.
     NotApplied,
-    /// The player has no wallet to pay from, or to be paid into.
+    /// The player has no wallet to pay from or to receive prizes.
     PlayerWithoutWallet,
-    /// A start that these stand in the way of.
+    /// These applications prevent the start.
     InvalidApplications(Vec<InvalidApplication>),
-    /// The player does not take part.
+    /// The player is not a member of the contest.
     NotAMember,
     /// The board belongs to a contest.
     BoardInUse,
-    /// An amount of zero, or less.
+    /// An amount of zero or less.
     InvalidAmount,
-    /// No movement of money of that id.
+    /// No transfer has this id.
     TransactionNotFound,
-    /// No hold of that id.
+    /// No hold has this id.
     HoldNotFound,
-    /// The hold's time has run out.
+    /// The hold has expired.
     HoldExpired,
     /// The hold has ended in another way.
     HoldResolved,
-    /// More than is held.
+    /// The amount exceeds the held amount.
     ExceedsHold,
-    /// A hold that ends before it begins.
+    /// The hold would expire in the past.
     HoldExpiryInPast,
-    /// The currency is not one of those configured.
+    /// The currency is not configured.
     CurrencyMismatch,
-    /// From a wallet to itself.
+    /// Payer and recipient are the same wallet.
     SameWallet,
     /// No such member.
     MemberNotFound,
-    /// No such member to give to.
+    /// The recipient does not exist.
     RecipientNotFound,
     /// The member has no wallet in that currency.
     WalletNotFound,
     /// The member was closed.
     MemberClosed,
-    /// More than a bound allows.
+    /// The amount exceeds a limit.
     LimitExceeded(Limit),
-    /// More than is available.
+    /// The amount exceeds the available balance.
     InsufficientFunds,
-    /// Another order of the same chain was refused.
+    /// Another of the linked transfers failed.
     LinkedFailed,
     /// Another member has the login.
     LoginTaken,
@@ -192,9 +192,9 @@ pub enum Rejection {
     PhoneTaken,
     /// Another member has the player.
     PlayerTaken,
-    /// The player has an entry in that contest, which is open or runs, or is staff of it, or of that series.
+    /// The player has applied to or plays in that open or running contest, or is staff of it or of that series.
     PlayerInContest(Box<str>),
-    /// There is money in a wallet of the member.
+    /// A wallet of the member is not empty.
     WalletNotEmpty,
 }
 
@@ -209,7 +209,7 @@ const LAST_ADMIN_KEY: &str = "this is the last key of role admin: without one on
     make keys; to revoke it all the same, send `force=true` (`tally keys revoke --force`)";
 
 impl Rejection {
-    /// The stable word that programs compare.
+    /// The stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::IdempotencyKeyReused => "idempotency_key_reused",
@@ -277,7 +277,7 @@ impl Rejection {
         }
     }
 
-    /// A sentence for people, with the way out where there is one.
+    /// A sentence for people, with the next step if there is one.
     pub fn detail(&self) -> String {
         match self {
             Self::IdempotencyKeyReused => {

@@ -4,7 +4,7 @@ use crate::named;
 
 named! {
     /// The role of an API key.
-    pub enum Role { /// Everything.
+    pub enum Role { /// All permissions.
         Admin = "admin", /// A game server: scores, boards, profiles.
         Server = "server", /// Reads boards and ranks.
         Reader = "reader" }
@@ -13,7 +13,7 @@ named! {
 /// What an operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// No permission is needed: the caller is not known yet.
+    /// Needs no permission: the caller is not known yet.
     Open,
     /// Read the service's state.
     Observe,
@@ -23,17 +23,17 @@ pub enum Permission {
     Write,
     /// Read and change members, wallets and the ledger.
     Members,
-    /// Read and change what belongs to the caller, who is a member.
+    /// Read and change what belongs to the caller, a member.
     Own,
-    /// Take part in a contest, or run one. The state machine of the contest decides each action.
+    /// Take part in a contest, or manage one. The state machine of the contest decides each action.
     Play,
-    /// Keys and settings.
+    /// Manage API keys and settings.
     Administer,
 }
 
-/// Whether an API key of the role has the permission. A key is not a member, so it never has `Own`.
-pub fn may(role: Role, right: Permission) -> bool {
-    match right {
+/// Whether an API key with the role has the permission. A key is not a member, so it never has `Own`.
+pub fn may(role: Role, permission: Permission) -> bool {
+    match permission {
         Permission::Open | Permission::Observe | Permission::Read => true,
         Permission::Write | Permission::Members | Permission::Play => role != Role::Reader,
         Permission::Administer => role == Role::Admin,
@@ -41,9 +41,9 @@ pub fn may(role: Role, right: Permission) -> bool {
     }
 }
 
-/// Whether a member who has signed in has the permission.
-pub fn member_may(right: Permission) -> bool {
-    match right {
+/// Whether a signed-in member has the permission.
+pub fn member_may(permission: Permission) -> bool {
+    match permission {
         Permission::Open | Permission::Read | Permission::Own | Permission::Play => true,
         Permission::Observe | Permission::Write | Permission::Members | Permission::Administer => false,
     }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn each_role_may_all_that_the_next_may() {
-        let rights = [
+        let permissions = [
             Permission::Open,
             Permission::Observe,
             Permission::Read,
@@ -64,9 +64,9 @@ mod tests {
             Permission::Play,
             Permission::Administer,
         ];
-        for right in rights {
-            let may: Vec<bool> = Role::ALL.iter().map(|role| may(*role, right)).collect();
-            assert!(may.is_sorted_by(|a, b| a >= b), "{right:?}: {may:?}");
+        for permission in permissions {
+            let may: Vec<bool> = Role::ALL.iter().map(|role| may(*role, permission)).collect();
+            assert!(may.is_sorted_by(|a, b| a >= b), "{permission:?}: {may:?}");
         }
         assert!(!may(Role::Reader, Permission::Write));
         assert!(!may(Role::Reader, Permission::Members));

@@ -1,26 +1,26 @@
 //! A score as an exact, ordered 64-bit integer.
 //!
-//! Boards hold int64 or float64 scores. Both are kept as one i64 whose order is the order of the values, so
-//! ranking, storing and comparing never ask which kind it is. The mapping of a float is the usual one: flip the
+//! Boards hold int64 or float64 scores. Both are stored as one i64 whose order is the order of the values, so
+//! ranking, storage and comparison do not depend on the type. The mapping of a float is the usual one: flip the
 //! magnitude bits of negative numbers (total order of IEEE 754, clause 5.10, without NaN and with one zero).
 
 use crate::definition::ScoreType;
 
-/// A score as a caller gave it, before anyone asked what the board holds.
+/// A score as the caller sent it, independent of the board's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given {
     /// Digits only.
     Int(i64),
-    /// Anything else that is a number.
+    /// Any other number.
     Float(f64),
 }
 
-/// The ordered integer of a given score on a board of this kind, or why the board cannot hold it.
+/// The ordered integer of a score on a board of this type, or why the board cannot hold it.
 pub fn ordered(kind: ScoreType, given: Given) -> Result<i64, &'static str> {
     match (kind, given) {
         (ScoreType::Int64, Given::Int(value)) => Ok(value),
         (ScoreType::Int64, Given::Float(_)) => Err("must be an integer: this leaderboard holds int64 scores"),
-        // Beyond 2^53 the nearest double stands for the integer, as everywhere with float64.
+        // Beyond 2^53 the integer becomes the nearest double, as everywhere with float64.
         (ScoreType::Float64, Given::Int(value)) => from_f64(value as f64).ok_or("must be a number"),
         (ScoreType::Float64, Given::Float(value)) => from_f64(value).ok_or("must be a number"),
     }
@@ -40,7 +40,7 @@ pub fn to_f64(ordered: i64) -> f64 {
     f64::from_bits(flip(ordered).cast_unsigned())
 }
 
-/// Adds two scores of one kind; `None` where the sum leaves int64 or is not a number.
+/// Adds two scores of one type; `None` if the sum leaves int64 or is not a number.
 pub fn add(kind: ScoreType, left: i64, right: i64) -> Option<i64> {
     match kind {
         ScoreType::Int64 => left.checked_add(right),
@@ -48,7 +48,7 @@ pub fn add(kind: ScoreType, left: i64, right: i64) -> Option<i64> {
     }
 }
 
-/// Zero of a kind is the same integer for both: an empty sum.
+/// Zero, the empty sum, is the same integer for both types.
 pub const ZERO: i64 = 0;
 
 /// Its own inverse: negative floats count downwards in their bits.

@@ -1,7 +1,7 @@
-//! A board seen as a sorted set: what the options of an addition mean, and which places a range names.
+//! A board as a sorted set: the options of an addition, and the positions of a range.
 //!
-//! The words are those of Redis (ZADD, ZRANGE): members ascend by score, places count from the lowest, a negative one
-//! from the highest. Additions keep the board's own rule: a board of the best scores keeps the better, a sum adds.
+//! The terms are those of Redis (ZADD, ZRANGE): members ascend by score, positions count from the lowest, negative ones
+//! from the highest. Additions keep the board's update rule: `best` keeps the better score, `sum` adds.
 
 use crate::definition::{Definition, Order, Update};
 use crate::instant::Micros;
@@ -9,7 +9,7 @@ use crate::record::{self, Record, Updated};
 use crate::rejection::Rejection;
 use crate::score;
 
-/// Conditions and manner of an addition.
+/// The options of an addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Add {
     /// Adds only players without a record.
@@ -20,11 +20,11 @@ pub struct Add {
     pub greater: bool,
     /// Changes a record only to a lower score. A player without a record is added.
     pub less: bool,
-    /// The score is added to the present one.
+    /// Adds the score to the present one.
     pub increment: bool,
 }
 
-/// Why a board does not take an addition of that manner.
+/// Why a board refuses an addition with these options.
 pub const SUM_TAKES_INCREMENTS: &str = "this leaderboard sums: use ZINCRBY or LB.SUBMIT";
 /// See [`SUM_TAKES_INCREMENTS`].
 pub const BEST_TAKES_NO_INCREMENTS: &str = "this leaderboard keeps the best score: it cannot be incremented";
@@ -35,7 +35,7 @@ pub const BEST_HAS_ONE_DIRECTION: &str =
 pub const SUM_HAS_NO_DIRECTION: &str = "this leaderboard sums: GT and LT do not go with it";
 
 impl Add {
-    /// Refuses what the board's update rule has no meaning for.
+    /// Refuses options that the board's update rule gives no meaning.
     pub fn check(&self, definition: &Definition) -> Result<(), &'static str> {
         match definition.update {
             Update::Latest => Ok(()),
@@ -51,7 +51,7 @@ impl Add {
         }
     }
 
-    /// The record after an addition to the part that is shown; `None` where a condition is not met.
+    /// The record after an addition to the shown window; `None` if a condition does not hold.
     pub fn apply(
         &self,
         definition: &Definition,
@@ -74,21 +74,21 @@ impl Add {
         if self.greater && score <= old.score || self.less && score >= old.score {
             return Ok(None);
         }
-        // A sum is given what is added, everybody else the new score.
+        // `sum` takes the increment, the other update rules take the new score.
         let given = if definition.update == Update::Sum { given } else { score };
-        // Whoever comes later counts, though an earlier one may have named a later instant.
+        // A later addition counts, even if an earlier one has a later instant.
         let at = at.max(old.at);
         record::apply(definition, present, Record { score: given, subscore: 0, at }).map(Some)
     }
 
-    /// What the other open parts are given, where the part that is shown has this record now.
+    /// The submit for the other target windows, given the record of the shown window now.
     pub fn elsewhere(&self, definition: &Definition, given: i64, shown: &Record) -> Record {
         let score = if definition.update == Update::Latest { shown.score } else { given };
         Record { score, subscore: 0, at: shown.at }
     }
 }
 
-/// The stretch `start..=stop` of `total` places, where a negative place counts from the end; `None` if it is empty.
+/// The range `start..=stop` of `total` positions; a negative position counts from the end. `None` if it is empty.
 pub fn places(start: i64, stop: i64, total: u64) -> Option<std::ops::Range<u64>> {
     let last = i64::try_from(total).ok()?;
     let from_end = |place: i64| if place < 0 { place.saturating_add(last) } else { place };
@@ -103,9 +103,9 @@ pub enum Bound {
     Lowest,
     /// After every member.
     Highest,
-    /// This one and on.
+    /// From this member on, inclusive.
     Inclusive(Vec<u8>),
-    /// This one not.
+    /// This member excluded.
     Exclusive(Vec<u8>),
 }
 
@@ -148,7 +148,7 @@ mod tests {
     fn conditions_of_an_addition() {
         let none = Add::default();
         let rows = [
-            // (options, present, given, the score after; None where the condition is not met)
+            // (options, present, given, the score after; None if the condition does not hold)
             (none, None, 5, Some(5)),
             (none, Some(3), 5, Some(5)),
             (Add { new_only: true, ..none }, Some(3), 5, None),

@@ -1,10 +1,9 @@
-//! Which connections are served: bounded in all and by address, with slots reserved for this machine and for health checks.
+//! Which connections a listener serves: limits in total and for each address, and reserved slots.
 //!
-//! Every connection is accepted, because only then its address is known. One address (of IPv6 a /64, which is what one
-//! customer gets) may have a part of all slots, so one client cannot take all of them. Where all are taken, a bounded
-//! number of connections waits. What is beyond is closed. The last slots are reserved: commands of this
-//! machine, and health checks where a listener has them, are answered also when clients use all others.
-//! Not here: what is done with a connection, and when to stop.
+//! It accepts every connection, because only then its address is known. One address may have a share of all slots,
+//! so one client cannot take all of them. In IPv6 the address is its /64, which is what one customer gets. When all slots
+//! are taken, a limited number of connections waits, and the server closes the rest. The last slots are reserved for
+//! commands of this machine, and for health checks where a listener has them. Not here: serving, and when to stop.
 
 use crate::listener::{Listeners, PeerAddress};
 use crate::transport::Transport;
@@ -15,27 +14,26 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Between two tries when the system gives no connection.
+/// The pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Connections that wait for a slot.
+/// The maximum number of connections that wait for a slot.
 const WAITING_MAX: usize = 512;
-/// Slots that are reserved, for this machine and again for health checks, if all are many.
+/// The maximum number of slots reserved for this machine, and again for health checks.
 const RESERVED_MAX: usize = 16;
-/// Of so many slots one is reserved for each.
+/// One of so many slots is reserved for each of the two.
 const RESERVED_OF: usize = 10;
 
 /// How many connections a listener serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// In all; further ones wait.
+    /// In total; further ones wait.
     pub all: usize,
-    /// Of one address, an IPv6 /64 for IPv6; further ones are closed.
+    /// From one address, an IPv6 /64 for IPv6; further ones are closed.
     pub address: usize,
-    /// The same of a loopback address; none is no limit.
+    /// The same for a loopback address; `None` is no limit.
     pub loopback: Option<usize>,
 }
 
-/// Accepts connections.
 pub(crate) struct Acceptor {
     listeners: Listeners,
     limits: ConnectionLimits,
@@ -46,7 +44,7 @@ pub(crate) struct Acceptor {
     health: Pool,
     addresses: Addresses,
     waiting: JoinSet<Option<Accepted>>,
-    /// What a client is told that is closed.
+    /// What the server sends on a refused connection.
     rejection: &'static [u8],
 }
 
@@ -56,7 +54,7 @@ struct Pool {
     all: u32,
 }
 
-/// An accepted connection. Its slot is free again when this is dropped.
+/// An accepted connection. Dropping it frees its slot.
 pub(crate) struct Accepted {
     pub(crate) stream: Transport,
     pub(crate) peer: PeerAddress,
@@ -65,14 +63,14 @@ pub(crate) struct Accepted {
 
 /// A slot of a connection.
 pub(crate) struct Slot {
-    /// Whether it is one of those that are reserved.
+    /// Whether it is a reserved slot.
     pub(crate) reserved: bool,
     _permit: OwnedSemaphorePermit,
     _address: AddressSlot,
 }
 
 impl Acceptor {
-    /// For a listener; with slots for health checks, if it can tell one.
+    /// For a listener; `health` reserves slots for health checks.
     pub(crate) fn new(
         listeners: Listeners,
         limits: ConnectionLimits,
@@ -93,7 +91,7 @@ impl Acceptor {
         }
     }
 
-    /// The next connection that has a slot.
+    /// Returns the next connection that has a slot.
     pub(crate) async fn next(&mut self) -> Accepted {
         loop {
             let accepted = tokio::select! {
@@ -109,13 +107,13 @@ impl Acceptor {
                         return accepted;
                     }
                 }
-                // Out of file descriptors or a connection that broke at once: others may still come.
+                // Out of file descriptors, or the connection broke at once. Other connections may still arrive.
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
     }
 
-    /// Gives a slot, or lets the connection wait, or closes it.
+    /// Gives the connection a slot, lets it wait, or closes it.
     fn admit(&mut self, stream: Transport, peer: PeerAddress) -> Option<Accepted> {
         let local = peer.ip().to_canonical().is_loopback();
         let most = if local { self.limits.loopback } else { Some(self.limits.address) };
@@ -148,12 +146,12 @@ impl Acceptor {
         None
     }
 
-    /// Says why, as far as that goes without waiting.
+    /// Sends the reason, if the socket takes it without waiting.
     fn reject(&self, stream: &Transport) {
         let _said = stream.try_write(self.rejection);
     }
 
-    /// Accepts no more, and waits until all connections have ended.
+    /// Stops accepting, and waits until all connections have ended.
     pub(crate) async fn ended(self) {
         drop((self.listeners, self.waiting));
         for pool in [self.all, self.local, self.health] {
@@ -174,7 +172,7 @@ impl Pool {
     }
 }
 
-/// How many connections each address has.
+/// The number of connections of each address.
 #[derive(Clone, Default)]
 struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
@@ -209,7 +207,7 @@ impl Drop for AddressSlot {
     }
 }
 
-/// The address as it is counted.
+/// The address that limits are counted by.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),

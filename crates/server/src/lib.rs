@@ -1,10 +1,9 @@
-//! The listeners: they parse requests, check the caller, apply limits and render answers. No rule lives here.
+//! The listeners: they parse requests, check the caller, apply limits and render responses. No rule lives here.
 //!
-//! `http/routes.rs` is the one list of what can be asked over HTTP, `resp/spec.rs` over the Redis
-//! protocol; each operation or family of commands is one file. [`readiness`] says what the
-//! service can do right now (loading, ready, draining), [`limits`] every bound, [`metrics`] what is counted, `traces` what is told of
-//! followed requests. Not
-//! here: use cases (crate `service`) and shapes of JSON (crate `wire`).
+//! `http/routes.rs` is the only list of HTTP routes, and `resp/spec.rs` the only list of commands of the Redis protocol.
+//! Each operation or family of commands is one file. [`readiness`] is the readiness gate, [`limits`] has every limit,
+//! [`metrics`] the metrics, `traces` the spans of sampled requests. Not here: use cases (crate `service`) and shapes of
+//! JSON (crate `wire`).
 
 mod accept;
 mod faults;
@@ -20,7 +19,7 @@ mod streams;
 pub mod tls;
 mod traces;
 mod transport;
-mod way;
+mod trust;
 
 pub use accept::ConnectionLimits;
 pub use http::listen::{HttpServer, start};

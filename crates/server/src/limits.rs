@@ -1,10 +1,10 @@
-//! Every bound of the doors, with its unit and what happens at it.
+//! Every limit of the listeners, with its unit and what happens when it is exceeded.
 
 use crate::accept::ConnectionLimits;
 use crate::http::proxies::Network;
 use std::time::Duration;
 
-/// Bounds and access settings of the HTTP door.
+/// Limits and access settings of the HTTP listener.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of a request's body; above it, 413.
@@ -13,28 +13,28 @@ pub struct Limits {
     pub bodies_bytes_max: usize,
     /// Connections at once.
     pub connections: ConnectionLimits,
-    /// Time for a request's head to arrive, and for an idle connection to stay; past it the connection closes.
+    /// Time for a request's head to arrive, and for an idle connection to stay; then the connection closes.
     pub head_timeout: Duration,
-    /// Time for a request's body to arrive; past it 408 and the connection closes.
+    /// Time for a request's body to arrive; then 408, and the connection closes.
     pub body_timeout: Duration,
-    /// Time for a client to read every 64 KiB of its answers, or the last of them; past it the connection closes.
+    /// Time for a client to read every 64 KiB of its responses, or the last of them; then the connection closes.
     pub write_timeout: Duration,
-    /// Streams of events at once; above it, 503.
+    /// Open event streams; above it, 503.
     pub streams_max: usize,
-    /// The same of one key; past it 429.
+    /// The same for one key; above it, 429.
     pub key_streams_max: usize,
-    /// The same of one member; past it 429.
+    /// The same for one member; above it, 429.
     pub member_streams_max: usize,
-    /// Time that running requests get when the service goes down; past it their connections are cut. Their work is
-    /// done all the same.
+    /// Time for running requests when the service drains; then their connections are closed. The lanes complete their
+    /// changes all the same.
     pub drain_timeout: Duration,
-    /// Whether this machine needs a credential even before the first key was made.
+    /// Whether this machine needs a credential even before the first key is created.
     pub keys_required: bool,
-    /// Host names under which a caller without a credential may ask, beside loopback names and IP addresses.
+    /// Host names that a caller without a credential may use, beside loopback names and IP addresses.
     pub hosts: Vec<String>,
-    /// Web origins that may read with a browser.
+    /// Web origins whose pages may read.
     pub cors_origins: Vec<String>,
-    /// Proxies whose `X-Forwarded-For` says the client's address.
+    /// Proxies whose `X-Forwarded-For` gives the client's address.
     pub trusted_proxies: Vec<Network>,
     /// Whether `/metrics` needs no key.
     pub metrics_open: bool,
@@ -43,21 +43,21 @@ pub struct Limits {
 /// Bytes of a request's head: request line and header fields.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Header fields of a request; past it 431.
+/// Header fields of a request; above it, 431.
 pub const HEADERS_MAX: usize = 100;
 
-/// Bytes of a body that are read after its request was refused, so that the connection can be used again. After a longer one it closes.
+/// Bytes of a body that are read after its request was refused, to keep the connection usable. A longer body closes it.
 pub const DRAINED_BYTES_MAX: usize = 64 * 1024;
 
-/// How long they may take.
+/// Time to read such a body.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes of each body that count for none of the bodies that are being received.
+/// Bytes of each body that do not count towards [`Limits::bodies_bytes_max`].
 pub const BODY_BYTES_FREE: usize = 64 * 1024;
 
 /// Time for a head on a reserved connection for health checks and this machine.
 pub const RESERVED_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of a body that signs in, which needs no credential; above it, 413.
+/// Bytes of a sign-in body, which needs no credential; above it, 413.
 pub const SIGN_IN_BYTES_MAX: usize = 4 * 1024;
 
 /// Rows of one batch.
@@ -69,23 +69,23 @@ pub const AMONG_MAX: usize = 1_000;
 /// Entries above and below a player.
 pub const AROUND_MAX: u64 = 100;
 
-/// Entries above and below a player where nobody says.
+/// Entries above and below a player by default.
 pub const AROUND_DEFAULT: u64 = 5;
 
-/// Between two signs of life of a stream of events that has nothing to say.
+/// The interval between two keep-alive messages of an idle event stream.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Events of a stream that wait for its client, beside what the system has taken.
+/// Events of a stream that wait for its client, beside those in the socket buffer.
 pub const EVENTS_WAITING_MAX: usize = 16;
 
-/// How long a stream's client may take nothing; past it its connection is closed.
+/// How long a subscriber may read nothing; then its connection is closed.
 pub const SLOW_READER: Duration = Duration::from_secs(10);
 
-/// Between two looks whether a stream's caller still may listen.
+/// The interval between two checks whether the caller of an event stream still has its permission.
 pub const JUDGED_AGAIN: Duration = Duration::from_millis(500);
 
-/// The same of members where other servers may change them, because the store is asked then; whether a token has run out is looked at
-/// as often as above.
+/// The same for members when other servers may change them, because this check reads the store. The expiry of a token is
+/// checked as often as above.
 pub const MEMBER_JUDGED_AGAIN: Duration = Duration::from_secs(5);
 
 impl Default for Limits {

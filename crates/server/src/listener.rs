@@ -1,7 +1,7 @@
-//! Where a protocol is served: a TCP address, a Unix socket, or both.
+//! The address of a listener: a TCP address, a Unix socket, or both.
 //!
-//! A Unix socket is a file, and its mode says which accounts of this machine may connect. A file that a dead server left behind
-//! is replaced. That of a live server is not, and nor is a file of another kind. Not here: how many connections there may be.
+//! A Unix socket is a file, and its mode says which accounts of this machine may connect. A start replaces the file of a
+//! dead server, but neither that of a live server nor a file of another kind. Not here: limits of connections.
 
 use crate::transport::Transport;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
-/// Where a protocol is to be served.
+/// The configured addresses of a listener.
 #[derive(Clone, Debug, Default)]
 pub struct Listen {
     /// Address and port.
@@ -21,16 +21,16 @@ pub struct Listen {
     pub unix: Option<UnixSocket>,
 }
 
-/// A Unix socket that is to be made.
+/// The settings of a Unix socket.
 #[derive(Clone, Debug)]
 pub struct UnixSocket {
-    /// Its file.
+    /// The path of its file.
     pub path: PathBuf,
-    /// The mode of that.
+    /// The mode of its file.
     pub mode: u32,
 }
 
-/// The file of a Unix socket. It is removed when this is dropped.
+/// The file of a Unix socket. Dropping this removes the file.
 #[derive(Debug)]
 pub struct SocketFile {
     /// Its absolute path.
@@ -38,7 +38,7 @@ pub struct SocketFile {
     id: FileId,
 }
 
-/// Device, number and time of a file: a number is given again after its file is gone.
+/// Device, inode and time of a file: the system reuses an inode after its file is deleted.
 type FileId = (u64, u64, i64, i64);
 
 fn id(path: &Path) -> io::Result<FileId> {
@@ -46,7 +46,7 @@ fn id(path: &Path) -> io::Result<FileId> {
     Ok((file.dev(), file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
-/// What listens.
+/// The open sockets of a listener.
 pub(crate) struct Listeners {
     tcp: Option<TcpListener>,
     unix: Option<UnixListener>,
@@ -56,12 +56,12 @@ pub(crate) struct Listeners {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerAddress {
     Tcp(SocketAddr),
-    /// A process of this machine, by the Unix socket.
+    /// A process of this machine, over the Unix socket.
     Unix,
 }
 
 impl PeerAddress {
-    /// The address that counts: a Unix socket is of this machine.
+    /// The address for limits and checks: a Unix socket counts as loopback.
     pub(crate) fn ip(self) -> IpAddr {
         match self {
             Self::Tcp(address) => address.ip(),
@@ -85,7 +85,7 @@ impl Listen {
         Self { tcp: Some(address.to_owned()), unix: None }
     }
 
-    /// Listens; also the TCP address with the port that the system chose, and the file.
+    /// Opens the sockets. Also returns the TCP address with the port that the system chose, and the file.
     pub(crate) async fn open(&self) -> io::Result<(Listeners, Option<SocketAddr>, Option<SocketFile>)> {
         let tcp = match &self.tcp {
             Some(address) => Some(TcpListener::bind(address).await.map_err(|why| of(address, &why))?),
@@ -104,7 +104,7 @@ impl Listen {
     }
 }
 
-/// Names what could not be listened on.
+/// Adds the address or path that failed to the error.
 fn of(place: &str, why: &io::Error) -> io::Error {
     io::Error::new(why.kind(), format!("listen on {place}: {why}"))
 }
@@ -120,7 +120,7 @@ impl UnixSocket {
     }
 }
 
-/// Removes the socket of a server that is gone.
+/// Removes the socket of a dead server.
 async fn make_room(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(file) if file.file_type().is_socket() => {}
@@ -131,7 +131,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
     match UnixStream::connect(path).await {
         Err(why) if why.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
-        // A server that accepts no more for now is one too.
+        // A server whose queue of connections is full is live, too.
         Ok(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another process listens there")),
         Err(why) if why.kind() == ErrorKind::WouldBlock => {
             Err(io::Error::new(ErrorKind::AddrInUse, "another process listens there"))
@@ -142,16 +142,16 @@ async fn make_room(path: &Path) -> io::Result<()> {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Another server may have made one of its own meanwhile.
+        // Another server may have created its own file meanwhile.
         if id(&self.path).is_ok_and(|id| id == self.id) {
-            // What stays is replaced by the next start.
+            // The next start replaces a file that could not be removed.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
 impl Listeners {
-    /// The next connection.
+    /// Returns the next connection.
     pub(crate) async fn accept(&self) -> io::Result<(Transport, PeerAddress)> {
         let tcp = async {
             match &self.tcp {
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(refused.kind(), ErrorKind::AddrInUse);
         assert!(refused.to_string().contains("another process listens there"), "{refused}");
 
-        // What a killed server leaves: a file that nothing listens on.
+        // A killed server leaves a file without a listener.
         drop(listeners);
         let (_listeners, _, newer) = listen.open().await.unwrap();
         drop(file);

@@ -1,7 +1,7 @@
-//! What is counted, for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! Requests are counted per route into handles that are made once, so counting is a few atomic additions. Lanes,
-//! boards and the store are asked at each scrape (`scrape`).
+//! Each route has handles that are created once, so counting a request is a few atomic additions. Figures of lanes, boards
+//! and the store are read at each scrape (`scrape`).
 
 mod scrape;
 
@@ -50,14 +50,14 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Open connections of the Redis protocol.
     pub resp_connections: Gauge,
-    /// What was answered on them.
+    /// Counts of the replies on them.
     pub(crate) resp_counts: AllCounts,
-    /// Open streams of events.
+    /// Open event streams.
     pub event_streams: Gauge,
-    /// What was sent on them, by event.
+    /// Sent events, by kind.
     events_sent: Family<Sent, Counter>,
     security_events: Family<Sent, Counter>,
-    /// Streams that were closed because nobody read them.
+    /// Event streams that were closed because the client did not read.
     pub event_streams_slow: Counter,
 }
 
@@ -69,7 +69,7 @@ pub struct RouteMetrics {
 }
 
 impl Metrics {
-    /// Everything at zero.
+    /// Creates the metrics at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("tally");
         let answered = Family::<Answered, Counter>::default();
@@ -97,7 +97,7 @@ impl Metrics {
         registry.register("event_streams", "Open streams of events", event_streams.clone());
         let events_sent = Family::<Sent, Counter>::default();
         registry.register("events_sent", "Events sent, by event", events_sent.clone());
-        // At zero from the start.
+        // These appear at zero from the start.
         for event in events::ALL {
             drop(events_sent.get_or_create(&Sent { event }));
         }
@@ -132,21 +132,21 @@ impl Metrics {
         }
     }
 
-    /// Events of that name that were sent.
+    /// The counter of sent events of this kind.
     pub fn events_sent(&self, event: &'static str) -> Counter {
         self.events_sent.get_or_create(&Sent { event }).clone()
     }
 
-    /// Security events of that name.
+    /// The counter of security events of this kind.
     pub(crate) fn security_events(&self, event: &'static str) -> Counter {
         self.security_events.get_or_create(&Sent { event }).clone()
     }
 
-    /// The text that Prometheus reads.
-    pub fn render(&self, gate: &Readiness) -> String {
+    /// Renders the text that Prometheus reads.
+    pub fn render(&self, readiness: &Readiness) -> String {
         let mut text = String::new();
         encode_registry(&mut text, &self.registry).expect("a string takes everything");
-        encode_registry(&mut text, &scrape::registry(gate)).expect("a string takes everything");
+        encode_registry(&mut text, &scrape::registry(readiness)).expect("a string takes everything");
         encode_eof(&mut text).expect("a string takes everything");
         text
     }
@@ -159,7 +159,7 @@ impl Default for Metrics {
 }
 
 impl RouteMetrics {
-    /// Counts one answer.
+    /// Counts one response.
     pub fn count(&self, status: u16, took: Duration) {
         let class = usize::from(status / 100).clamp(1, 5) - 1;
         self.classes[class].inc();

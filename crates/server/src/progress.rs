@@ -1,12 +1,12 @@
-//! A socket whose writes must get on, and that may close in two steps.
+//! A socket that limits how slowly a client may read, and that can close in two steps.
 //!
-//! A client that does not read keeps what is written to it in memory. A byte now and then is no progress: within each
-//! stretch of time it must take [`PROGRESS_BYTES`], or all there is. The time runs only while the system takes nothing, so
-//! a client that reads never meets it.
+//! The server keeps in memory what a client does not read. So a client must read [`PROGRESS_BYTES`], or all there is,
+//! within each period of `patience`. The time runs only while the system takes no bytes, so it never affects a client that
+//! reads.
 //!
-//! A server that closes while a client is still sending resets the connection, and the client never reads the answer that
-//! says why. So where an answer is given early, the socket first ends its own direction, and reads on for a while what nobody
-//! wants ([`Linger`]).
+//! A server that closes while a client still sends resets the connection, and the client never reads the response with the
+//! reason. So after an early response the socket first shuts down its own direction. Then it reads and discards input for a
+//! while ([`Linger`]).
 
 use crate::transport::Transport;
 use std::future::Future;
@@ -19,14 +19,14 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that count as progress: less than that in the given time is none.
+/// The minimum number of bytes that counts as progress within the given time.
 pub(crate) const PROGRESS_BYTES: usize = 64 << 10;
-/// How long a socket that closes reads on.
+/// How long a closing socket reads on.
 const LINGER: Duration = Duration::from_secs(10);
-/// What it reads at most meanwhile.
+/// The maximum number of bytes that it reads meanwhile.
 const LINGER_BYTES: usize = 64 << 20;
 
-/// Asks a socket to close in two steps.
+/// Requests that a socket closes in two steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Linger(Arc<AtomicBool>);
 
@@ -36,34 +36,33 @@ impl Linger {
     }
 }
 
-/// A time that has begun, and the bytes that have passed in it.
-struct Stretch {
+/// A deadline, and the bytes transferred before it.
+struct ProgressDeadline {
     end: Pin<Box<Sleep>>,
     bytes: usize,
 }
 
-impl Stretch {
+impl ProgressDeadline {
     fn new(time: Duration) -> Self {
         Self { end: Box::pin(sleep(time)), bytes: 0 }
     }
 }
 
-/// The socket.
 pub(crate) struct Socket {
     transport: Transport,
     patience: Duration,
-    stalled: Option<Stretch>,
+    stalled: Option<ProgressDeadline>,
     linger: Linger,
-    lingering: Option<Stretch>,
+    lingering: Option<ProgressDeadline>,
 }
 
 impl Socket {
-    /// One whose client may take so long for each [`PROGRESS_BYTES`].
+    /// Creates a socket whose client may take this long for each [`PROGRESS_BYTES`].
     pub(crate) fn new(transport: Transport, patience: Duration, linger: Linger) -> Self {
         Self { transport, patience, stalled: None, linger, lingering: None }
     }
 
-    /// What came of a write of so many bytes, unless the time for it is over.
+    /// Passes on the result of a write of `wanted` bytes, or times out.
     fn judge(
         &mut self,
         cx: &mut Context<'_>,
@@ -80,7 +79,7 @@ impl Socket {
             }
             (Poll::Ready(_), _) => wrote,
             (Poll::Pending, stalled) => {
-                let stalled = stalled.get_or_insert_with(|| Stretch::new(self.patience));
+                let stalled = stalled.get_or_insert_with(|| ProgressDeadline::new(self.patience));
                 ready!(stalled.end.as_mut().poll(cx));
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
@@ -127,7 +126,7 @@ impl AsyncWrite for Socket {
         if !socket.linger.0.load(Relaxed) {
             return Poll::Ready(Ok(()));
         }
-        let lingering = socket.lingering.get_or_insert_with(|| Stretch::new(LINGER));
+        let lingering = socket.lingering.get_or_insert_with(|| ProgressDeadline::new(LINGER));
         while lingering.bytes < LINGER_BYTES {
             let mut room = [0; 16 << 10];
             let mut buffer = ReadBuf::new(&mut room);

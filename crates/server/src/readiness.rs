@@ -1,9 +1,8 @@
-//! What the service can do right now: loading, ready, unsure whether it is still the one that writes, reading everything anew
-//! because its database has lost commits, or draining.
+//! The readiness gate: loading, ready, unsure of the lease, reloading after lost commits, or draining.
 //!
-//! The doors open before ranks are exact, so that health and progress can be asked; everything else goes through
-//! [`Readiness::ready`]. There is no half-ready service behind it: the [`Tally`] appears when it is whole, and another one takes its
-//! place when the store was read anew. So whoever holds one for longer than a request lets go of it in between.
+//! The listeners open before ranks are exact, so that they can serve health and progress. Everything else goes through
+//! [`Readiness::ready`]. The [`Tally`] appears only when it is complete. A reload replaces it, so code that runs longer
+//! than a request must release it in between.
 
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -18,35 +17,35 @@ use tally_service::{Keys, LostCommits, Progress, Tally};
 use tally_traces::Traces;
 use tokio::sync::{Semaphore, watch};
 
-/// What commands of this machine present, before the token of the data directory.
+/// The prefix of the credential of commands of this machine, before the token of the data directory.
 pub const LOCAL_PREFIX: &str = "tally_local_";
 
-/// Shared by all doors.
+/// The state that all listeners share.
 pub struct Readiness {
-    /// How far the start has come.
+    /// The progress of the start.
     pub progress: Arc<Progress>,
-    /// Bounds and access settings.
+    /// Limits and access settings.
     pub limits: Limits,
-    /// What is counted.
+    /// The metrics of the listeners.
     pub metrics: Metrics,
-    /// Where followed requests are told of, if they are.
+    /// Where spans of sampled requests go, if tracing is on.
     pub traces: Option<Arc<Traces>>,
     /// KiB of bodies that are being received.
     pub(crate) bodies: Arc<Semaphore>,
-    /// Streams of events that are open.
+    /// Open event streams.
     pub(crate) streams: Arc<Streams>,
     /// Where security events go.
     pub security: Security,
-    /// Presented by commands of this machine: it stands in the data directory.
+    /// The credential of commands of this machine. It is in the data directory.
     pub local_token: String,
-    /// What `/v1/status` says of the settings, for admins.
+    /// The settings that `/v1/status` shows to admins.
     pub settings: Value,
     /// When the process started.
     pub started: Instant,
-    /// Of what the service stands on, as last looked at.
+    /// The last findings about what the service depends on.
     findings: RwLock<Vec<Finding>>,
     serving: RwLock<Arc<Serving>>,
-    /// How often the store was to be read anew, why the last time, and whether that goes on.
+    /// The number of reloads of the store, the reason of the last one, and whether it still runs.
     reloads: AtomicU64,
     lost: RwLock<Option<LostCommits>>,
     reloading: AtomicBool,
@@ -54,19 +53,19 @@ pub struct Readiness {
     drained: watch::Sender<bool>,
 }
 
-/// What answers, as far as it is there.
+/// The loaded parts of the service.
 #[derive(Clone, Default)]
 pub(crate) struct Serving {
     pub(crate) keys: Option<Arc<Keys>>,
     pub(crate) tally: Option<Arc<Tally>>,
 }
 
-/// What is not as it should be of what the service stands on, such as a setting of its database.
+/// A problem of something that the service depends on, such as a setting of its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether it loses data, or keeps the service from working; else it is worth a look.
+    /// Whether it loses data or stops the service; otherwise it is a warning.
     pub wrong: bool,
-    /// What it is, why that matters and what to do.
+    /// What is wrong, why it matters and what to do.
     pub text: String,
 }
 
@@ -75,16 +74,16 @@ pub struct Finding {
 pub enum NotReady {
     /// Ranks are not exact yet.
     Loading(Snapshot),
-    /// The store may have been written by another server: what is known here may be old.
+    /// Another server may have written to the store, so the state of this server may be stale.
     Unsure,
-    /// The database has lost commits that it had acknowledged: everything is read anew.
+    /// The database has lost commits that it had acknowledged: the server reloads everything.
     Lost(Snapshot),
-    /// It is going down.
+    /// The service drains.
     Draining,
 }
 
 impl Readiness {
-    /// A gate that is closed.
+    /// Creates a closed gate.
     pub fn new(
         progress: Arc<Progress>,
         limits: Limits,
@@ -114,7 +113,7 @@ impl Readiness {
         })
     }
 
-    /// Credentials can be judged from now on.
+    /// Publishes the keys: from now on callers can be authenticated.
     pub fn set_keys(&self, keys: Arc<Keys>) {
         self.serve(|serving| serving.keys = Some(keys));
     }
@@ -124,28 +123,28 @@ impl Readiness {
         change(Arc::make_mut(&mut serving));
     }
 
-    /// What answers now.
+    /// Returns the loaded parts of the service.
     pub(crate) fn serving(&self) -> Arc<Serving> {
         Arc::clone(&self.serving.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// This and nothing else is found now.
+    /// Replaces the findings.
     pub fn set_findings(&self, findings: Vec<Finding>) {
         *self.findings.write().unwrap_or_else(PoisonError::into_inner) = findings;
     }
 
-    /// What was found last.
+    /// Returns the last findings.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.findings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Everything can be asked from now on.
+    /// Opens the gate for all requests.
     pub fn open(&self, tally: Arc<Tally>) {
         self.serve(|serving| serving.tally = Some(tally));
         self.reloading.store(false, Ordering::Release);
     }
 
-    /// Nothing is answered any more until the gate is opened again; gives what answered so far.
+    /// Closes the gate until it is opened again. Returns the service so far.
     pub fn close(&self, lost: LostCommits) -> Option<Arc<Tally>> {
         *self.lost.write().unwrap_or_else(PoisonError::into_inner) = Some(lost);
         self.reloading.store(true, Ordering::Release);
@@ -155,17 +154,17 @@ impl Readiness {
         closed.tally.clone()
     }
 
-    /// How often the store was to be read anew: whoever holds something of the service compares it.
+    /// The number of reloads. A caller that keeps state of the service compares it.
     pub(crate) fn reloads(&self) -> u64 {
         self.reloads.load(Ordering::Acquire)
     }
 
-    /// Why the store was read anew the last time.
+    /// The reason of the last reload.
     pub(crate) fn lost(&self) -> Option<LostCommits> {
         self.lost.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts a security event and notes it; what any caller can cause is `bounded`.
+    /// Counts and records a security event. `bounded` is for events that any caller can cause.
     pub(crate) fn security_event(&self, event: &Event<'_>, bounded: bool) {
         self.metrics.security_events(event.name).inc();
         if bounded {
@@ -175,19 +174,19 @@ impl Readiness {
         }
     }
 
-    /// Nothing new is taken from now on.
+    /// Starts draining: the service accepts nothing new.
     pub fn drain(&self) {
         self.security.end();
         self.draining.store(true, Ordering::Release);
         self.drained.send_replace(true);
     }
 
-    /// Hears when nothing new is taken any more.
+    /// Returns a receiver that is notified when draining starts.
     pub(crate) fn draining(&self) -> watch::Receiver<bool> {
         self.drained.subscribe()
     }
 
-    /// Who may ask, as soon as it is known.
+    /// The API keys, as soon as they are loaded.
     pub fn keys(&self) -> Option<Arc<Keys>> {
         self.serving().keys.clone()
     }
@@ -197,7 +196,7 @@ impl Readiness {
         self.check(self.loaded())
     }
 
-    /// A service that was loaded, if it can answer.
+    /// The given service, if it can answer.
     pub(crate) fn check<T: AsRef<Tally>>(&self, tally: Option<T>) -> Result<T, NotReady> {
         if self.draining.load(Ordering::Acquire) {
             return Err(NotReady::Draining);
@@ -216,14 +215,14 @@ impl Readiness {
         if self.reloading.load(Ordering::Acquire) { NotReady::Lost(at) } else { NotReady::Loading(at) }
     }
 
-    /// The service as soon as it is loaded, draining or not: for metrics.
+    /// The service as soon as it is loaded, even while draining: for metrics.
     pub fn loaded(&self) -> Option<Arc<Tally>> {
         self.serving().tally.clone()
     }
 }
 
 impl NotReady {
-    /// The members that say how far it is.
+    /// The JSON members with the progress.
     pub fn members(&self) -> Value {
         match self {
             Self::Loading(at) => {

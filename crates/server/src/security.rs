@@ -1,10 +1,10 @@
-//! Security events: what a security team asks about, in the log and in the audit file.
+//! Security events, for a security team: in the log and in the audit file.
 //!
-//! What a caller without a credential can cause is bounded: in a minute, the first few events of one kind and address are a
-//! line each, and the rest is one line with their count. So an attack neither fills a disk nor hides what else happens.
-//! What callers with a right do (making a key, signing a member out) is always a line.
+//! Events that a caller without a credential can cause are limited. In each minute, the first few events of one kind and
+//! address get a line each, and the rest one line with their count. So an attack neither fills a disk nor hides other
+//! events. An event of a caller with the permission, such as creating a key or signing out a member, always gets a line.
 //!
-//! Not here: which answers are events, see `http/audit.rs` and `resp/session.rs`.
+//! Not here: which responses are events, see `http/audit.rs` and `resp/session.rs`.
 
 use serde_json::json;
 use std::collections::HashMap;
@@ -16,16 +16,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
 
-/// Over which events are added up.
+/// The window in which events are added up.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Lines of one kind and address in a window.
 const EACH_MAX: u64 = 5;
-/// Lines of all of them in a window, and lines with a count at its end.
+/// Lines of all kinds and addresses in a window, and lines with a count at its end.
 const LINES_MAX: usize = 100;
-/// Kinds and addresses that are told apart in a window; what comes beyond is counted together.
+/// Kinds and addresses that a window counts separately; it counts all others together.
 const TOLD_APART_MAX: usize = 10_000;
 
-/// Every event.
+/// Every kind of event.
 pub(crate) const EVENTS: [&str; 13] = [
     "credential_refused",
     "host_refused",
@@ -42,7 +42,6 @@ pub(crate) const EVENTS: [&str; 13] = [
     "sign_in_failed",
 ];
 
-/// What happened.
 pub(crate) struct Event<'a> {
     /// One of [`EVENTS`].
     pub(crate) name: &'static str,
@@ -51,14 +50,14 @@ pub(crate) struct Event<'a> {
     pub(crate) address: IpAddr,
     /// The request's id; empty in the Redis protocol.
     pub(crate) request: &'a str,
-    /// What it was done to: the method and the path, and more.
+    /// What it concerns: the method and the path, and more.
     pub(crate) subject: &'a str,
 }
 
-/// What had no line of its own: the event, the address (none for all others) and how often.
+/// Events without a line of their own: kind, address (`None` for all others) and number.
 type Counts = Vec<(&'static str, Option<IpAddr>, u64)>;
 
-/// Where events go.
+/// The log of security events.
 #[derive(Default)]
 pub struct Security {
     audit: Option<Mutex<Audit>>,
@@ -66,7 +65,7 @@ pub struct Security {
 }
 
 impl Security {
-    /// Events go to the log, and to this file if one is given.
+    /// Starts the log, with an audit file if a path is given.
     ///
     /// # Errors
     ///
@@ -83,7 +82,7 @@ impl Security {
     ///
     /// # Errors
     ///
-    /// If it cannot be opened. Lines go on into the file that was open.
+    /// If the file cannot be opened. Then lines go on into the old file.
     pub fn reopen(&self) -> io::Result<()> {
         let Some(audit) = &self.audit else { return Ok(()) };
         let mut audit = lock(audit);
@@ -92,24 +91,24 @@ impl Security {
         Ok(())
     }
 
-    /// Writes what the last window has counted, if it is over.
+    /// Writes the counts of the last window, if it is over.
     pub fn flush(&self) {
         let over = lock(&self.window).end(Instant::now(), false);
         self.write_counts(over);
     }
 
-    /// The same whether or not it is over: nothing comes after it.
+    /// The same, even if the window is not over: no event comes after it.
     pub(crate) fn end(&self) {
         let over = lock(&self.window).end(Instant::now(), true);
         self.write_counts(over);
     }
 
-    /// Notes an event of a caller that had the right to it.
+    /// Records an event of a caller with the permission.
     pub(crate) fn note(&self, event: &Event<'_>) {
         self.write(event, 1);
     }
 
-    /// Notes an event that any caller can cause.
+    /// Records an event that any caller can cause.
     pub(crate) fn note_bounded(&self, event: &Event<'_>) {
         let (over, is_line) = lock(&self.window).count(event.name, network(event.address), Instant::now());
         self.write_counts(over);
@@ -141,11 +140,10 @@ impl Security {
     }
 }
 
-/// The file of the events.
 struct Audit {
     path: PathBuf,
     file: File,
-    /// Whether the last line could not be written: that is logged once.
+    /// Whether the last write failed: that is logged once.
     failing: bool,
 }
 
@@ -163,7 +161,7 @@ fn append(path: &PathBuf) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// What was counted since the window began.
+/// The counts since the window began.
 #[derive(Default)]
 struct Window {
     began: Option<Instant>,
@@ -178,7 +176,7 @@ struct Counted {
 }
 
 impl Window {
-    /// Counts an event. What the window before had counted, and whether this one is a line.
+    /// Counts an event. Returns the counts of the previous window, and whether this event gets a line.
     fn count(&mut self, name: &'static str, address: IpAddr, now: Instant) -> (Counts, bool) {
         let over = self.end(now, false);
         self.began.get_or_insert(now);
@@ -194,7 +192,7 @@ impl Window {
         (over, is_line)
     }
 
-    /// Ends the window if it is over, or `now`: what it has counted without a line, the most first.
+    /// Ends the window if it is over, or at once. Returns its counts without a line, the largest first.
     fn end(&mut self, now: Instant, at_once: bool) -> Counts {
         if !at_once && self.began.is_none_or(|began| now.duration_since(began) < WINDOW) {
             return Vec::new();
@@ -215,7 +213,7 @@ impl Window {
     }
 }
 
-/// An address as it is counted: a client of IPv6 has the 2⁶⁴ addresses of its network.
+/// The address that events are counted by: an IPv6 client has the 2⁶⁴ addresses of its network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => IpAddr::V6(Ipv6Addr::from_bits(six.to_bits() & !u128::from(u64::MAX))),

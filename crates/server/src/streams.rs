@@ -1,42 +1,42 @@
-//! How many streams of events are open, in all and by whom: each takes a seat before it begins.
+//! The limits of open event streams, in total and for each caller: each stream takes a slot before it begins.
 //!
-//! Not here: what is sent on them.
+//! Not here: the events.
 
 use crate::limits::Limits;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally_service::{Caller, CallerKind};
 
-/// Seats.
+/// The slots.
 pub(crate) struct Streams {
     most: usize,
     most_of_key: usize,
     most_of_member: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<OpenStreams>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct OpenStreams {
     all: usize,
-    /// How many there ever were.
+    /// The number of slots that were ever taken.
     ever: usize,
     by: HashMap<Arc<str>, usize>,
 }
 
-/// One seat, until it is dropped.
-pub(crate) struct Seat {
+/// One slot. Dropping it frees the slot.
+pub(crate) struct StreamSlot {
     streams: Arc<Streams>,
     scope: Arc<str>,
-    /// Counted on from seat to seat.
+    /// A number that grows with each slot.
     pub(crate) number: usize,
 }
 
-/// Why there is no seat.
+/// Why there is no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// All are taken.
-    Everybody,
-    /// The caller has so many already.
+    /// All slots are taken.
+    Server,
+    /// The caller has as many as it may.
     Caller(usize),
 }
 
@@ -50,8 +50,8 @@ impl Streams {
         })
     }
 
-    /// Takes a seat for a caller.
-    pub(crate) fn sit(self: &Arc<Self>, caller: &Caller) -> Result<Seat, Full> {
+    /// Takes a slot for a caller.
+    pub(crate) fn acquire(self: &Arc<Self>, caller: &Caller) -> Result<StreamSlot, Full> {
         let most =
             if matches!(caller.kind, CallerKind::Member(_)) { self.most_of_member } else { self.most_of_key };
         let mut taken = self.taken();
@@ -60,25 +60,25 @@ impl Streams {
             return Err(Full::Caller(most));
         }
         if taken.all >= self.most {
-            return Err(Full::Everybody);
+            return Err(Full::Server);
         }
         taken.all += 1;
         taken.ever = taken.ever.wrapping_add(1);
         let number = taken.ever;
         *taken.by.entry(Arc::clone(&caller.scope)).or_default() += 1;
-        Ok(Seat { streams: Arc::clone(self), scope: Arc::clone(&caller.scope), number })
+        Ok(StreamSlot { streams: Arc::clone(self), scope: Arc::clone(&caller.scope), number })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, OpenStreams> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut taken = self.streams.taken();
         taken.all -= 1;
-        let own = taken.by.get_mut(&self.scope).expect("whoever has a seat is counted");
+        let own = taken.by.get_mut(&self.scope).expect("whoever has a slot is counted");
         *own -= 1;
         if *own == 0 {
             taken.by.remove(&self.scope);
@@ -97,15 +97,15 @@ mod tests {
             Limits { streams_max: 4, key_streams_max: 3, member_streams_max: 2, ..Limits::default() };
         let streams = Streams::new(&limits);
         let member = |byte| Caller::member(MemberId(Uuid([byte; 16])));
-        let mut seats: Vec<Seat> = (0..2).map(|_| streams.sit(&member(1)).ok().unwrap()).collect();
-        assert_eq!(streams.sit(&member(1)).err(), Some(Full::Caller(2)));
-        seats.push(streams.sit(&member(2)).ok().unwrap());
-        seats.push(streams.sit(&Caller::local()).ok().unwrap());
-        assert_eq!(streams.sit(&Caller::local()).err(), Some(Full::Everybody));
-        assert_eq!(streams.sit(&member(1)).err(), Some(Full::Caller(2)));
-        seats.remove(0);
-        assert!(streams.sit(&member(1)).is_ok());
-        drop(seats);
+        let mut slots: Vec<StreamSlot> = (0..2).map(|_| streams.acquire(&member(1)).ok().unwrap()).collect();
+        assert_eq!(streams.acquire(&member(1)).err(), Some(Full::Caller(2)));
+        slots.push(streams.acquire(&member(2)).ok().unwrap());
+        slots.push(streams.acquire(&Caller::local()).ok().unwrap());
+        assert_eq!(streams.acquire(&Caller::local()).err(), Some(Full::Server));
+        assert_eq!(streams.acquire(&member(1)).err(), Some(Full::Caller(2)));
+        slots.remove(0);
+        assert!(streams.acquire(&member(1)).is_ok());
+        drop(slots);
         let taken = streams.taken();
         assert_eq!((taken.all, taken.by.len()), (0, 0));
     }

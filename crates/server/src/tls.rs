@@ -1,7 +1,7 @@
-//! Encrypted connections, where a certificate is configured: the same for both doors.
+//! Encrypted connections, if a certificate is configured: the same for HTTP and RESP.
 //!
-//! What a door serves is a `Stream`, encrypted or not. The handshake happens in the connection's own task and within a
-//! time, so that somebody who connects and says nothing holds up nobody else. Not here: certificates of clients.
+//! A listener serves a `Stream`, encrypted or not. The handshake happens in the task of the connection and within a time
+//! limit, so a silent client does not delay others. Not here: client certificates.
 
 use crate::progress::{Linger, Socket};
 use crate::transport::Transport;
@@ -19,11 +19,11 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// What a door needs to answer encrypted connections.
+/// What a listener needs to accept encrypted connections.
 #[derive(Clone)]
 pub struct Tls {
     files: Arc<(PathBuf, PathBuf)>,
-    /// Of the files as they were read last; shared by all clones.
+    /// From the files as they were last read; shared by all clones.
     acceptor: Arc<RwLock<TlsAcceptor>>,
 }
 
@@ -34,11 +34,11 @@ impl Tls {
         Ok(Self { files: Arc::new((certificate.to_owned(), key.to_owned())), acceptor })
     }
 
-    /// Reads the same files again: new connections get what is in them now.
+    /// Reads the same files again, for new connections.
     ///
     /// # Errors
     ///
-    /// If they cannot be read; what was read before stays.
+    /// If they cannot be read; the previous certificate stays.
     pub fn reload(&self) -> Result<(), String> {
         let acceptor = read(&self.files.0, &self.files.1)?;
         *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
@@ -66,12 +66,12 @@ fn read(certificate: &Path, key: &Path) -> Result<TlsAcceptor, String> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// How long a client may take.
+/// The time limits of a client.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
     /// For the handshake.
     pub(crate) handshake: Duration,
-    /// To read some of what is written to it.
+    /// To read [`crate::progress::PROGRESS_BYTES`].
     pub(crate) write: Duration,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Does the handshake where there is one.
+    /// Does the handshake, if connections are encrypted.
     pub(crate) async fn accept(
         tls: Option<&Tls>,
         transport: Transport,

@@ -1,4 +1,4 @@
-//! The socket under a connection, TCP or Unix, with what both can do.
+//! The socket of a connection, TCP or Unix, with what both can do.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-/// The socket of a connection.
 pub(crate) enum Transport {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -22,24 +21,24 @@ macro_rules! on_socket {
 }
 
 impl Transport {
-    /// Whether it may be encrypted: a Unix socket leaves no machine.
+    /// Whether it may be encrypted: a Unix socket does not leave the machine.
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self, Self::Tcp(_))
     }
 
-    /// Answers are small and written whole: waiting to fill a packet only delays them.
+    /// Turns off Nagle's algorithm: responses are small and written whole, so waiting to fill a packet only delays them.
     pub(crate) fn do_not_wait(&self) {
         if let Self::Tcp(tcp) = self {
             let _ = tcp.set_nodelay(true);
         }
     }
 
-    /// Writes what the system takes at once.
+    /// Writes what the system takes without waiting.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         on_socket!(self, socket => socket.try_write(bytes))
     }
 
-    /// The same under the runtime of the caller, which is the one that is woken for it from now on.
+    /// Registers the socket with the runtime of the caller.
     pub(crate) fn here(self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(tcp) => Self::Tcp(TcpStream::from_std(tcp.into_std()?)?),

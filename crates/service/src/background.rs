@@ -1,7 +1,7 @@
-//! Background tasks: each has one thread, which looks, waits and looks again until it is stopped.
+//! Background tasks: each has one thread, which runs a round, waits, and repeats until it is stopped.
 //!
-//! A task does one or more jobs. A job that fails waits longer each time, keeps no other job from its turn, and has one line in
-//! the log. [`Tally::work`] does the same work by hand. Not here: what each task does, and how often.
+//! A task does one or more jobs. A job that fails waits longer each time, does not delay other jobs, and has one line in the
+//! log. [`Tally::work`] does the same work by hand. Not here: what each task does, and how often.
 
 use crate::backoff::Backoff;
 use crate::contests::{expire, scheduler as contests};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// When a task looks again.
+/// When a task runs its next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// After that time, or earlier when it is woken.
@@ -31,7 +31,7 @@ impl Next {
             Self::After(time) => woken.recv_timeout(time),
             Self::WhenWoken => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        // One look serves the wake that came while it waited for its time, too.
+        // One round also serves a wake that came during the wait.
         let _ = woken.try_recv();
         heard != Err(RecvTimeoutError::Disconnected)
     }
@@ -52,7 +52,7 @@ impl BackgroundTask {
         first: Next,
         mut look: impl FnMut(&Tally) -> Next + Send + 'static,
     ) -> Result<(), Failure> {
-        // One look serves all wakes before it, so one that waits is enough.
+        // One round serves all wakes before it, so one pending wake is enough.
         let (wake, woken) = sync_channel(1);
         let tally = Arc::downgrade(tally);
         let run = move || {
@@ -68,7 +68,7 @@ impl BackgroundTask {
         Ok(())
     }
 
-    /// Has it look at once.
+    /// Starts the next round at once.
     pub(crate) fn wake(&self) {
         if let Some((wake, _)) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
             // Another wake waits already, or the thread has ended.
@@ -76,7 +76,7 @@ impl BackgroundTask {
         }
     }
 
-    /// Ends it after what it is doing. Blocks until then.
+    /// Stops it after its present round. Blocks until then.
     pub(crate) fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((wake, thread)) = thread {
@@ -108,17 +108,17 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A job that is done at every look that comes so long after the last one; the log names it so.
+    /// A job that runs in each round that begins at least `every` after the last one; the log uses the name `what`.
     pub(crate) fn new(what: &'static str, every: Duration) -> Self {
         Self { backoff: Backoff::new(what), every, rests: 0, next: Instant::now() }
     }
 
-    /// One that also waits so many times as long as it took.
+    /// A job that also waits `rests` times its duration.
     pub(crate) fn resting(what: &'static str, rests: u32) -> Self {
         Self { rests, ..Self::new(what, Duration::ZERO) }
     }
 
-    /// Does it if it is due; what came of it, where it was done and worked.
+    /// Runs it if it is due; returns its result if it ran and succeeded.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
         let began = Instant::now();
         if began < self.next {
@@ -153,8 +153,8 @@ pub enum LaneByHand {
 }
 
 impl Tally {
-    /// Does one turn of a lane, where lanes have no threads: its next batch, or one attempt to resolve the last. Says whether
-    /// there was anything to do.
+    /// Runs one step of a lane without a thread: its next batch, or one attempt to resolve the last. Returns whether there was
+    /// anything to do.
     pub fn step(&self, lane: LaneByHand) -> bool {
         match lane {
             LaneByHand::Scores(number) => self.lane.step(number),
@@ -162,9 +162,9 @@ impl Tally {
         }
     }
 
-    /// Does one look of each thread in the background, where the service has none. Blocks.
+    /// Runs one round of each background task, if the service has no threads for them. Blocks.
     ///
-    /// The first failure is returned, and keeps no other part from its look. Streams of events are not served so.
+    /// It returns the first failure, which does not stop the other tasks. It does not serve event streams.
     pub fn work(&self) -> Result<(), Failure> {
         let closed = periods::close_due(self).and(periods::refresh_due(self));
         let expired = expiry::end_due(self).map(drop);

@@ -24,7 +24,7 @@ impl Backoff {
         Self { what, log: ThrottledLog::default(), pause: Duration::ZERO }
     }
 
-    /// Notes what came of an attempt; the pause before the next one.
+    /// Records the result of an attempt; returns the pause before the next one.
     pub(crate) fn note(&mut self, failure: Option<&Failure>) -> Duration {
         let Some(failure) = failure else {
             self.log.works(self.what);
@@ -49,7 +49,7 @@ mod tests {
     fn the_pause_grows_to_a_bound_until_it_works() {
         let mut backoff = Backoff::new("close periods");
         assert_eq!(backoff.note(None), Duration::ZERO);
-        let away = Failure::Fault(Fault::StoreAway("x".into()));
+        let away = Failure::Fault(Fault::StoreUnavailable("x".into()));
         let (mut time, mut attempts) = (Duration::ZERO, 0);
         while time < Duration::from_secs(60) {
             time += backoff.note(Some(&away));

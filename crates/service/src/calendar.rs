@@ -1,9 +1,9 @@
 //! Schedules and time zones become boundaries: the instants at which one period ends and the next begins.
 //!
-//! A schedule is a five-field cron expression read in a time zone's local time. Occurrences are found in local time and
-//! then placed in time: a local time that a zone skips happens at the end of the gap, one that comes twice the first
-//! time. Boundaries that fall together are one. The time zones are those of the IANA database that is compiled in, so a
-//! machine without one gives the same answers. Not here: which periods exist and what is in them.
+//! A schedule is a five-field cron expression in a time zone's local time. Occurrences are found in local time and then
+//! converted. A local time that the zone skips becomes the end of the gap; one that occurs twice becomes the first.
+//! Equal boundaries are one. The time zones are those of the IANA database that is compiled in, so a machine without
+//! one has the same results. Not here: which periods exist and what is in them.
 
 use croner::parser::{CronParser, Seconds, Year};
 use croner::{Cron, Direction};
@@ -26,7 +26,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// Reads a schedule and a zone; what is wrong is said in a sentence, with the field's place in a period.
+    /// Parses a schedule and a zone; an error is a sentence, with the path of the field in a period.
     pub fn parse(schedule: &str, time_zone: &str) -> Result<Self, WrongField> {
         let wrong = |why: String| WrongField::new("/schedule", why);
         check_fields(schedule).map_err(wrong)?;
@@ -35,7 +35,7 @@ impl Calendar {
             .parse(schedule)
             .map_err(|error| format!("schedule `{schedule}` is not a five-field cron expression: {error}"))
             .map_err(wrong)?;
-        // The library has a zone of its own for times without a known zone.
+        // The library has its own zone for times without a known zone.
         let zone = TimeZone::get(time_zone).ok().filter(|zone| !zone.is_unknown());
         let unknown = || format!("time zone `{time_zone}` is not known; use an IANA name such as Asia/Seoul");
         let zone = zone.ok_or_else(|| WrongField::new("/time_zone", unknown()))?;
@@ -56,12 +56,12 @@ impl Calendar {
         self.boundary(at, Direction::Backward, |boundary| boundary <= at)
     }
 
-    /// The stretch between two boundaries that contains the instant.
+    /// The span between two boundaries that contains the instant.
     pub fn span(&self, at: Micros) -> Option<Span> {
         Some(Span { start: self.previous(at)?, end: self.next(at)? })
     }
 
-    /// The name of the period that starts then: its date in the zone, with the time where that is not midnight.
+    /// The name of the period that starts then: its date in the zone, with the time if that is not midnight.
     pub fn name(&self, start: Micros) -> String {
         let local = self.local(start);
         let date = local.strftime("%Y-%m-%d");
@@ -92,10 +92,10 @@ impl Calendar {
         self.place(local)
     }
 
-    /// Scans occurrences in local time until one, placed in time, is the one wanted.
+    /// Scans occurrences in local time until one is the wanted instant.
     fn boundary(&self, from: Micros, way: Direction, wanted: impl Fn(Micros) -> bool) -> Option<Micros> {
         let local = self.local(from);
-        // Where the clocks are moved near by, local time does not follow time: begin earlier.
+        // Near a change of the clocks local time does not follow time: begin earlier.
         let back = if self.moves_near(from) { MOVED_MAX_HOURS.hours() } else { Length::new() };
         let start = match way {
             Direction::Forward => local.checked_sub(back).ok()?,
@@ -133,7 +133,7 @@ impl Calendar {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok()?,
             // Before the clocks are moved back: the first time.
             AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok()?,
-            // By the old offset it lies behind the move, which is the end of the gap.
+            // The old offset puts it after the change, which is the end of the gap.
             AmbiguousOffset::Gap { before, .. } => {
                 let behind = before.to_timestamp(local).ok()?;
                 let mut moves = self.zone.preceding(behind.checked_add(1.second()).ok()?);
@@ -153,7 +153,7 @@ impl Calendar {
     }
 }
 
-/// Refuses what the library understands beyond five plain fields: nicknames, last days, nearest weekdays.
+/// Rejects what the library understands beyond five plain fields: nicknames, last days, nearest weekdays.
 fn check_fields(schedule: &str) -> Result<(), String> {
     const NAMES: [&str; 19] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "sun", "mon",
@@ -232,7 +232,7 @@ mod tests {
     fn a_time_that_comes_twice_happens_the_first_time() {
         let days = nexts("30 1 * * *", "America/New_York", "2026-10-31T12:00:00Z", 2);
         assert_eq!(days, ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"]);
-        // The hour that comes twice is one period of two hours.
+        // The hour that occurs twice is one period of two hours.
         let hours = nexts("0 * * * *", "America/New_York", "2026-11-01T04:30:00Z", 3);
         assert_eq!(hours, ["2026-11-01T05:00:00Z", "2026-11-01T07:00:00Z", "2026-11-01T08:00:00Z"]);
     }

@@ -1,8 +1,8 @@
 //! The clock is an argument, so that tests can run through years; and whether it is trusted.
 //!
-//! Wall time says to which period a score belongs and what is due. It can jump, so every reading is compared with monotonic
-//! time ([`ClockWatch`]), and with the clock of the store where that has one. While wall time is in doubt, what cannot be taken
-//! back waits: closing, paying, starting, expiring. Scores do not wait. Not here: what each part of the service does meanwhile.
+//! Wall time decides which period a score belongs to and what is due. It can jump, so every reading is compared with monotonic
+//! time ([`ClockWatch`]), and with the clock of the store if it has one. While wall time is in doubt, irreversible work waits:
+//! closing, paying, starting, expiring. Scores do not wait. Not here: what each part of the service does meanwhile.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,12 +10,12 @@ use tally_rules::Micros;
 use tally_rules::clock::{ClockBounds, ClockWatch, Distrust, Reading, SKEW_WARN};
 use tally_store::Store;
 
-/// Where time comes from.
+/// A source of time.
 pub trait TimeSource: Send + Sync {
     /// Both clocks, read together. Monotonic time never goes back while the process runs.
     fn read(&self) -> Reading;
 
-    /// What counts on between processes of this machine, where the machine tells it.
+    /// A counter that continues between processes of this machine, if the machine has one.
     fn boot(&self) -> Option<Boot> {
         None
     }
@@ -37,7 +37,7 @@ pub struct Clock {
     watch: Arc<Mutex<Watched>>,
 }
 
-/// What is known of the clock, and the store whose clock it is compared with.
+/// The state of the clock, and the store whose clock it is compared with.
 #[derive(Default)]
 struct Watched {
     watch: ClockWatch,
@@ -48,14 +48,14 @@ struct Watched {
 
 /// A reading, judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct ClockReading {
     /// Wall time.
     pub now: Micros,
     /// Why it is not believed.
     pub doubt: Option<Distrust>,
 }
 
-impl Judged {
+impl ClockReading {
     /// How long something is kept: for good while the time is in doubt.
     pub(crate) fn keep(&self, micros: i64) -> i64 {
         if self.doubt.is_some() { i64::MAX } else { micros }
@@ -68,7 +68,7 @@ impl Clock {
         Self { source: Arc::new(source), watch: Arc::default() }
     }
 
-    /// A clock whose monotonic time is its wall time, so that it is always believed: for time that is simulated.
+    /// A clock whose monotonic time is its wall time, so that it is always trusted: for simulated time.
     pub fn of(wall: impl Fn() -> Micros + Send + Sync + 'static) -> Self {
         Self::new(Simulated(wall))
     }
@@ -78,8 +78,8 @@ impl Clock {
         self.source.read().wall
     }
 
-    /// Wall time, judged. A turn is logged once, by the reading that finds it.
-    pub fn judge(&self) -> Judged {
+    /// Wall time, judged. The reading that finds a change logs it once.
+    pub fn read(&self) -> ClockReading {
         let mut watched = self.watch();
         let store = watched.store.as_ref().and_then(Weak::upgrade);
         let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
@@ -105,12 +105,12 @@ impl Clock {
             ),
             _ => {}
         }
-        Judged { now: reading.wall, doubt }
+        ClockReading { now: reading.wall, doubt }
     }
 
     /// Wall time, if it is believed.
-    pub fn believed(&self) -> Option<Micros> {
-        let Judged { now, doubt } = self.judge();
+    pub fn trusted(&self) -> Option<Micros> {
+        let ClockReading { now, doubt } = self.read();
         doubt.is_none().then_some(now)
     }
 
@@ -122,8 +122,8 @@ impl Clock {
     }
 
     /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
-    pub(crate) fn believed_boot(&self) -> Option<(String, i64)> {
-        let (boot, now) = (self.source.boot()?, self.believed()?);
+    pub(crate) fn trusted_boot(&self) -> Option<(String, i64)> {
+        let (boot, now) = (self.source.boot()?, self.trusted()?);
         Some((boot.id, now.0.saturating_sub(boot.micros)))
     }
 

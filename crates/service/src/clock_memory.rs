@@ -1,8 +1,8 @@
 //! The state of the clock for the next start: whether it was in doubt, which time was trusted, and the newest instant of the
 //! scores.
 //!
-//! Rows give the newest instant only where a start loads them, and with rankings in Redis none does. Not here: what a jump is
-//! (`tally_rules::clock`).
+//! Rows have the newest instant, but only a start that loads them finds it, and with rankings in Redis none does. Not here: what
+//! a jump is (`tally_rules::clock`).
 
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -15,13 +15,13 @@ use tally_store::Store;
 /// Whether a server was in doubt.
 const DOUBT_META: &str = "clock_in_doubt";
 
-/// Which time was believed: the boot, and the wall time at its begin.
+/// Which time was trusted: the boot, and the wall time at its begin.
 const BELIEVED_META: &str = "clock_believed";
 
 /// The newest instant.
 const NEWEST_META: &str = "newest_instant";
 
-/// By how many microseconds the believed time moves against that of the boot before it is stored again: small corrections are many.
+/// By how many microseconds the trusted time moves against that of the boot before it is stored again: small corrections are many.
 const BOOT_MOVED_MIN: u64 = SECOND.unsigned_abs();
 
 /// The same of the newest instant, which moves with every score.
@@ -36,7 +36,7 @@ pub(crate) struct ClockMemory {
 }
 
 impl ClockMemory {
-    /// For a start: the clock goes on with what is remembered.
+    /// For a start: the clock continues with the stored state.
     pub(crate) fn resume(store: &dyn Store, clock: &Clock) -> Result<Self, Failure> {
         let in_doubt = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
         if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && in_doubt {
@@ -57,13 +57,13 @@ impl ClockMemory {
     /// Notes what has changed.
     pub(crate) fn note(&self, store: &dyn Store, clock: &Clock) -> Result<(), Failure> {
         let mut stored = self.believed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((boot, begin)) = clock.believed_boot()
+        if let Some((boot, begin)) = clock.trusted_boot()
             && stored.is_none_or(|stored| stored.abs_diff(begin) > BOOT_MOVED_MIN)
         {
             store.set_meta(BELIEVED_META, format!("{boot} {begin}").as_bytes())?;
             *stored = Some(begin);
         }
-        let in_doubt = clock.judge().doubt.is_some();
+        let in_doubt = clock.read().doubt.is_some();
         if self.in_doubt.load(Ordering::Relaxed) != in_doubt {
             store.set_meta(DOUBT_META, if in_doubt { b"1" } else { b"" })?;
             self.in_doubt.store(in_doubt, Ordering::Relaxed);

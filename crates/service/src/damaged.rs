@@ -1,7 +1,7 @@
 //! Corrupt rows: logged once each, and not taken for missing rows.
 //!
-//! The store notes rows that it cannot read and leaves them out of lists. Here is what the service does about them. Not here:
-//! the answer to a request whose row is corrupt, which is [`Fault::Damaged`](crate::Fault::Damaged).
+//! The store records rows that it cannot read and leaves them out of lists. This is how the service handles them. Not here:
+//! the response to a request whose row is corrupt, which is [`Fault::Damaged`](crate::Fault::Damaged).
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub(crate) fn log_all(store: &dyn Store) {
     }
 }
 
-/// The key of a player's record, where that is noted as corrupt: then its absence from the ranking says nothing.
+/// The key of a player's record, if it is noted as corrupt. Its absence from the ranking means nothing then.
 pub fn noted(
     store: &dyn Store,
     board: &Board,

@@ -1,4 +1,4 @@
-//! Why a use case gave no result: a rule rejected it, or there is a fault.
+//! Why a use case has no result: a rejection or a fault.
 
 use crate::traces;
 use tally_ranking::RankingError;
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 /// A request without a result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
-    /// A rule's answer.
+    /// A rejection by a rule.
     #[error("{}", .0.detail())]
     Refused(Rejection),
     /// Something is at fault, not the request.
@@ -17,30 +17,30 @@ pub enum Failure {
     Fault(#[from] Fault),
 }
 
-/// What is at fault, by what the caller can do about it.
+/// The fault, by what the caller can do about it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Fault {
     /// A queue is full: nothing was done, try again later.
     #[error("too much is waiting already")]
     Overloaded,
-    /// The service is going down: nothing was done, ask another or later.
+    /// The service is shutting down: nothing was done, retry on another server or later.
     #[error("the service is shutting down")]
     Draining,
     /// The store cannot be used now: nothing was done, try again later.
-    #[error("the store is away: {0}")]
-    StoreAway(String),
-    /// Others change the same all the time: nothing was done, try again.
-    #[error("others change the same: {0}")]
+    #[error("the store is unavailable: {0}")]
+    StoreUnavailable(String),
+    /// Other servers change the same rows too often: nothing was done, try again.
+    #[error("other requests changed the same rows each time: {0}")]
     Contention(String),
-    /// A part of the store cannot be used now: nothing was done, try again later; what is elsewhere can be done.
-    #[error("{shard} of the store is away: {why}")]
+    /// A part of the store is unavailable: nothing was done, try again later; the other parts work.
+    #[error("{shard} of the store is unavailable: {why}")]
     ShardUnavailable {
         /// The number of the shard, from 1.
         shard: String,
         /// The cause.
         why: String,
     },
-    /// Rows of these forgotten periods are not purged yet: nothing was done, try again later.
+    /// Rows of these deleted periods are not purged yet: nothing was done, try again later.
     #[error("rows of a period that was forgotten are still being deleted")]
     Purging(Vec<WindowKey>),
     /// A period with prizes is over and not closed yet, because the clock is in doubt or another server closes it: nothing
@@ -48,18 +48,18 @@ pub enum Fault {
     #[error("a period with prizes is over and not closed yet, and its prizes come first")]
     NotClosed,
     /// The Redis that has a contest's applications cannot be used now: nothing was done, try again later.
-    #[error("applications are away: {0}")]
-    ApplicationsAway(String),
-    /// Ranks are not exact now: nothing was answered, try again later.
-    #[error("ranks cannot be told now: {0}")]
-    RanksAway(String),
-    /// Redis refuses this server: an operator has to mend that before ranks can be answered.
-    #[error("ranks cannot be told: {0}")]
+    #[error("applications are unavailable: {0}")]
+    ApplicationsUnavailable(String),
+    /// Ranks are not exact now: try again later.
+    #[error("ranks are unavailable now: {0}")]
+    RanksUnavailable(String),
+    /// Redis rejects this server: an operator must fix that before ranks are available.
+    #[error("ranks are unavailable: {0}")]
     RanksRefused(String),
-    /// It is unknown whether the change was made; the same request with an idempotency key will tell.
+    /// It is unknown whether the change was made; a retry with the same idempotency key returns its outcome.
     #[error("the store was lost while it committed: {0}")]
     OutcomeUnknown(String),
-    /// A row that the request needs cannot be what was stored: nothing was done; others' requests are done.
+    /// A row that the request needs is corrupt: nothing was done; other requests are done.
     #[error("damaged: {0}")]
     Damaged(Box<CorruptRow>),
     /// A bug or a corrupt file: nothing the caller can do.
@@ -68,7 +68,7 @@ pub enum Fault {
 }
 
 impl Failure {
-    /// The fault of a request that is done in part: one that says that nothing was done would be wrong.
+    /// The fault of a request that is done in part: a fault that says that nothing was done would be wrong.
     pub(crate) fn after_a_window(self) -> Self {
         match self {
             Self::Fault(fault @ (Fault::OutcomeUnknown(_) | Fault::Damaged(_) | Fault::Broken(_))) => {
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// Its fault. A rejection of work that no caller asked for is a defect of the server.
+    /// Its fault. A rejection of internal work is a defect of the server.
     pub(crate) fn into_fault(self) -> Fault {
         match self {
             Self::Fault(fault) => fault,
@@ -100,7 +100,7 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Conflict(why) => Self::Contention(why),
-            StoreError::Unavailable(why) | StoreError::Locked(why) => Self::StoreAway(why),
+            StoreError::Unavailable(why) | StoreError::Locked(why) => Self::StoreUnavailable(why),
             StoreError::ShardUnavailable { shard, why, .. } => Self::ShardUnavailable { shard, why },
             StoreError::InDoubt { why, .. } => Self::OutcomeUnknown(why),
             StoreError::Partly(_) => Self::OutcomeUnknown(error.to_string()),
@@ -121,7 +121,7 @@ impl From<RankingError> for Fault {
     fn from(error: RankingError) -> Self {
         match error {
             RankingError::Refused(_) | RankingError::Address(_) => Self::RanksRefused(error.to_string()),
-            _ => Self::RanksAway(error.to_string()),
+            _ => Self::RanksUnavailable(error.to_string()),
         }
     }
 }
@@ -143,10 +143,10 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
     use tally_lanes::Failure;
     match error {
         StoreError::Conflict(_) => Failure::Retry(error.into()),
-        StoreError::Row(_) | StoreError::CorruptRow(_) => Failure::Row(error.into()),
+        StoreError::Row(_) | StoreError::CorruptRow(_) => Failure::PoisonRequest(error.into()),
         StoreError::InDoubt { .. } => Failure::Unknown(error.into()),
-        // What others of the batch concern may be there.
-        StoreError::ShardUnavailable { alone: false, .. } => Failure::Row(error.into()),
+        // Other requests of the batch may be possible.
+        StoreError::ShardUnavailable { alone: false, .. } => Failure::PoisonRequest(error.into()),
         StoreError::ShardUnavailable { .. } | StoreError::Partly(_) => Failure::Piece(error.into()),
         StoreError::Unavailable(_)
         | StoreError::Corrupt(_)
@@ -156,11 +156,12 @@ pub(crate) fn in_lane(error: StoreError) -> tally_lanes::Failure<Fault> {
         | StoreError::Replication(_)
         | StoreError::TooNew { .. }
         | StoreError::TooOld { .. }
-        | StoreError::NotOurs(_) => Failure::Away(error.into()),
+        | StoreError::NotOurs(_) => Failure::Unavailable(error.into()),
     }
 }
 
-/// Runs what blocks on the store away from the threads that serve connections. A caller without a runtime has none of those.
+/// Runs work that blocks on the store outside of the threads that serve connections. A caller without a runtime has none of
+/// those.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
@@ -172,7 +173,7 @@ pub async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(Fault::Broken(error.to_string()).into()))
 }
 
-/// The fault of the whole of a list: that of its first row, where every row has one.
+/// The fault of a whole list: that of its first row, if every row has one.
 pub fn common_fault<T>(results: &[Result<T, Failure>]) -> Option<Fault> {
     let fault = |one: &Result<T, Failure>| match one {
         Err(Failure::Fault(fault)) => Some(fault.clone()),

@@ -1,8 +1,8 @@
 //! The meaning of a request, as a keyed digest of method, path and canonical body.
 //!
-//! A submit can come as one request, as a row of a batch or through another listener; all of them are compared as the single
-//! HTTP request that they equal, so a retry through another listener is a replay. Each part is written with its length before
-//! it, so that no two requests share a digest by shifting bytes between parts.
+//! A submit can be one request, a row of a batch or a command of another listener. All are compared as the equivalent single
+//! HTTP request, so a retry through another listener is a replay. Each field is written with its length before it, so that
+//! shifting bytes between fields changes the digest.
 
 use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
@@ -68,7 +68,7 @@ impl Fingerprints {
             &member(to),
             order.currency.as_str().as_bytes(),
             &order.amount.units().to_le_bytes(),
-            // One that is empty is another than none.
+            // An empty reference differs from none.
             order.reference.as_ref().map_or(b"", |_| b"r"),
             order.reference.as_deref().unwrap_or_default().as_bytes(),
         ])

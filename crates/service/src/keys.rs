@@ -61,7 +61,7 @@ impl Caller {
         Self { kind: CallerKind::Member(id), scope: id.0.to_string().into() }
     }
 
-    /// Whether it has the right.
+    /// Whether it has the permission.
     pub fn may(&self, right: Permission) -> bool {
         match self.kind {
             CallerKind::Anonymous => right == Permission::Open,
@@ -71,18 +71,18 @@ impl Caller {
     }
 }
 
-/// A new key. Only this answer has the token.
+/// A new key. Only this reply has the token.
 #[derive(Clone, Debug)]
 pub struct Created {
-    /// What is stored of it.
+    /// Its stored row.
     pub row: KeyRow,
-    /// What the caller presents.
+    /// The token for requests.
     pub token: String,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
-/// All keys, and the store behind them.
+/// All keys, with their store.
 pub struct Keys {
     store: Arc<dyn Store>,
     secret: Secret,
@@ -92,7 +92,7 @@ pub struct Keys {
     /// One change at a time.
     changing: Mutex<()>,
     rows: RwLock<HashMap<Arc<str>, KeyRow>>,
-    /// Whether a key was ever made. One that cannot be read lets nothing in, and counts.
+    /// Whether a key was ever made. A corrupt key authenticates no request, and counts.
     made: AtomicBool,
     /// Of keys and of leaderboards.
     pub(crate) in_doubt: InDoubtCommits,
@@ -122,7 +122,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Takes over what is stored: another server may have made a key or revoked one. Blocks on the store.
+    /// Takes over the stored keys: another server may have made a key or revoked one. Blocks on the store.
     pub(crate) fn reload(&self) -> Result<(), Failure> {
         // A change by this server is stored before it is in memory, so the lock comes first.
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,7 +209,7 @@ impl Keys {
         Ok(Created { row, token, replayed: false })
     }
 
-    /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Says whether it was a replay.
+    /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Returns whether it was a replay.
     pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
@@ -231,14 +231,14 @@ impl Keys {
             changes.keys.push(KeyChange::Revoke(id, now));
             Ok(Outcome::Removed)
         });
-        // A key that may be revoked is refused.
+        // A key that may have been revoked is rejected.
         if matches!(stored, Ok(_) | Err(Failure::Fault(Fault::OutcomeUnknown(_)))) {
             self.rows.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         }
         Ok(stored?.is_some())
     }
 
-    /// Runs a change once per identity; gives what was stored where it was done before.
+    /// Runs a change once per idempotency key; returns the stored outcome if it was done before.
     fn once(
         &self,
         identity: Option<&IdempotencyKey>,
@@ -247,13 +247,13 @@ impl Keys {
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
-        let keep_micros = self.clock.judge().keep(self.keep_micros);
+        let keep_micros = self.clock.read().keep(self.keep_micros);
         let place = (&*self.store, &self.in_doubt);
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }
 
-    /// A key and its token: random, or for a request that may be retried, the same for every retry of it. The instant is
-    /// part of it: a request whose key was forgotten makes another API key.
+    /// A key and its token: random, or for a request that may be retried, equal for all retries. The instant is part of it: a
+    /// request whose idempotency key has expired makes another API key.
     fn invent(
         &self,
         identity: Option<&IdempotencyKey>,

@@ -1,8 +1,8 @@
-//! Use cases: what a command reads, which rule decides it, what it writes and what it answers.
+//! Use cases: what a command reads, which rule decides it, what it writes and what it returns.
 //!
 //! One file per use case. Listeners call these functions with parsed commands and a [`keys::Caller`]; nothing here knows HTTP,
 //! JSON or a command line. Not here: rules (crate `rules`), SQL (crate `store`), ranks (crate `ranking`) and batching (crate
-//! `lanes`); this is where they meet.
+//! `lanes`); this crate combines them.
 
 mod background;
 mod backoff;

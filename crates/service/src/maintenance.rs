@@ -1,6 +1,6 @@
-//! Maintenance of the store, in bounded steps: forgetting old requests and events, purging deleted leaderboards.
+//! Maintenance of the store, in bounded steps: deleting old requests and events, purging deleted leaderboards.
 //!
-//! Each step is a short transaction of its own, so no submit waits for more than one of them.
+//! Each step is a short transaction, so no submit waits for more than one of them.
 
 use crate::background::{Job, Next};
 use crate::clock::Clock;
@@ -17,9 +17,9 @@ const STEP_ROWS: usize = 500;
 const STEP_ROWS_MAX: usize = 8_000;
 /// Between two bites while there is something to do.
 const STEP_PAUSE: Duration = Duration::from_millis(10);
-/// How long a server that says nothing stays the one that does it: more than the pause between two looks.
+/// The task lease of a silent server: longer than the pause between two rounds.
 const LEASE: Duration = Duration::from_secs(40);
-/// Between two looks.
+/// The pause between two rounds.
 const LOOK_PAUSE: Duration = Duration::from_secs(30);
 
 /// Starts the background task.
@@ -34,7 +34,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
 /// One step; how many rows that were.
 pub(crate) fn clean(tally: &Tally, pace: &mut Pace) -> Result<usize, Failure> {
     match step(&*tally.store, &tally.clock, tally.settings.idempotency_keep_micros, pace) {
-        // Another server did it: what is left is found again.
+        // Another server did it; remaining rows are found again.
         Err(StoreError::Conflict(_)) => Ok(0),
         done => Ok(done?),
     }
@@ -54,7 +54,7 @@ impl Default for Pace {
 
 /// One step; how many rows that were. Requests and events are not forgotten while the clock is in doubt.
 fn step(store: &dyn Store, clock: &Clock, keep_micros: i64, pace: &mut Pace) -> Result<usize, StoreError> {
-    let old = clock.believed().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
+    let old = clock.trusted().map(|now| (now.plus(-keep_micros), now.plus(-events::KEEP_MICROS)));
     let most = std::mem::take(pace).rows;
     if !store.lease_task(Task::Clean, LEASE)? {
         return Ok(0);

@@ -1,6 +1,7 @@
-//! Outcomes of requests with an idempotency key: what is stored of earlier ones, and what a batch stores beside its effects.
+//! Outcomes of requests with an idempotency key: those stored by earlier ones, and those that a batch stores beside its
+//! effects.
 //!
-//! Pure. Not here: requests that run at present (`requests`).
+//! Pure. Not here: requests that are running (`requests`).
 
 use tally_lanes::WorkingSet;
 use tally_rules::idempotency::{self, IdempotencyKey, KeyCheck, RequestKey, Stored};
@@ -13,7 +14,7 @@ pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
     plan.requests.extend(identity.map(|one| one.key.clone()));
 }
 
-/// The outcome of a request that was done before; nothing of a new one. Refuses the key of another request.
+/// The outcome of a request that was done before; `None` for a new one. Rejects the key of another request.
 pub(crate) fn replay(
     identity: Option<&IdempotencyKey>,
     stored: Option<&Stored>,
@@ -34,7 +35,7 @@ pub(crate) struct Outcomes {
 }
 
 impl Outcomes {
-    /// What was stored under the keys of a batch.
+    /// The stored outcomes of the keys of a batch.
     pub(crate) fn new(
         keys: &[RequestKey],
         stored: &[Option<Stored>],
@@ -59,12 +60,12 @@ impl Outcomes {
         }
     }
 
-    /// What is stored under a key by now.
+    /// The stored outcome of a key by now.
     pub(crate) fn stored(&self, key: &RequestKey) -> Option<&Stored> {
         self.rows.get(key)
     }
 
-    /// Brings a key back to what it had at a savepoint.
+    /// Restores the outcome of a key at a savepoint.
     pub(crate) fn restore(&mut self, key: &RequestKey, before: Option<Stored>) {
         self.rows.set(key, before);
     }

@@ -7,7 +7,7 @@
 pub enum Plant {
     /// The number of a forgotten period is used again before its rows are purged.
     NumberReused,
-    /// Scores are aimed at periods by the instant that decides ties, which never goes back.
+    /// The targets of scores follow the instant that decides ties, which never goes back.
     AimedByInstant,
 }
 
@@ -22,7 +22,7 @@ pub fn plant(fault: Option<Plant>) {
     PLANTED.set(fault);
 }
 
-/// Whether a test wants the fault.
+/// Whether a test has planted the fault.
 #[cfg(feature = "plants")]
 pub(crate) fn is_planted(fault: Plant) -> bool {
     PLANTED.get() == Some(fault)

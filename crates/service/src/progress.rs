@@ -26,7 +26,7 @@ struct Building {
 /// The progress at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snapshot {
-    /// What is being done.
+    /// The present operation.
     pub phase: &'static str,
     /// Rows done in this phase.
     pub done: u64,
@@ -58,7 +58,7 @@ impl Progress {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Says how many rows the present phase has.
+    /// Sets the number of rows of the present phase.
     pub fn expect(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
@@ -68,14 +68,14 @@ impl Progress {
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Sets how many of the rows that have been read are sorted by now: a phase within the present one.
+    /// Sets how many of the read rows are sorted: a phase within the present one.
     pub fn build(&self, done: u64, total: u64) {
         let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
         let since = building.map_or_else(Instant::now, |building| building.since);
         *building = (done < total).then_some(Building { since, done, total });
     }
 
-    /// Says why it does not go on, or that it does.
+    /// Sets the reason of a wait; `None` ends it.
     pub fn wait(&self, reason: Option<&'static str>) {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }

@@ -1,11 +1,11 @@
 //! The rankings of a start: every leaderboard is scanned in key order and its trees are built at once.
 //!
-//! Nothing is inserted one at a time: a build from sorted runs is several times faster and leaves full leaves. Periods that
-//! ended while no server ran are closed here, in order, before anything is answered. A corrupt record is left out of its
-//! ranking, and a leaderboard whose own rows are corrupt is unavailable; the start goes on.
+//! Nothing is inserted one at a time: a bulk load from sorted runs is several times faster and leaves full leaves. Periods
+//! that ended while no server ran are closed here, in order, before the first request. A corrupt record is left out of its
+//! ranking, and a leaderboard whose own rows are corrupt is unavailable; the start continues.
 
 use crate::boards::{Board, Boards};
-use crate::clock::Judged;
+use crate::clock::ClockReading;
 use crate::contests::play;
 use crate::damaged;
 use crate::failure::{Failure, Fault};
@@ -26,7 +26,7 @@ use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
 pub struct Rebuilt {
     /// Every live leaderboard with its rankings.
     pub boards: Boards,
-    /// The newest instant found: those given from now on come after it.
+    /// The newest instant found; later ones come after it.
     pub newest: Micros,
 }
 
@@ -34,7 +34,7 @@ pub struct Rebuilt {
 pub fn rebuild(
     store: &dyn Store,
     settings: &Settings,
-    time: Judged,
+    time: ClockReading,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let rows = store.boards()?;
@@ -44,7 +44,7 @@ pub fn rebuild(
         boards.set_damaged(&row.key);
     }
     let rebuilt = std::thread::scope(|scope| {
-        // Counting a hundred million rows takes seconds, and is for progress only. Where it fails so does the rest.
+        // Counting a hundred million rows takes seconds, and is for progress only. If it fails, so does the rest.
         scope.spawn(|| count(store, &rows).map(|total| progress.expect(total)));
         load_all((store, settings), boards, &rows, time, progress)
     });
@@ -58,7 +58,7 @@ fn count(store: &dyn Store, rows: &[BoardRow]) -> Result<u64, StoreError> {
     let mut total = 0;
     for row in rows {
         total += store.count_scores(row.no, ALL_TIME)?;
-        // Where they are corrupt the leaderboard is not loaded.
+        // A leaderboard with corrupt ones is not loaded.
         for window in store.windows(row.no).unwrap_or_default().iter().filter(|window| !window.closed) {
             total += store.count_scores(row.no, window.window)?;
         }
@@ -70,7 +70,7 @@ fn load_all(
     (store, settings): (&dyn Store, &Settings),
     boards: Boards,
     rows: &[BoardRow],
-    time: Judged,
+    time: ClockReading,
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
@@ -116,7 +116,7 @@ fn load_all(
 fn load(
     (store, ranking): (&dyn Store, &RankingBackend),
     row: BoardRow,
-    Judged { now, doubt }: Judged,
+    ClockReading { now, doubt }: ClockReading,
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {

@@ -10,14 +10,14 @@ use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-/// What a caller hears.
+/// The reply to a caller.
 pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
 
-/// Where an answer goes. Dropping the receiving end drops only the wait.
+/// The receiver of a reply. Dropping the receiving end drops only the wait.
 pub(crate) struct Waiter<T> {
-    /// Ends with the answer, so that a retry is told "in progress" exactly as long as it is.
+    /// Ends with the reply, so that a retry is rejected as in progress exactly as long as it is.
     _running: Vec<Running>,
-    /// Its place in the lane, where there are several: until what it did can be read.
+    /// Its affinity to a lane, if there are several: until its changes can be read.
     seat: Option<AffinityGuard>,
     to: To<T>,
 }
@@ -27,15 +27,16 @@ enum To<T> {
     Place(Arc<Collector<T>>, usize),
 }
 
-/// The reply dispatcher of a lane. A lane that woke callers one by one on another thread's runtime would be interrupted by the
-/// runtime's threads for each few of them, and these would sleep in between; a task of the runtime sends them all at once.
+/// The reply dispatcher of a lane. The lane could wake callers one by one on another thread's runtime. But then the runtime's
+/// threads would interrupt it for each few of them, and sleep in between. So one task of the runtime sends all replies at
+/// once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReplyDispatcher {
     runtime: Arc<OnceLock<Handle>>,
 }
 
 /// So many callers are worth a task of the runtime.
-const TOLD_TOGETHER: usize = 8;
+const TASK_CALLERS_MIN: usize = 8;
 
 impl ReplyDispatcher {
     /// Learns of the caller's runtime. One with a single thread might not run while its thread blocks.
@@ -48,16 +49,16 @@ impl ReplyDispatcher {
         }
     }
 
-    /// See [`tally_lanes::BatchHandler::tell`]. A runtime that has ended drops its tasks, and so tells, too.
-    pub(crate) fn tell(&self, callers: usize, telling: Box<dyn Send>) {
-        match self.runtime.get().filter(|_| callers >= TOLD_TOGETHER) {
-            Some(runtime) => drop(runtime.spawn(async move { drop(telling) })),
-            None => drop(telling),
+    /// See [`tally_lanes::BatchHandler::dispatch`]. A runtime that has ended drops its tasks, and so sends the replies, too.
+    pub(crate) fn dispatch(&self, callers: usize, replies: Box<dyn Send>) {
+        match self.runtime.get().filter(|_| callers >= TASK_CALLERS_MIN) {
+            Some(runtime) => drop(runtime.spawn(async move { drop(replies) })),
+            None => drop(replies),
         }
     }
 }
 
-/// A request among neighbours, with what is held until it is done.
+/// A request among neighbours, with the guards that it holds until it is done.
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<Running>,
@@ -65,13 +66,13 @@ pub(crate) struct Entry<Q> {
 }
 
 impl<Q> Entry<Q> {
-    /// One that holds nothing.
+    /// A request without guards.
     pub(crate) fn of(request: Q) -> Self {
         Self { request, running: Vec::new(), seat: None }
     }
 }
 
-/// Answers so far, how many are missing, and the caller that waits for all.
+/// Replies so far, the number of missing ones, and the caller that waits for all.
 type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Vec<LaneReply<T>>>>);
 
 struct Collector<T> {
@@ -95,7 +96,7 @@ where
     Ok(told.await.map_err(|_| lost())???)
 }
 
-/// The same on a thread that may block. Where lanes have no threads, it does the lane's turns until there is an answer.
+/// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
 pub(crate) fn ask_blocking<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     Entry { request, running, seat }: Entry<W::Request>,
@@ -114,7 +115,7 @@ where
     Ok(told.blocking_recv().map_err(|_| lost())???)
 }
 
-/// Neighbours in one lane, or none of them; answers in order.
+/// Neighbours in one lane, or none of them; replies in order.
 pub(crate) async fn ask_all<W, T: Send + 'static>(
     lane: &Lane<W, Waiter<T>>,
     requests: Vec<Entry<W::Request>>,
@@ -197,7 +198,7 @@ mod tests {
     use std::thread::{self, ThreadId};
     use tokio::runtime::Builder;
 
-    /// Says on which thread it was dropped.
+    /// Sends the thread on which it was dropped.
     struct Dropped(Sender<ThreadId>);
 
     impl Drop for Dropped {
@@ -217,16 +218,16 @@ mod tests {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        let (replies, hear) = dropped();
+        dispatcher.dispatch(TASK_CALLERS_MIN, replies);
         assert_ne!(hear.recv().unwrap(), here);
-        let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER - 1, telling);
+        let (replies, hear) = dropped();
+        dispatcher.dispatch(TASK_CALLERS_MIN - 1, replies);
         assert_eq!(hear.try_recv().unwrap(), here);
         // Replies that wait on a runtime that ends are sent, and so are later ones.
         drop(runtime);
-        let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        let (replies, hear) = dropped();
+        dispatcher.dispatch(TASK_CALLERS_MIN, replies);
         assert_eq!(hear.try_recv().unwrap(), here);
     }
 
@@ -235,8 +236,8 @@ mod tests {
         let runtime = Builder::new_current_thread().build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (telling, hear) = dropped();
-        dispatcher.tell(TOLD_TOGETHER, telling);
+        let (replies, hear) = dropped();
+        dispatcher.dispatch(TASK_CALLERS_MIN, replies);
         assert_eq!(hear.try_recv().unwrap(), thread::current().id());
     }
 }

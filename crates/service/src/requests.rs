@@ -1,7 +1,7 @@
 //! Requests with an idempotency key that are running now.
 //!
-//! A second one with the same key is refused instead of waiting. The entry goes when the first is answered, not when its client
-//! hangs up: whatever has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
+//! A second one with the same key is rejected instead of waiting. The entry ends with the reply to the first, not when its
+//! client hangs up: a request that has begun is finished. Nothing of this is stored, so a crash leaves nothing over.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct Running {
 }
 
 impl InProgress {
-    /// Takes a key, or refuses if it is taken.
+    /// Takes a key; rejects one that is taken.
     pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.insert(key.clone()) {

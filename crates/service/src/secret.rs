@@ -1,7 +1,7 @@
-//! The one secret of a store, and what is derived from it.
+//! The one secret of a store, and its derived keys.
 //!
-//! Each use has a key of its own (BLAKE3 key derivation, by a fixed sentence per use), so that no use can be turned
-//! against another. The store remembers the secret's fingerprint; with another secret it is not opened, because
+//! Each use has a separate key (BLAKE3 key derivation, by a fixed sentence per use), so that no use can be turned
+//! against another. The store has the secret's fingerprint; with another secret it is not opened, because
 //! everything that was protected by the old one would silently be lost.
 
 use std::fmt;
@@ -20,7 +20,7 @@ pub enum Use {
     RequestFingerprint,
     /// Making an API key that a retry of its creation can make again.
     ApiKey,
-    /// What is stored of a PIN.
+    /// The stored form of a PIN.
     Pin,
     /// Signing what members present after they have signed in.
     Token,

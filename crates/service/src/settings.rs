@@ -12,13 +12,13 @@ use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 /// Settings of the service, with the defaults of the product.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where rankings are kept.
+    /// The backend of rankings.
     pub ranking: RankingBackend,
-    /// Whether a start waits for a ranking that does not answer.
+    /// Whether a start waits for an unavailable ranking.
     pub waits_for_ranking: bool,
-    /// Where contests without money have their applications, if not in the store.
+    /// The Redis for applications of contests without money, if they are not in the store.
     pub applications: Option<RedisApplications>,
-    /// How many score lanes there are for each database: one where the store has one writer.
+    /// The number of score lanes for each database: one if the store has one writer.
     pub lanes: usize,
     /// Bounds of each.
     pub lane: Bounds,
@@ -47,12 +47,12 @@ pub enum Background {
     #[default]
     Threads,
     /// The caller: by [`Tally::work`](crate::Tally::work), and lanes by [`Tally::step`](crate::Tally::step). So one thread is
-    /// enough, and a simulation decides what is done when. The function is called wherever a caller has to wait.
+    /// enough, and a simulation decides what is done when. The function is called wherever a caller must wait.
     ByHand(fn()),
 }
 
 impl Background {
-    /// Waits so long for what others do.
+    /// Waits so long for other threads or servers.
     pub(crate) fn wait(self, time: Duration) {
         match self {
             Self::Threads => std::thread::sleep(time),

@@ -1,7 +1,7 @@
 //! The running service: what every use case needs, and its beginning and end.
 //!
-//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case has to check whether it
-//! may answer; while there is none, the listeners answer that it is loading.
+//! A [`Tally`] exists only once all ranks are exact: [`Tally::start`] loads them first. So no use case must check whether it
+//! may respond; before that, the listeners respond that the server is loading.
 
 use crate::Fault;
 use crate::background::{self, Tasks};
@@ -44,7 +44,7 @@ use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 /// The name under which the store remembers the secret's fingerprint.
 pub const SECRET_META: &str = "secret_fingerprint";
 
-/// How far the newest stored instant lies ahead of the clock, which is said where it is more than the clock may jump.
+/// How far the newest stored instant is ahead of the clock; logged if it is more than the clock may jump.
 fn look_ahead(micros: i64, most: i64) -> i64 {
     if micros > most {
         tracing::warn!(
@@ -64,7 +64,7 @@ pub struct Tally {
     pub keys: Arc<Keys>,
     /// Live leaderboards with their rankings.
     pub boards: Boards,
-    /// What is needed of members beside the store.
+    /// What members need beside the store.
     pub members: Members,
     /// Digests of requests.
     pub fingerprints: Fingerprints,
@@ -87,11 +87,11 @@ pub struct Tally {
     pub applications_faults: AtomicU64,
     pub(crate) lane: ScoreLanes,
     pub(crate) ledger: LedgerLane,
-    /// Follows other servers, where there may be any.
+    /// Follows other servers, if there may be any.
     pub(crate) follower: Option<Follower>,
 }
 
-/// Refuses a store that was written with another secret; a new store remembers this one.
+/// Rejects a store that was written with another secret; a new store remembers this one.
 pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
     let fingerprint = secret.derive(Use::Fingerprint);
     match store.meta(SECRET_META)? {
@@ -107,7 +107,7 @@ pub fn check_secret(store: &dyn Store, secret: &Secret) -> Result<(), Failure> {
 }
 
 impl Tally {
-    /// Loads every ranking and starts the lanes. Blocks, as long as that takes; `progress` says how long.
+    /// Loads every ranking and starts the lanes. Blocks, as long as that takes; `progress` shows it.
     pub fn start(
         store: Arc<dyn Store>,
         keys: Arc<Keys>,
@@ -124,7 +124,7 @@ impl Tally {
         if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
             tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
         }
-        let rebuilt = rebuild::rebuild(&*store, &settings, clock.judge(), progress)?;
+        let rebuilt = rebuild::rebuild(&*store, &settings, clock.read(), progress)?;
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest = rebuilt.newest.max(clock_memory.newest());
         let newest_ahead = look_ahead(newest.since(clock.now()), settings.clock.jump_max);
@@ -177,7 +177,7 @@ impl Tally {
             background::start(&tally)?;
         }
         repay::repay_all(&tally);
-        // What was missed comes before the first request.
+        // Missed acts come before the first request.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
             tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
         }
@@ -192,14 +192,14 @@ impl Tally {
         self.clock.now()
     }
 
-    /// The service's time, if it is believed: what cannot be taken back waits for it.
-    pub fn believed_now(&self) -> Option<Micros> {
-        self.clock.believed()
+    /// The service's time, if it is trusted: what cannot be taken back waits for it.
+    pub fn trusted_now(&self) -> Option<Micros> {
+        self.clock.trusted()
     }
 
     /// By how much the clock has jumped, in microseconds, while that keeps it in doubt.
     pub fn clock_jump(&self) -> Option<i64> {
-        self.clock.judge().doubt.map(|doubt| doubt.jump)
+        self.clock.read().doubt.map(|doubt| doubt.jump)
     }
 
     /// Notes in the store what a server that starts must know of the clock.
@@ -216,7 +216,7 @@ impl Tally {
         self.newest_ahead
     }
 
-    /// Whether what is in memory is still the present.
+    /// Whether the state in memory is current.
     pub fn may_answer(&self) -> bool {
         let knows = |follower: &Follower| follower.may_answer(self.keys.protected_mode());
         self.store.may_answer() && self.follower.as_ref().is_none_or(knows)
@@ -242,12 +242,12 @@ impl Tally {
             return found;
         }
         self.looked_now().await;
-        // One that seems to have no players may have some of another server.
+        // A leaderboard without players in memory may have some of another server.
         self.counted(self.boards.get(id).into_iter().collect()).await;
         self.boards.find(id)
     }
 
-    /// Reads how many players leaderboards have and which periods there are, where other servers change that.
+    /// Reads the numbers of players and the periods of leaderboards, if other servers change them.
     pub async fn counted(&self, boards: Vec<Arc<Board>>) {
         if boards.is_empty() || !self.has_others() {
             return;
@@ -262,8 +262,7 @@ impl Tally {
         drop(blocking(count).await);
     }
 
-    /// Calls something for the leaderboard of that name, and once more where it was deleted and another server has made it
-    /// anew.
+    /// Calls something for the leaderboard of that name, and once more if it was deleted and another server has made it again.
     pub(crate) async fn of_present<T, F: Future<Output = Result<T, Failure>>>(
         &self,
         id: &BoardId,
@@ -278,7 +277,7 @@ impl Tally {
         }
     }
 
-    /// Whether a name stands for another leaderboard by now than `known`, which was deleted.
+    /// Whether a name is now another leaderboard than `known`, which was deleted.
     async fn is_another(&self, id: &BoardId, known: Option<BoardNo>) -> bool {
         if !self.has_others() {
             return false;
@@ -287,7 +286,7 @@ impl Tally {
         self.boards.get(id).is_some_and(|board| Some(board.no) != known)
     }
 
-    /// Learns what other servers had changed by now. May block on the store.
+    /// Reads the changes of other servers up to now. May block on the store.
     pub(crate) fn look_now(&self) {
         if let Some(follower) = &self.follower {
             follower.look_now();
@@ -301,10 +300,10 @@ impl Tally {
         }
     }
 
-    /// What was stored of a request, without doing it.
+    /// The stored outcome of a request, without doing it.
     pub(crate) async fn stored(&self, identity: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
-        let time = self.clock.judge();
+        let time = self.clock.read();
         let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
         let read = move || -> Result<Option<Outcome>, Failure> {
             let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
@@ -318,12 +317,12 @@ impl Tally {
         blocking(read).await
     }
 
-    /// Begins a request with an idempotency key; refused while one with the same key is running.
+    /// Begins a request with an idempotency key; rejected while one with the same key is running.
     pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         self.running.begin(key)
     }
 
-    /// Ends it: no new work is taken, everything accepted is made durable and answered. Blocks until then.
+    /// Ends it: it takes no new work, makes everything accepted durable and sends the replies. Blocks until then.
     pub fn drain(&self) {
         self.tasks.contests.stop();
         self.tasks.periods.stop();
@@ -337,7 +336,7 @@ impl Tally {
         self.tasks.maintenance.stop();
     }
 
-    /// What is counted of contests.
+    /// The counts of contests.
     pub fn contest_counts(&self) -> &ContestCounts {
         &self.contests.counts
     }
@@ -357,7 +356,7 @@ impl Tally {
         self.ledger.stats()
     }
 
-    /// Where the time of the score lanes' requests goes: by stage, waiting first.
+    /// The time of the score lanes' requests by stage, waiting first.
     pub fn lane_times(&self) -> [(&'static str, Times); 4] {
         let (stats, (read, commit)) = (self.lane.stats(), self.lane.times());
         [("queue", stats.queued), ("read", read), ("commit", commit), ("publish", stats.publishing)]
@@ -377,7 +376,7 @@ impl Tally {
         now: Micros,
         change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
-        let keep_micros = self.clock.judge().keep(self.settings.idempotency_keep_micros);
+        let keep_micros = self.clock.read().keep(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)
     }
 }

@@ -1,6 +1,6 @@
-//! The way of sampled requests through a lane.
+//! The passage of sampled requests through a lane.
 //!
-//! A listener that samples a request runs it within [`follow`], and whatever that puts into a lane tells the [`Sink`]. So no
+//! A listener that samples a request runs it within [`follow`], and its entries in a lane are reported to the [`Sink`]. So no
 //! use case has a parameter for it, and a request that is not sampled costs a read of a task variable. Not here: what a trace
 //! is, and which requests are sampled.
 
@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_lanes::LaneTimings;
 
-/// Hears of one request.
+/// Receives the lane timings of one request.
 pub trait Sink: Send + Sync + 'static {
-    /// What it put into a lane then has been through it. Called on the lane's thread: it must not wait.
+    /// What it put into a lane then has passed it. Called on the lane's thread: it must not wait.
     fn passed(&self, asked: Instant, passage: &LaneTimings);
 }
 
@@ -19,7 +19,7 @@ tokio::task_local! {
     static FOLLOWED: Arc<dyn Sink>;
 }
 
-/// Does something, and has the sink hear what becomes of what it puts into lanes.
+/// Runs a future, and reports the passage of its lane requests to the sink.
 pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
     FOLLOWED.scope(sink, work).await
 }
@@ -37,7 +37,7 @@ pub(crate) fn follow_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce(
     }
 }
 
-/// What was put into a lane by something that is followed.
+/// A lane entry of a sampled request.
 pub(crate) struct Asked {
     sink: Arc<dyn Sink>,
     since: Instant,
@@ -46,13 +46,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Of what is about to be put into a lane, if it is followed.
+    /// For the next lane entry, if its request is sampled.
     pub(crate) fn now() -> Option<Box<Self>> {
         let sink = followed()?;
         Some(Box::new(Self { sink, since: Instant::now(), told: Mutex::default() }))
     }
 
-    /// Tells it once for all that were together.
+    /// Reports it, once for all that were together.
     pub(crate) fn passed(&self, passage: &LaneTimings) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
         if told != Some(passage.begun) {

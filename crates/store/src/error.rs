@@ -13,10 +13,10 @@ pub enum StoreError {
     #[error("a row was refused by the store: {0}")]
     Row(String),
     /// The store cannot be reached or cannot write now (I/O error, disk full, read-only): nothing was done.
-    #[error("the store is away: {0}")]
+    #[error("the store is unavailable: {0}")]
     Unavailable(String),
     /// One of several shards is unavailable: nothing was done. Requests for the other shards can succeed.
-    #[error("{shard} of the store is away: {why}")]
+    #[error("{shard} of the store is unavailable: {why}")]
     ShardUnavailable {
         /// The shard, counted from 1.
         shard: String,

@@ -1,8 +1,8 @@
-//! `tally backup` and `tally restore`: a copy of the embedded store, and bringing one back.
+//! `tally backup` and `tally restore`: a copy of the embedded store, and its restoration.
 //!
-//! Both work on files, not over the wire: a copy would be as slow as its connection, and a restore is for a store that
-//! nobody serves. Not here: the secret. A copy may travel to places where nobody should be able to forge what the
-//! secret signs, so it is kept apart by whoever keeps it, and both commands say so.
+//! Both work on files, not over the wire: a copy would be as slow as its connection, and a restore needs a store
+//! without a server. Not here: the secret. A copy may go to places where no reader should be able to forge what the
+//! secret signs. So the operator keeps it separately, and both commands say so.
 
 use crate::cli::{BackupArgs, Cli, RestoreArgs};
 use crate::config::Config;
@@ -64,7 +64,7 @@ fn holds(copied: &Copied) -> String {
     )
 }
 
-/// Faults of files are in the words of files.
+/// Reports faults of files as such.
 fn plain(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Row(text) | StoreError::Unavailable(text) => anyhow::Error::msg(text),

@@ -1,6 +1,6 @@
-//! Lines of a file, or of one that is made up, sent to a server in chunks, each once.
+//! Lines of a file, or of generated data, sent to a server in chunks, each line once.
 //!
-//! The server keeps how many lines of which digest are done. Not here: what lines say.
+//! The server stores for each digest how many lines are done. Not here: the contents of lines.
 
 use crate::client::Client;
 use anyhow::{Context, Result};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tally_service::secret::hex;
 use ureq::http::Method;
 
-/// Rows of one chunk: far below the server's bounds, large enough to hide the round trip.
+/// Rows of one chunk: far below the server's limits, large enough to hide the round trip.
 pub(crate) const CHUNK_ROWS: usize = 2_000;
 
-/// How the server saw the import when it was asked.
+/// The progress of an import by the server's last reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) lines: u64,
@@ -20,17 +20,17 @@ pub(crate) struct Done {
     pub(crate) finished: bool,
 }
 
-/// Where chunks go, and how far they are.
+/// The destination of chunks, with their progress.
 pub(crate) struct Chunks<'a> {
     client: &'a Client,
     path: &'static str,
     head: Value,
-    /// How the server saw it last.
+    /// By the last reply.
     pub(crate) done: Done,
 }
 
 impl<'a> Chunks<'a> {
-    /// Asks how far the file of that digest is; `head` is what the first line of a chunk has beside the lines.
+    /// Reads the progress of the file with that digest; `head` has the other members of a chunk's first line.
     pub(crate) fn find(
         client: &'a Client,
         path: &'static str,
@@ -38,12 +38,12 @@ impl<'a> Chunks<'a> {
         digest: [u8; 32],
     ) -> Result<Self> {
         let mut chunks = Self::at(client, path, head, digest, Done::default());
-        // No lines, so nothing is changed.
+        // A chunk without lines changes nothing.
         chunks.send("", 0, false)?;
         Ok(chunks)
     }
 
-    /// The same where that is known.
+    /// The same with known progress.
     pub(crate) fn at(
         client: &'a Client,
         path: &'static str,
@@ -55,7 +55,7 @@ impl<'a> Chunks<'a> {
         Self { client, path, head, done }
     }
 
-    /// Sends rows, each on its line after a line break, which bring the file up to the line `until`. The answer.
+    /// Sends rows, each on its line after a line break, for the lines up to `until`. Returns the reply.
     pub(crate) fn send(&mut self, rows: &str, until: u64, last: bool) -> Result<Value> {
         let mut head = self.head.clone();
         head["lines_before"] = json!(self.done.lines.min(until));
@@ -71,7 +71,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// The refused rows of an answer: line and reason.
+/// The rejected rows of a reply: line and reason.
 pub(crate) fn refused(answer: &Value) -> impl Iterator<Item = (u64, &str)> {
     answer.get("rows").and_then(Value::as_array).into_iter().flatten().map(|row| {
         let line = row.get("line").and_then(Value::as_u64).unwrap_or_default();
@@ -79,7 +79,7 @@ pub(crate) fn refused(answer: &Value) -> impl Iterator<Item = (u64, &str)> {
     })
 }
 
-/// How far an import is, by an answer.
+/// The progress in a reply.
 pub(crate) fn read_done(answer: &Value) -> Result<Done> {
     let number = |name: &str| answer.get(name).and_then(Value::as_u64);
     let read = || {

@@ -1,4 +1,4 @@
-//! What can be typed: subcommands, flags and their help.
+//! The command line: subcommands, flags and their help.
 
 mod files;
 mod ledger;

@@ -1,4 +1,4 @@
-//! Asking a server: JSON over HTTP, with problems as errors.
+//! A client of the server: JSON over HTTP, with problems as errors.
 
 mod unix;
 
@@ -12,21 +12,21 @@ use ureq::http::{Method, Request};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
 
-/// How long a server that is loading is waited for between two questions.
+/// The interval of polls of a server that is loading.
 const READY_PAUSE: Duration = Duration::from_millis(50);
-/// How often a chunk is offered again to a server that is busy.
+/// How many times a chunk is sent to a server that is busy.
 const TRIES: u32 = 60;
 
-/// A server's address and the key to present.
+/// A server's address, and the key of the requests.
 pub(crate) struct Client {
     base: String,
-    /// The address as it was given.
+    /// The given address.
     shown: String,
     key: Option<String>,
     agent: Agent,
 }
 
-/// What a server answered: its status and its JSON, null where there is none.
+/// A response of a server: its status and its JSON, or null.
 pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
@@ -35,32 +35,33 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// For a server with a certificate: of one of the authorities in `ca`, or else of one that browsers know.
+    /// A client of an address; the server's certificate is of an authority in `ca`, or else of one that
+    /// browsers know.
     pub(crate) fn new(base: String, key: Option<String>, ca: Option<&Path>) -> Result<Self> {
         let roots = ca.map(authorities).transpose()?.unwrap_or(RootCerts::WebPki);
         let agent = config(TlsConfig::builder().root_certs(roots).build()).new_agent();
         Ok(Self { shown: base.clone(), base, key, agent })
     }
 
-    /// For the Unix socket of a server.
+    /// A client of a server's Unix socket.
     pub(crate) fn unix(path: &str, key: Option<String>) -> Self {
         let connector = ToSocket(path.into());
         let agent = Agent::with_parts(config(TlsConfig::default()), connector, DefaultResolver::default());
-        // An address in the request is not taken for a name by which another site has led a browser here.
+        // The server takes an IP address as the host; it rejects names because of DNS rebinding.
         Self { base: "http://127.0.0.1".into(), shown: format!("unix:{path}"), key, agent }
     }
 
-    /// The address that it asks, as it was given.
+    /// The given address of the server.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// The key that it presents.
+    /// The key of its requests.
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// Whether anybody answers there.
+    /// Whether a server responds.
     pub(crate) fn is_there(&self) -> bool {
         self.send(&Method::GET, "/healthz", None).is_ok()
     }
@@ -73,7 +74,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks, and takes any problem for an error. A busy server is asked again.
+    /// Sends a request; a problem is an error. It retries if the server is busy.
     pub(crate) fn ask(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Value> {
         for _ in 0..TRIES {
             let answer = self.send(method, path, body)?;
@@ -86,7 +87,7 @@ impl Client {
         bail!("the server at {} stayed busy for a minute", self.shown)
     }
 
-    /// Asks for a text.
+    /// Gets a text.
     pub(crate) fn text(&self, path: &str) -> Result<String> {
         let mut request = Request::builder().uri(format!("{}{path}", self.base));
         if let Some(key) = &self.key {
@@ -101,7 +102,7 @@ impl Client {
         Ok(text)
     }
 
-    /// Asks, whatever the answer.
+    /// Sends a request and returns any response.
     pub(crate) fn send(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Answer> {
         let mut request = Request::builder().method(method.clone()).uri(format!("{}{path}", self.base));
         if let Some(key) = &self.key {

@@ -1,10 +1,10 @@
-//! Settings: one table with a default and a line of explanation each; flag over environment over file over default.
+//! Settings: one table with defaults and help. A flag overrides the environment, that the file, and that the default.
 //!
 //! All settings are text until they are read, so every source is treated alike. An unknown setting of a file is an error that
-//! names the nearest one. An unknown variable is a warning: others set variables too, such as Kubernetes for a Service with the
-//! name `tally`, and those are left out without a word.
+//! names the nearest one. An unknown variable is a warning, because other programs set variables too. Those that Kubernetes
+//! sets for a Service with the name `tally` are ignored.
 //!
-//! Not here: where file, variables and flags are read from (`sources`).
+//! Not here: reading the file, variables and flags (`sources`).
 
 pub(crate) use crate::settings::SETTINGS;
 use crate::settings::{BY_CURRENCY, CURRENCIES_REFERENCE, Setting};
@@ -13,14 +13,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Variables that are no settings: their names are taken by flags, tests and tools.
+/// Variables of flags, tests and tools, which are no settings.
 const OTHER_VARIABLES: [&str; 6] =
     ["TALLY_CONFIG", "TALLY_KEY", "TALLY_SECRET", "TALLY_SOAK", "TALLY_SEED", "TALLY_WRITE_DOCS"];
 
-/// Where a value comes from that nobody said.
+/// The source of a value that was not set.
 const DEFAULT: &str = "default";
 
-/// An error of whoever typed the command or wrote the file: exit code 2.
+/// An error in the command or the file: exit code 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -36,9 +36,9 @@ impl std::error::Error for Usage {}
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<&'static str, (String, &'static str)>,
-    /// Settings whose names end with the code of a currency, by the name before it and the code: the value, and its source.
+    /// Settings whose names end with a currency code, by the name before it and the code: the value, and its source.
     by_currency: BTreeMap<(&'static str, String), (String, &'static str)>,
-    /// What is said of variables that are no settings.
+    /// Warnings about unknown variables.
     warnings: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Config {
         }
     }
 
-    /// Takes what a configuration file says.
+    /// Sets the values of a configuration file.
     pub(crate) fn set_file(&mut self, text: &str) -> Result<(), String> {
         for (name, value) in flatten(text)? {
             self.set(&name, value, "file").map_err(|why| why.0)?;
@@ -60,7 +60,7 @@ impl Config {
         Ok(())
     }
 
-    /// Takes what a variable of the environment says, if it is for tally. One that is no setting is a warning.
+    /// Sets the value of an environment variable, if it is for tally. An unknown one is a warning.
     pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
         if !name.starts_with("TALLY_") || OTHER_VARIABLES.contains(&name) || is_of_kubernetes(name) {
             return;
@@ -72,10 +72,10 @@ impl Config {
         }
     }
 
-    /// Takes a setting from one of its sources.
+    /// Sets a value from one of the sources.
     pub(crate) fn set(&mut self, name: &str, value: String, source: &'static str) -> Result<(), Usage> {
         let of_currency = |before: &&'static str| Some((*before, name.strip_prefix(*before)?.to_uppercase()));
-        // The name of a variable was made small.
+        // Names of variables were converted to lower case.
         if let Some(key) = BY_CURRENCY.iter().find_map(of_currency) {
             self.by_currency.insert(key, (value, source));
             return Ok(());
@@ -87,7 +87,7 @@ impl Config {
         Ok(())
     }
 
-    /// What is said of variables that are no settings.
+    /// Warnings about unknown variables.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -97,13 +97,13 @@ impl Config {
         &self.values.get(name).expect("every setting has a value").0
     }
 
-    /// Every code and value of a setting that each currency may have.
+    /// Every code and value of a setting for single currencies.
     pub(crate) fn of_currencies(&self, before: &'static str) -> impl Iterator<Item = (&str, &str)> {
         let all = self.by_currency.iter().filter(move |((name, _), _)| *name == before);
         all.map(|((_, code), (value, _))| (code.as_str(), value.as_str()))
     }
 
-    /// Whether anybody said it: it is not what it is by default.
+    /// Whether it was set: its value is not the default.
     pub(crate) fn is_said(&self, name: &'static str) -> bool {
         self.values.get(name).is_some_and(|(_, source)| *source != DEFAULT)
     }
@@ -125,7 +125,7 @@ impl Config {
         if count == 0 { Err(self.wrong(name, "a whole number of at least 1")) } else { Ok(count) }
     }
 
-    /// A setting that is a stretch of time.
+    /// A setting as a duration.
     pub(crate) fn duration(&self, name: &'static str) -> Result<Duration, Usage> {
         let what = "a time such as 500ms, 30s or 24h";
         let parsed = self.text(name).parse::<jiff::SignedDuration>().ok();
@@ -134,12 +134,12 @@ impl Config {
         positive.ok_or_else(|| self.wrong(name, what))
     }
 
-    /// A setting that is a stretch of time, or that word for none.
+    /// A setting as a duration, or `None` for this word.
     pub(crate) fn duration_or(&self, name: &'static str, none: &str) -> Result<Option<Duration>, Usage> {
         if self.text(name) == none { Ok(None) } else { self.duration(name).map(Some) }
     }
 
-    /// A setting that cannot be.
+    /// The error of an invalid setting.
     pub(crate) fn wrong(&self, name: &str, what: &str) -> Usage {
         Usage(format!("setting `{name}` is `{}` and must be {what}", self.text(find(name).name)))
     }
@@ -192,7 +192,7 @@ pub(crate) fn reference() -> String {
     text
 }
 
-/// Whether a variable is one of those that Kubernetes gives every container for a Service with the name `tally`
+/// Whether Kubernetes gives this variable to every container, for a Service with the name `tally`
 /// (<https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables>).
 fn is_of_kubernetes(variable: &str) -> bool {
     let name = variable.trim_start_matches("TALLY_");
@@ -213,13 +213,13 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// A URL, or several, without what nobody should read in a status page.
+/// URLs without their passwords, for a status page.
 fn without_passwords(urls: &str) -> String {
     let shown: Vec<String> = urls.split(',').map(without_password).collect();
     shown.join(",")
 }
 
-/// The same of one.
+/// The same for one URL.
 pub(crate) fn without_password(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme < at => format!("{}://…@{}", &url[..scheme], &url[at + 1..]),
@@ -246,7 +246,7 @@ fn flatten(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(values)
 }
 
-/// Whether a setting is a number that need not be whole; of others such a number would be a slip.
+/// Whether a setting is a number that need not be whole; for others a fraction is an error.
 fn is_fraction(name: &str) -> bool {
     name == "traces.ratio"
 }

@@ -1,5 +1,4 @@
-//! Reading an embedded store beside the server that has it: a file has one process that opens it, so what is read is a
-//! consistent copy, deleted at the end.
+//! Consistent copies of an embedded store, deleted at the end: only the server's process can open the file.
 //!
 //! Not here: copies that stay (`backup`).
 
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tally_store::sqlite::{self, SqliteStore};
 
-/// Copies of an embedded store, one after the other.
+/// Copies of an embedded store, one at a time.
 pub(crate) struct Copies(PathBuf);
 
 impl Copies {
@@ -17,21 +16,21 @@ impl Copies {
         Self(data.join(format!("{what}-{}.db", std::process::id())))
     }
 
-    /// Copies a store as it is now, in place of the copy before; `progress` hears of pages done and of all.
+    /// Copies the store, in place of the previous copy; `progress` gets the pages done and all pages.
     pub(crate) fn make(&self, from: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Arc<SqliteStore>> {
         self.remove();
         sqlite::backup(from, &self.0, progress).context("copy the store")?;
         Ok(Arc::new(SqliteStore::open(&self.0, &sqlite::Options::default()).context("open the copy")?))
     }
 
-    /// With what a store keeps beside its file.
+    /// Removes the copy with the other files of its store.
     fn remove(&self) {
         let (Some(folder), Some(name)) = (self.0.parent(), self.0.file_name()) else { return };
         let ours = |entry: &std::fs::DirEntry| {
             entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes())
         };
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(ours) {
-            // What stays is a copy, in a directory that only its owner reads.
+            // A file that remains is a copy, in a directory that only its owner reads.
             let _ = std::fs::remove_file(entry.path());
         }
     }

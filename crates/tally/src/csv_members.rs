@@ -1,6 +1,6 @@
-//! Reading members from CSV: each line becomes a row, or a reject that names the field and what is wrong with it.
+//! Reading members from CSV: each line becomes a row, or a reject that names the field and its error.
 //!
-//! Pure over any reader. Not here: digests of passwords, and what only the server can know.
+//! Pure over any reader. Not here: digests of passwords, and the checks of the server.
 
 use crate::config::Usage;
 use crate::csv_records;
@@ -13,19 +13,19 @@ use tally_service::members::password;
 use tally_wire::api::ledger_imports::read_amount;
 use tally_wire::api::members::check_password;
 
-/// Every column there may be.
+/// All valid columns.
 const COLUMNS: [&str; 8] =
     ["login_id", "password", "password_hash", "pin", "phone_number", "name", "player", "balance"];
 
-/// A member as the file has it.
+/// A member in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// Values by column; empty ones are missing.
+pub(crate) struct MemberRow {
+    /// Values by column; an empty value is missing.
     values: [Option<String>; COLUMNS.len()],
 }
 
 /// One record of the file.
-pub(crate) type Line = csv_records::Line<Result<Row, String>>;
+pub(crate) type Line = csv_records::Line<Result<MemberRow, String>>;
 
 /// Reads records one by one.
 pub(crate) struct Lines<R> {
@@ -35,8 +35,8 @@ pub(crate) struct Lines<R> {
     password_length_min: usize,
 }
 
-impl Row {
-    /// What the column of that name says.
+impl MemberRow {
+    /// The value of a column.
     pub(crate) fn get(&self, column: &str) -> Option<&str> {
         let at = COLUMNS.iter().position(|name| *name == column)?;
         self.values[at].as_deref()
@@ -44,7 +44,7 @@ impl Row {
 }
 
 impl<R: Read> csv_records::Lines for Lines<R> {
-    type Read = Result<Row, String>;
+    type Read = Result<MemberRow, String>;
 
     fn next(&mut self) -> anyhow::Result<Option<Line>> {
         let line = csv_records::next(&mut self.reader)?;
@@ -60,7 +60,7 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads the header; a column that means nothing is an error that names those that do.
+    /// Reads the header; an unknown column is an error that names the known ones.
     pub(crate) fn new(input: R, password_length_min: usize) -> anyhow::Result<Self> {
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
         let names = reader.byte_headers()?.iter();
@@ -86,12 +86,12 @@ impl<R: Read> Lines<R> {
         &self.header
     }
 
-    /// Whether there are passwords to be digested.
+    /// Whether there are passwords to digest.
     pub(crate) fn has_passwords(&self) -> bool {
         self.header.iter().any(|name| name == "password")
     }
 
-    fn read(&self, record: &ByteRecord) -> Result<Row, String> {
+    fn read(&self, record: &ByteRecord) -> Result<MemberRow, String> {
         let (has, wanted) = (record.len(), self.header.len());
         if has != wanted {
             return Err(format!("the line has {has} fields, the header {wanted}"));
@@ -102,8 +102,8 @@ impl<R: Read> Lines<R> {
             let text = std::str::from_utf8(&record[place]).map_err(|_| format!("{column}: must be UTF-8"))?;
             *value = Some(text.to_owned()).filter(|text| !text.is_empty());
         }
-        let mut row = Row { values };
-        // Nobody opens an account with nothing in it by a deposit.
+        let mut row = MemberRow { values };
+        // An opening balance of 0 makes no deposit.
         if row.get("balance") == Some("0") {
             row.values[COLUMNS.len() - 1] = None;
         }
@@ -112,8 +112,8 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// What is wrong with which field of a row.
-fn check(row: &Row, password_length_min: usize) -> Result<(), (&'static str, &'static str)> {
+/// The first invalid field of a row, and its error.
+fn check(row: &MemberRow, password_length_min: usize) -> Result<(), (&'static str, &'static str)> {
     let login = row.get("login_id").ok_or(("login_id", "is required"))?;
     Login::new(login).map_err(|bad| ("login_id", bad.0))?;
     match (row.get("password"), row.get("password_hash")) {

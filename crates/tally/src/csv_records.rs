@@ -1,6 +1,6 @@
-//! Records of a CSV file with the lines they stand on, for every import.
+//! Records of a CSV file with their line numbers, for every import.
 //!
-//! Not here: what a record means (`csv_scores`, `csv_members`).
+//! Not here: the meaning of a record (`csv_scores`, `csv_members`).
 
 use csv::{ByteRecord, Reader};
 use std::io::Read;
@@ -8,18 +8,18 @@ use std::io::Read;
 /// One record of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<T> {
-    /// The line it begins at, from 1; the header is line 1.
+    /// Its first line, from 1; the header is line 1.
     pub(crate) number: u64,
-    /// The line it ends at: a quoted field may have several.
+    /// Its last line: a quoted field may have several.
     pub(crate) end: u64,
-    /// What it says.
+    /// The parsed record.
     pub(crate) read: T,
     /// Its fields, for the list of rejects.
     pub(crate) record: ByteRecord,
 }
 
 impl Line<()> {
-    /// With what it says.
+    /// The same with the parsed record.
     pub(crate) fn saying<T>(self, read: T) -> Line<T> {
         Line { number: self.number, end: self.end, read, record: self.record }
     }
@@ -27,7 +27,7 @@ impl Line<()> {
 
 /// A file, record by record.
 pub(crate) trait Lines {
-    /// What a record says.
+    /// A parsed record.
     type Read;
 
     /// The next record.
@@ -37,7 +37,7 @@ pub(crate) trait Lines {
     fn bytes(&self) -> u64;
 }
 
-/// The next record, of which nothing was read yet.
+/// The next record, unparsed.
 pub(crate) fn next<R: Read>(reader: &mut Reader<R>) -> csv::Result<Option<Line<()>>> {
     let mut record = ByteRecord::new();
     if !reader.read_byte_record(&mut record)? {

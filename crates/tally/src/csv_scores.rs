@@ -1,6 +1,6 @@
-//! Reading scores from CSV: each line becomes a row, a reject with its reason, or is left out by a filter.
+//! Reading scores from CSV: each line becomes a row, a reject with its reason, or is skipped by a filter.
 //!
-//! Pure over any reader, so that the import of a file and the shipped sample are read by the same code.
+//! Pure over any reader, so that the same code reads a file and the shipped sample.
 
 use crate::{csv_records, csv_text};
 use csv::{ByteRecord, Reader, ReaderBuilder};
@@ -9,7 +9,7 @@ use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_wire::{numbers, time};
 
-/// Which columns mean what.
+/// The meaning of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     /// Column of the player.
@@ -24,7 +24,7 @@ pub(crate) struct Columns {
     pub(crate) missing: Vec<String>,
 }
 
-/// Where scores come from.
+/// The source of scores.
 #[derive(Clone, Debug)]
 pub(crate) enum ScoreSource {
     /// A column.
@@ -41,28 +41,28 @@ pub(crate) struct Filter {
     equal: bool,
 }
 
-/// What a line says.
+/// The values of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
-    /// Who.
+pub(crate) struct CsvScore {
+    /// The player.
     pub(crate) player: PlayerId,
-    /// How much.
+    /// The score.
     pub(crate) score: Given,
-    /// When.
+    /// The instant.
     pub(crate) at: Option<Micros>,
 }
 
 /// One record of the file.
 pub(crate) type Line = csv_records::Line<Outcome>;
 
-/// What came of a record.
+/// The result of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    /// A row to take.
-    Row(Row),
-    /// A filter leaves it out.
+    /// A row to import.
+    Row(CsvScore),
+    /// A filter skips it.
     LeftOut,
-    /// It cannot be taken.
+    /// It is invalid.
     Rejected(String),
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Lines<R> {
     header: Vec<String>,
 }
 
-/// Columns by their place in a record.
+/// Indexes of the columns in a record.
 struct Places {
     player: usize,
     score: Option<usize>,
@@ -114,7 +114,7 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads the header; an unknown column is an error that names those there are.
+    /// Reads the header; an unknown column is an error that names the existing ones.
     pub(crate) fn new(input: R, columns: Columns) -> anyhow::Result<Self> {
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
         let names = reader.byte_headers()?;
@@ -163,7 +163,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    fn row(&self, record: &ByteRecord) -> Result<Row, String> {
+    fn row(&self, record: &ByteRecord) -> Result<CsvScore, String> {
         let field = |place: usize, what: &str| -> Result<String, String> {
             let text = std::str::from_utf8(&record[place]).map_err(|_| format!("{what} is not UTF-8"))?;
             if text.is_empty() || self.columns.missing.iter().any(|missing| missing == text) {
@@ -190,7 +190,7 @@ impl<R: Read> Lines<R> {
                 Some(at.ok_or_else(|| format!("the time `{}` is neither RFC 3339 nor a date", short(&text)))?)
             }
         };
-        Ok(Row { player, score, at })
+        Ok(CsvScore { player, score, at })
     }
 }
 

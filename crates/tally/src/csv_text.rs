@@ -1,22 +1,22 @@
-//! Texts in CSV files that people open in a spreadsheet: none of them is a formula there
+//! Texts in CSV files that are opened in a spreadsheet: no text is a formula there
 //! (<https://owasp.org/www-community/attacks/CSV_Injection>).
 //!
-//! An exported text that would begin a formula gets an apostrophe in front, and so does one that already looks like this.
-//! An import takes one apostrophe off again: what was exported is imported as it was.
+//! An export puts an apostrophe before a text that would begin a formula, and before one that already looks like this. An
+//! import removes one apostrophe, so an exported text is imported unchanged.
 
 use std::borrow::Cow;
 
-/// The text as it is exported.
+/// The exported form of a text.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if begins_formula(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// The text of an exported one; any other text is itself.
+/// The text of an exported one; any other text is unchanged.
 pub(crate) fn unescape(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| begins_formula(rest)).unwrap_or(text)
 }
 
-/// Whether a spreadsheet takes it for a formula, when the apostrophes in front are left out.
+/// Whether a spreadsheet takes it for a formula, apart from leading apostrophes.
 fn begins_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
 }

@@ -1,4 +1,4 @@
-//! The data directory: the embedded store, the secret, and where the running server answers.
+//! The data directory: the embedded store, the secret, and the address of the running server.
 
 use crate::config::{Config, Usage};
 use crate::store::Place;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tally_service::secret::{Secret, hex};
 use tally_store::Store;
 
-/// Where a server of this data directory answers, and the token of this machine.
+/// The address of a server of this data directory, and the token for local commands.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     /// Its address.
@@ -27,31 +27,30 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
-    /// The directory of the settings; it is made where it is missing.
+    /// The directory of the settings; creates it if it is missing.
     pub(crate) fn open(config: &Config) -> Result<Self> {
         let path = PathBuf::from(config.text("data.dir"));
-        // Scores are for players, the rest is not for every account of this machine.
+        // Other accounts of this machine must not read what is in it, except for scores.
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
         made.with_context(|| format!("make the data directory {}", path.display()))?;
         Ok(Self { path })
     }
 
-    /// The same without making it.
+    /// The same without creating it.
     pub(crate) fn of(config: &Config) -> Self {
         Self { path: PathBuf::from(config.text("data.dir")) }
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the secret is kept, if nobody says otherwise.
+    /// The default path of the secret.
     pub(crate) fn secret_path(&self) -> PathBuf {
         self.path.join("secret")
     }
 
-    /// Where a secret was given or is kept.
+    /// The source of a given or stored secret.
     pub(crate) fn secret_given(&self, config: &Config) -> Option<String> {
         if std::env::var_os("TALLY_SECRET").is_some() {
             return Some("TALLY_SECRET".into());
@@ -61,12 +60,12 @@ impl DataDir {
         path.exists().then(|| path.display().to_string())
     }
 
-    /// Where the store of the settings is.
+    /// The place of the store of the settings.
     pub(crate) fn place(&self, config: &Config) -> Result<Place, Usage> {
         Place::of(config, &self.path)
     }
 
-    /// The secret: of the environment, of its file, or for a new store a new one.
+    /// The secret: of the environment, of its file, or a new one for a new store.
     pub(crate) fn secret(&self, config: &Config, store: &dyn Store) -> Result<Secret> {
         let digits = "must be 64 hexadecimal digits";
         if let Ok(text) = std::env::var("TALLY_SECRET") {
@@ -92,23 +91,23 @@ impl DataDir {
         }
     }
 
-    /// Says where the server answers; gives the token.
+    /// Writes the addresses and the token of the server into its file.
     pub(crate) fn announce(&self, http: &str, resp: Option<&str>, token: &str) -> Result<()> {
         let running = json!({"http": http, "resp": resp, "token": token, "pid": std::process::id()});
         write_private(&self.running_path(), running.to_string().as_bytes())
     }
 
-    /// Takes back what was announced.
+    /// Removes the file of the server.
     pub(crate) fn retract(&self) {
-        // Another server may have taken the store over, and this directory with it.
+        // Another server may have taken the store over, and with it this directory.
         let ours = |value: &Value| value["pid"] == std::process::id();
         if self.announced().as_ref().is_some_and(ours) {
-            // Whoever finds a stale file gets no answer at its address and says so.
+            // A command with a stale file gets no response from its address and says so.
             let _ = fs::remove_file(self.running_path());
         }
     }
 
-    /// Where a server of this directory says that it answers; it may have been killed since.
+    /// The server of the file; it may have been killed since.
     pub(crate) fn running(&self) -> Option<Running> {
         let value = self.announced()?;
         let field = |name: &str| value.get(name)?.as_str().map(str::to_owned);
@@ -125,14 +124,14 @@ impl DataDir {
     }
 }
 
-/// A new token of this machine.
+/// A new token for local commands.
 pub(crate) fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).context("make a token")?;
     Ok(hex(&bytes))
 }
 
-/// Writes a file that only its owner reads: whole or not at all.
+/// Writes a file atomically that only its owner reads.
 fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

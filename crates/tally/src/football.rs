@@ -1,4 +1,5 @@
-//! The shipped sample: men's full international football, 1872 to 2026, and how it becomes scores.
+//! The shipped sample: men's full international football, 1872 to 2026, and its conversion to
+//! scores.
 //!
 //! Source: `martj42/international_results`, CC0 1.0.
 
@@ -7,12 +8,12 @@ use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_wire::time;
 
-/// One row a goal.
+/// One row per goal.
 pub(crate) const GOALSCORERS: &[u8] = include_bytes!("../sample/goalscorers.csv");
-/// One row a match.
+/// One row per match.
 pub(crate) const RESULTS: &[u8] = include_bytes!("../sample/results.csv");
 
-/// Goals by scorer: own goals do not count, rows without a scorer are rejects.
+/// Goals by scorer: own goals do not count, and rows without a scorer are rejects.
 pub(crate) fn goal_columns() -> Columns {
     Columns {
         player: "scorer".into(),
@@ -31,7 +32,7 @@ pub(crate) struct Match {
     pub(crate) at: Micros,
 }
 
-/// Reads a row of the table of matches; `None` where it was not played or says something else.
+/// Reads a row of the table of matches; `None` if it was not played or is invalid.
 pub(crate) fn read_match(record: &csv::StringRecord) -> Option<Match> {
     let goals = |at: usize| record.get(at)?.parse::<u32>().ok();
     let (home, away) = (PlayerId::new(record.get(1)?).ok()?, PlayerId::new(record.get(2)?).ok()?);
@@ -43,7 +44,7 @@ pub(crate) fn read_match(record: &csv::StringRecord) -> Option<Match> {
     Some(Match { teams: [(home, to_home), (away, to_away)], at: time::parse_or_date(record.get(0)?)? })
 }
 
-/// Whether a row of the table of matches is of that tournament in that year.
+/// Whether a row of the table of matches is of this tournament in this year.
 pub(crate) fn is_of(record: &csv::StringRecord, (tournament, year): (&str, &str)) -> bool {
     record.get(5) == Some(tournament) && record.get(0).is_some_and(|day| day.starts_with(year))
 }

@@ -1,13 +1,13 @@
-//! What must hold for any configuration and for any text of a CSV file.
+//! Properties of any configuration and of any text of a CSV file.
 //!
-//! The fuzz targets `settings` and `csv` run these functions, and the tests below run them on what fuzzing has kept. The targets
-//! take this file and those that it uses by their paths, because a program has no library.
+//! The fuzz targets `settings` and `csv` run these functions, and the tests below run them on the corpus of the fuzzer. The
+//! targets include this file and those that it uses by their paths, because a program has no library.
 
 use crate::config::{Config, Usage};
 use crate::{csv_text, limit_settings, member_settings, money_settings, trace_settings};
 use tally_service::Settings;
 
-/// A configuration file, then a line with `---`, then a variable in each line: each setting is good, or the error names it.
+/// A configuration file, then a line with `---`, then a variable in each line: each setting is valid, or the error names it.
 pub(crate) fn settings(text: &str) {
     let (file, variables) = text.split_once("\n---\n").unwrap_or((text, ""));
     let mut config = Config::defaults();
@@ -40,7 +40,7 @@ fn named<T>(read: Result<T, Usage>) {
     }
 }
 
-/// No exported text is a formula, and an import has it as it was.
+/// No exported text is a formula, and an import restores it.
 pub(crate) fn csv(text: &str) {
     let exported = csv_text::escape(text);
     assert!(!exported.starts_with(['=', '+', '-', '@', '\t', '\r']));

@@ -1,7 +1,7 @@
 //! `tally import scores`: a CSV file into a leaderboard, chunk by chunk, each line exactly once.
 //!
-//! The server keeps how many lines are done in the transaction of each chunk, so the same command continues after an
-//! interruption and knows a file it has seen. Not here: chunks and rejects (`import_file`).
+//! The server stores the progress in the transaction of each chunk. So the same command continues after an
+//! interruption, and the server recognizes a file. Not here: chunks and rejects (`import_file`).
 
 use crate::chunks::{CHUNK_ROWS, Chunks, Done, read_done};
 use crate::cli::{Cli, ImportArgs, ImportScoresArgs, ImportWhat};
@@ -83,7 +83,7 @@ fn import(
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The digest of the run to do, and how far it is: the first, or with `--again` the first that is not finished.
+/// The digest of the run to do, and its progress: the first run, or with `--again` the first unfinished one.
 fn find_run(client: &Client, args: &ImportScoresArgs, board: &str) -> Result<([u8; 32], Done)> {
     let file = hash_file(args)?;
     for run in 0_u32.. {
@@ -99,7 +99,7 @@ fn find_run(client: &Client, args: &ImportScoresArgs, board: &str) -> Result<([u
     bail!("this file was imported four billion times")
 }
 
-/// A digest of the file and of how its columns are read.
+/// A digest of the file and of the meaning of its columns.
 fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new();
     let how = json!([args.player, args.score, args.score_value, args.at, args.filters, args.missing]);
@@ -109,7 +109,7 @@ fn hash_file(args: &ImportScoresArgs) -> Result<[u8; 32]> {
     Ok(*hasher.finalize().as_bytes())
 }
 
-/// A line as the server reads it.
+/// A line in the server's form.
 fn made(line: &Line) -> Made {
     let row = match &line.read {
         Outcome::LeftOut => return Made::LeftOut,

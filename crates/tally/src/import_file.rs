@@ -1,7 +1,7 @@
-//! A CSV file on its way to a server: its lines in chunks, what was rejected beside it, and progress.
+//! The import of a CSV file: its lines in chunks, its rejects, and progress.
 //!
-//! Rejects go to a file beside the input and never stop the import. Not here: what lines say (`csv_scores`,
-//! `csv_members`), and how far an import is (`chunks`).
+//! Rejects go to a file beside the input and never stop the import. Not here: the contents of lines (`csv_scores`,
+//! `csv_members`), and the server's progress (`chunks`).
 
 use crate::chunks::{Chunks, refused};
 use crate::csv_records::{Line, Lines};
@@ -13,17 +13,17 @@ use std::io::{BufReader, IsTerminal};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What becomes of a line.
+/// The result of a line.
 pub(crate) enum Made {
-    /// It goes to the server.
+    /// The server gets it.
     Row(Value),
-    /// It is not wanted.
+    /// A filter skips it.
     LeftOut,
-    /// It cannot go there.
+    /// It is invalid.
     Rejected(String),
 }
 
-/// An import of a file, and what it has counted.
+/// An import of a file, with its counts.
 pub(crate) struct FileRun<'a> {
     pub(crate) chunks: Chunks<'a>,
     pub(crate) rejects: Rejects,
@@ -33,7 +33,7 @@ pub(crate) struct FileRun<'a> {
 }
 
 impl<'a> FileRun<'a> {
-    /// Goes on where the server says that it is.
+    /// Continues at the server's progress.
     pub(crate) fn open(chunks: Chunks<'a>, file: &Path, header: &[String]) -> Result<Self> {
         let lines = chunks.done.lines;
         if lines > 0 {
@@ -43,7 +43,7 @@ impl<'a> FileRun<'a> {
         Ok(Self { chunks, rejects, left_out: 0, rejected: 0, bar })
     }
 
-    /// Sends all that is left, so many lines at a time; `make` says what becomes of each.
+    /// Sends all remaining lines, so many at a time; `make` returns the result of each.
     pub(crate) fn all<L: Lines>(
         &mut self,
         lines: &mut L,
@@ -82,7 +82,8 @@ impl<'a> FileRun<'a> {
                 Made::Rejected(reason) => self.reject(line, &reason)?,
             }
         }
-        // Before the chunk is done: what is written twice is dropped when the import continues, what is lost is lost.
+        // Flushes before the chunk is sent. A reject that is written twice is dropped when the import continues; a
+        // lost one is lost.
         self.rejects.flush()?;
         let answer = self.chunks.send(&rows, end, last)?;
         for (number, reason) in refused(&answer) {
@@ -123,7 +124,7 @@ pub(crate) struct Rejects {
 }
 
 impl Rejects {
-    /// Keeps what an interrupted import has written about lines that are done.
+    /// Keeps the rejects of lines that an interrupted import has done.
     fn open(input: &Path, header: &[String], lines_done: u64) -> Result<Self> {
         let path = input.with_extension("rejects.csv");
         let mut rejects = Self { path, header: header.to_vec(), file: None };
@@ -145,7 +146,7 @@ impl Rejects {
         Ok(rejects)
     }
 
-    /// Notes a line with the reason.
+    /// Writes a line with its reason.
     fn add<T>(&mut self, line: &Line<T>, reason: &str) -> Result<()> {
         let number = line.number.to_string();
         let mut record = csv::ByteRecord::from(vec![number.as_bytes(), reason.as_bytes()]);
@@ -155,7 +156,7 @@ impl Rejects {
 
     fn writer(&mut self) -> Result<&mut csv::Writer<File>> {
         if self.file.is_none() {
-            // What it repeats may be passwords.
+            // Rejected lines may have passwords.
             let mut options = File::options();
             let file = options.write(true).create(true).truncate(true).mode(0o600).open(&self.path)?;
             let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);

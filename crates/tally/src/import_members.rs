@@ -1,13 +1,13 @@
 //! `tally import members`: a CSV file of members with their opening balances, chunk by chunk, each line exactly once.
 //!
-//! Passwords are digested here, on all processors: the server would have to stop for it. Not here: chunks and rejects
+//! Passwords are digested here, on all processors, because the server would stall. Not here: chunks and rejects
 //! (`import_file`).
 
 use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::{Cli, ImportMembersArgs};
 use crate::client::Client;
 use crate::config::Config;
-use crate::csv_members::{Line, Lines, Row};
+use crate::csv_members::{Line, Lines, MemberRow};
 use crate::import_file::{FileRun, Made, open};
 use crate::member_settings;
 use crate::target::Target;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tally_service::members::password::{self, Cost};
 
-/// Rows of a chunk whose passwords are to be digested: some seconds of work.
+/// Rows of a chunk with passwords to digest: some seconds of work.
 const PASSWORD_ROWS: usize = 200;
 
 /// Runs the subcommand.
@@ -69,7 +69,7 @@ fn import(
     Ok(ExitCode::from(u8::from(args.strict && run.rejected > 0)))
 }
 
-/// Lines as the server reads them.
+/// Lines in the server's form.
 fn made(chunk: &[Line], cost: Cost) -> Result<Vec<Made>> {
     let made = |(line, digest): (&Line, Option<Arc<str>>)| match &line.read {
         Ok(row) => Made::Row(body(line.number, row, digest.as_deref())),
@@ -78,7 +78,7 @@ fn made(chunk: &[Line], cost: Cost) -> Result<Vec<Made>> {
     Ok(chunk.iter().zip(digests(chunk, cost)?).map(made).collect())
 }
 
-fn body(line: u64, row: &Row, digest: Option<&str>) -> Value {
+fn body(line: u64, row: &MemberRow, digest: Option<&str>) -> Value {
     let mut body = json!({"line": line});
     for column in ["login_id", "password_hash", "pin", "phone_number", "name", "player", "balance"] {
         if let Some(text) = row.get(column) {
@@ -91,7 +91,7 @@ fn body(line: u64, row: &Row, digest: Option<&str>) -> Value {
     body
 }
 
-/// The digest of each line's password, where it has one.
+/// The digest of each line's password, if it has one.
 fn digests(chunk: &[Line], cost: Cost) -> Result<Vec<Option<Arc<str>>>> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let part = chunk.len().div_ceil(threads).max(1);

@@ -1,4 +1,4 @@
-//! Settings of what clients may take of the listeners: bytes, time and connections.
+//! Settings that limit the clients of the listeners: bytes, time and connections.
 //!
 //! Not here: what happens at each limit, see `docs/operate/security.md`.
 
@@ -6,7 +6,7 @@ use crate::config::{Config, Usage};
 use crate::member_settings;
 use tally_server::{ConnectionLimits, Limits};
 
-/// Connections of a protocol, whose bound that setting is.
+/// The connection limits of a protocol, whose total has this name.
 pub(crate) fn connections(config: &Config, name: &'static str) -> Result<ConnectionLimits, Usage> {
     let all = config.count(name)?;
     let address = match config.text("connections.address_max") {

@@ -1,4 +1,4 @@
-//! Logs on stderr, and what happens when a thread panics.
+//! Logs on stderr, and the handling of panics.
 
 use crate::config::{Config, Usage};
 use std::io::IsTerminal;
@@ -18,8 +18,9 @@ pub(crate) fn start(config: &Config) -> Result<(), Usage> {
     Ok(())
 }
 
-/// A broken invariant in a lane or in the order stops the process: the truth is durable and the order is rebuilt,
-/// while going on half-applied would be wrong. A panic that only a connection saw ends that connection.
+/// A broken invariant in a lane or in a ranking stops the process. The store is durable and the rankings are
+/// rebuilt, but going on with a half-applied change would be wrong. A panic of a connection's task ends only that
+/// connection.
 fn abort_on_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

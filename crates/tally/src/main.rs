@@ -1,6 +1,7 @@
 //! The tally binary: one file per subcommand. Only here: printing, exit codes and the settings' sources.
 //!
-//! Results go to stdout, talk to stderr, progress to a terminal only. Exit codes: 0 fine, 1 failed, 2 wrong usage.
+//! Results go to stdout, messages to stderr, progress to a terminal only. Exit codes: 0 success, 1 failure, 2
+//! wrong usage.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
@@ -51,12 +52,12 @@ use std::process::ExitCode;
 static ALLOCATOR: tally_memory::Allocator = tally_memory::Allocator;
 
 fn main() -> ExitCode {
-    // What a command writes is of players and money, or a secret: other accounts of the machine do not read it.
+    // A command writes data of players and money, or a secret: other accounts of the machine must not read it.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if let Some(text) = version::asked(std::env::args().skip(1)) {
         return print(text.as_bytes()).unwrap_or(ExitCode::SUCCESS);
     }
-    // clap exits with 2 for wrong usage and 0 for help by itself.
+    // clap itself exits with 2 for wrong usage and 0 for help.
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Serve(args) => serve::run(&cli, args),
@@ -93,7 +94,7 @@ fn print(bytes: &[u8]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whoever read our output has seen enough.
+/// The reader of the output has closed the pipe.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)

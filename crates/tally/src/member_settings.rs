@@ -1,4 +1,4 @@
-//! Settings of members, read.
+//! Parses the settings of members.
 
 use crate::config::{Config, Usage};
 use tally_rules::ledger::pin::{ATTEMPTS_MAX, PinRule};
@@ -7,7 +7,7 @@ use tally_service::members::MemberSettings;
 use tally_service::members::cache::{CacheSettings, Policy};
 use tally_service::members::password::Cost;
 
-/// Of signing in, phone numbers and what is kept in memory.
+/// Settings of sign-in, phone numbers and caches.
 pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
     let country = config.text("members.phone_country");
     if !country.bytes().all(|byte| byte.is_ascii_digit()) || country.starts_with('0') || country.len() > 4 {
@@ -49,14 +49,14 @@ pub(crate) fn members(config: &Config) -> Result<MemberSettings, Usage> {
     })
 }
 
-/// Proxies that say the address of the client that signs in.
+/// Proxies that pass the address of a client that signs in.
 pub(crate) fn trusted_proxies(config: &Config) -> Result<Vec<Network>, Usage> {
     const NAME: &str = "http.trusted_proxies";
     let wrong = |()| config.wrong(NAME, "addresses or networks such as 10.0.0.0/8, comma-separated");
     config.list(NAME).iter().map(|text| text.parse().map_err(wrong)).collect()
 }
 
-/// How many wrong PINs lock it, and for how long.
+/// How many wrong PINs lock a wallet, and for how long.
 pub(crate) fn pin(config: &Config) -> Result<PinRule, Usage> {
     let attempts = config.count("pin.attempts")?;
     let attempts = u8::try_from(attempts).ok().filter(|attempts| *attempts <= ATTEMPTS_MAX);

@@ -1,7 +1,7 @@
-//! `tally migrate`: bring the store to this version's schema, or its records to another number of databases.
+//! `tally migrate`: brings the store to this version's schema, or its records to another number of databases.
 //!
-//! Opening an embedded store migrates it, after a copy is kept; a database on a server is migrated by this command alone,
-//! because others may be working on it. Resharding is the store's (`tally_store::shards`); here it is shown and named.
+//! Opening an embedded store migrates it, after keeping a copy. Only this command migrates a database on a server,
+//! because other servers may use it. Resharding is in the store (`tally_store::shards`); this shows its progress.
 
 use crate::cli::{Cli, MigrateArgs};
 use crate::config::{Config, Usage};
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tally_store::shards::{Progress, Resharded, reshard};
 
-/// Between two lines of a log.
+/// The interval of log lines.
 const LINE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Runs the subcommand.
@@ -54,11 +54,11 @@ fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// How far it has come: a bar on a terminal, a line now and then elsewhere.
+/// Shows the progress: a bar on a terminal, otherwise a line now and then.
 struct Shown {
     bar: Option<ProgressBar>,
     line: Instant,
-    /// When the first records were looked at, and how many had been before.
+    /// The time of the first records, and how many were done before.
     first: Option<(Instant, u64)>,
     last: Progress,
 }
@@ -90,7 +90,7 @@ impl Shown {
         }
     }
 
-    /// Records that this run has looked at.
+    /// Records that this run has read.
     fn looked(&self) -> u64 {
         self.last.done - self.first.map_or(0, |(_, before)| before)
     }

@@ -1,6 +1,7 @@
-//! Settings of money: which currencies there are, and what may be transferred.
+//! Settings of money: the currencies, and the limits of transfers.
 //!
-//! Not here: that a filled store keeps its currencies (`service/src/ledger/currencies.rs`).
+//! Not here: the check that a filled store keeps its currencies
+//! (`service/src/ledger/currencies.rs`).
 
 use crate::config::{Config, Usage};
 use crate::member_settings;
@@ -13,7 +14,7 @@ use tally_rules::ledger::{Currencies, Currency};
 use tally_service::Settings;
 use tally_service::ledger::LedgerSettings;
 
-/// What the settings say of money.
+/// Parses the settings of money.
 pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSettings, Usage> {
     let currencies = currencies(config)?;
     let limits = limits(config, &currencies)?;
@@ -22,7 +23,7 @@ pub(crate) fn ledger(config: &Config, settings: &Settings) -> Result<LedgerSetti
     Ok(LedgerSettings { currencies, limits, pin, contests: contests(config)?, lane })
 }
 
-/// What may be transferred in each currency: what is set for it, or for all.
+/// The transfer limits of each currency: its own, or those for all.
 fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency, Limits>, Usage> {
     let of_all = |name| amount_or_off(name, config.text(name));
     let all = Limits { per_transfer: of_all("wallet.transfer_max")?, per_day: of_all("wallet.day_max")? };
@@ -43,7 +44,7 @@ fn limits(config: &Config, currencies: &Currencies) -> Result<BTreeMap<Currency,
     Ok(limits)
 }
 
-/// How large contests may be.
+/// The limits of contests.
 fn contests(config: &Config) -> Result<Bounds, Usage> {
     let count = |name: &'static str| {
         let what = "a whole number from 1 to 4294967295";
@@ -51,12 +52,12 @@ fn contests(config: &Config) -> Result<Bounds, Usage> {
         if count > 0 { Ok(count) } else { Err(config.wrong(name, what)) }
     };
     let members_max = count("contests.members_max")?;
-    // The bound of all is one of these too.
+    // The limit of all members also applies to paying ones.
     let paying_members_max = count("contests.paying_members_max")?.min(members_max);
     Ok(Bounds { members_max, paying_members_max, applications_max: count("contests.applications_max")? })
 }
 
-/// How long leaderboards of contests that are over stay, in microseconds, or `forever`.
+/// How long leaderboards of ended contests are kept, in microseconds; `None` for `forever`.
 pub(crate) fn contests_keep(config: &Config) -> Result<Option<i64>, Usage> {
     let keep = config.duration_or("contests.keep", "forever")?;
     Ok(keep.map(|time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX)))
@@ -72,7 +73,7 @@ fn amount_or_off(name: &str, value: &str) -> Result<Option<i64>, Usage> {
     units.map(Some).ok_or_else(|| Usage(format!("setting `{name}` is `{value}` and must be {what}")))
 }
 
-/// The currencies there are.
+/// The configured currencies.
 fn currencies(config: &Config) -> Result<Currencies, Usage> {
     let code = |name: &str, text: &str| {
         let what = "the code of a currency: 1 to 8 of A to Z and 0 to 9";

@@ -1,7 +1,7 @@
-//! `tally repair`: makes a store start again whose journal is damaged or missing.
+//! `tally repair`: makes a store with a damaged or missing journal start again.
 //!
-//! It works on files at rest. Not here: what is kept and what is not (`tally_store::sqlite::repair`), and databases, which
-//! have no journal of ours.
+//! It works on files without a server. Not here: what is kept and what is not (`tally_store::sqlite::repair`), and
+//! databases, which have no journal of ours.
 
 use crate::cli::Cli;
 use crate::config::Config;

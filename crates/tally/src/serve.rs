@@ -1,4 +1,4 @@
-//! `tally serve`: listen, load, answer, drain. `reload`: all of it again but to listen, after the database has lost commits.
+//! `tally serve`: listen, load, serve, drain. `reload`: all of it again but to listen, after the database has lost commits.
 
 mod hangup;
 mod listen;
@@ -33,10 +33,10 @@ const TRACES_DRAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that has begun to listen.
 pub(crate) struct Server {
     gate: Arc<Readiness>,
-    /// Where commands of this machine are answered.
+    /// The address for local commands.
     found: String,
     http: Option<HttpServer>,
-    /// A listener for them alone, if they can use no other.
+    /// A listener only for local commands, if they can use no other.
     local: Option<HttpServer>,
     resp: Option<RespServer>,
     store: Opened,
@@ -74,14 +74,14 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     })?;
     let mut signals = (terminate, interrupt);
     let end = match early {
-        // Nothing was acknowledged, so nothing of this process is lost.
+        // No change was acknowledged, so this process has lost none.
         Some(End::Parted(Parted::Lost(lost))) => bail!("{lost}"),
         Some(end) => end,
         None => server.serve(&config, &mut signals)?,
     };
     match end {
         End::Early => {
-            // Nothing was acknowledged yet and loading only reads: there is nothing to drain.
+            // No change was acknowledged and loading only reads: there is nothing to drain.
             server.store.release();
             server.retract();
             std::process::exit(0);
@@ -96,7 +96,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
             server.retract();
-            // What waits for an answer gets none of us: its changes were refused, or done before.
+            // Waiting requests get no response: their changes were rejected, or done before.
             std::process::exit(1);
         }
     }
@@ -104,17 +104,17 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
 
 /// Why a server ends.
 enum End {
-    /// It was asked to before it was ready.
+    /// It was stopped before it was ready.
     Early,
-    /// It was asked to.
+    /// It was stopped.
     Asked,
     /// It cannot go on with its store.
     Parted(Parted),
 }
 
 impl Server {
-    /// Opens the door and the store; nothing but health is answered yet.
-    /// Signals are heard, where they are wanted, before anybody can find the server and send one.
+    /// Opens the listeners and the store; only health checks are answered yet. With `signals` it handles signals before its
+    /// address is announced, so that none is missed.
     pub(crate) fn listen(config: &Config, listen: &Listen, signals: bool) -> Result<Self> {
         let data = DataDir::open(config)?;
         let (limits, token) = (limit_settings::limits(config)?, new_token()?);
@@ -133,13 +133,13 @@ impl Server {
         let audit = Some(config.text("log.audit_file")).filter(|path| signals && !path.is_empty());
         let security = Security::start(audit.map(Into::into)).context("open `log.audit_file`")?;
         let gate = Readiness::new(progress, limits, traces, security, token.clone(), config.to_json());
-        // A store may have to be waited for, and health can be asked meanwhile.
+        // The store may have to be waited for; health checks work meanwhile.
         gate.progress.wait(Some("store"));
         let http = runtime.block_on(tally_server::start(Arc::clone(&gate), &listen.http, listen.tls.clone()));
-        // Who has the store says more than that the address is taken.
+        // An error of the store names its holder, so it comes before that of the address.
         let store = place.open(config, data.path(), Opening::AsItIs)?;
         gate.progress.wait(None);
-        // Whoever asks it to end while it waits needs not wait: there is nothing to drain.
+        // While it waits for the store the default action of a signal applies: there is nothing to drain.
         let hear = || {
             let _within = runtime.enter();
             Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
@@ -165,23 +165,24 @@ impl Server {
         Ok(Self { gate, found, http, local, resp, store, ranking, applications, data, runtime, signals })
     }
 
-    /// Where it listens for TCP, if it does.
+    /// Its TCP address, if it has one.
     pub(crate) fn address(&self) -> Option<std::net::SocketAddr> {
         self.http.as_ref().and_then(|http| http.address)
     }
 
-    /// Where the Redis protocol is spoken over TCP, if it is.
+    /// The TCP address of the Redis protocol, if it has one.
     pub(crate) fn resp_address(&self) -> Option<std::net::SocketAddr> {
         self.resp.as_ref().and_then(|resp| resp.address)
     }
 
-    /// Removes what others find the server by, where the process ends without draining.
+    /// Removes the announced addresses, for a process that ends without draining.
     fn retract(&mut self) {
         drop((self.http.take(), self.resp.take()));
         self.data.retract();
     }
 
-    /// Loads everything and opens the gate, on a thread of its own; a ranking that is away is waited for, or ends it.
+    /// Loads everything and opens the readiness gate, on its own thread. If the ranking is unavailable, it waits or fails,
+    /// by `waits`.
     pub(crate) fn load(
         &self,
         config: &Config,
@@ -211,7 +212,7 @@ impl Server {
         }))
     }
 
-    /// Answers until its end, and reads the store anew where that has lost commits.
+    /// Serves until its end, and reloads the store after lost commits.
     fn serve(&mut self, config: &Config, signals: &mut (Signal, Signal)) -> Result<End> {
         loop {
             let standing = self.standing(config);
@@ -230,7 +231,7 @@ impl Server {
         }
     }
 
-    /// What it stands on, to be looked after.
+    /// The components for the repeated checks.
     fn standing(&self, config: &Config) -> Standing {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
         Standing { config: config.clone(), databases, applications }
@@ -242,7 +243,7 @@ impl Server {
         self.runtime.block_on(loading).context("load")?
     }
 
-    /// Drains: no new work, everything acknowledged durable and in plain tables, then the end.
+    /// Drains: it takes no new work, makes everything acknowledged durable and flushed, and ends.
     pub(crate) fn stop(mut self) {
         let started = Instant::now();
         self.gate.drain();
@@ -264,7 +265,7 @@ impl Server {
             tally.drain();
         }
         if let Some(traces) = &self.gate.traces {
-            // Requests may have taken all of the time: what they leave gets a moment.
+            // Requests may have taken all of the time; their traces get a moment.
             let left = self.gate.limits.drain_timeout.saturating_sub(started.elapsed());
             self.runtime.block_on(traces.stop(left.max(TRACES_DRAIN_MIN)));
         }

@@ -4,17 +4,17 @@
 pub(crate) struct Setting {
     /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
     pub(crate) name: &'static str,
-    /// The default, as it would be typed.
+    /// The default, as text.
     pub(crate) default: &'static str,
     /// What it does.
     pub(crate) help: &'static str,
 }
 
 impl Setting {
-    /// Its variable in the environment.
+    /// Its environment variable.
     pub(crate) fn variable(&self) -> String {
         match self.name {
-            // The one whose variable is shorter than its name.
+            // Its variable is shorter than its name.
             "data.dir" => "TALLY_DATA".into(),
             name => format!("TALLY_{}", name.replace('.', "_").to_uppercase()),
         }
@@ -118,16 +118,16 @@ settings! {
     "log.level" = "info" "error, warn, info, debug or trace.";
 }
 
-/// Minor digits of a currency. The names below end with a code, so they are in no table.
+/// Minor digits of a currency. The names below end with a currency code, so they are in no table.
 pub(crate) const CURRENCIES: &str = "currencies.";
-/// The most that one transfer in a currency may be.
+/// The highest amount of one transfer in a currency.
 pub(crate) const TRANSFER_MAX_OF: &str = "wallet.transfer_max_";
-/// The most that may be transferred in a currency on one day.
+/// The highest sum of transfers in a currency on one day.
 pub(crate) const DAY_MAX_OF: &str = "wallet.day_max_";
 /// All of them.
 pub(crate) const BY_CURRENCY: [&str; 3] = [CURRENCIES, TRANSFER_MAX_OF, DAY_MAX_OF];
 
-/// What the reference says of that section.
+/// The text of that section in the reference.
 pub(crate) const CURRENCIES_REFERENCE: &str = "
 [currencies]
 # Currencies beside `wallet.currency`, each with its minor digits (0 to 8); that one may be here too.

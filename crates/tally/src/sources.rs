@@ -1,6 +1,6 @@
 //! Sources of settings: the configuration file, the environment, and flags over both.
 //!
-//! Not here: what settings there are and what they say (`settings`, `config`), which is fuzzed without this.
+//! Not here: the settings and their values (`settings`, `config`), which are fuzzed without this.
 
 use crate::cli::{Cli, Command, LogFormat};
 use crate::config::{Config, Usage, without_password};
@@ -24,7 +24,7 @@ impl Config {
             }
         }
         if !matches!(cli.command, Command::Serve(_)) {
-            // `serve` has a log for them.
+            // `serve` logs them.
             config.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         config.set_flags(cli)?;

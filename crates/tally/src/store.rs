@@ -14,64 +14,65 @@ use tally_store::shards::{Shards, check_alone};
 use tally_store::sqlite::{self, SqliteStore};
 use tally_store::{LostCommits, Store, StoreError};
 
-/// How long a store that another process holds is waited for.
+/// How long to wait for a store that another process has locked.
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The shortest time of a lease: less would end it at every pause of a busy machine.
+/// The shortest lease: a shorter one would end at every pause of a busy machine.
 const LEASE_MIN: Duration = Duration::from_secs(1);
-/// How long after a store was taken it may be noticed; nothing is answered meanwhile.
+/// The interval of checks whether the store was taken over; nothing is answered meanwhile.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
-/// The setting of orders that are kept in this process.
+/// The value for rankings in this process.
 const MEMORY: &str = "memory";
 
-/// The setting of applications that are in the store.
+/// The value for applications in the store.
 const IN_STORE: &str = "store";
 
 /// How a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// With the present schema.
+    /// With the current schema.
     AsItIs,
-    /// With an older one as well, which is brought to the present.
+    /// With an older schema too, which is migrated.
     Migrate,
     /// After it has lost commits.
     Anew,
 }
 
-/// Why a running server cannot go on with its store.
+/// Why a running server cannot continue with its store.
 pub(crate) enum Parted {
-    /// Another process, this one, has taken it over.
+    /// This other process has taken it over.
     Taken(String),
-    /// It has lost what it had acknowledged.
+    /// It has lost acknowledged commits.
     Lost(LostCommits),
 }
 
-/// Where the store is.
+/// The kind and the address of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a file of this machine.
+    /// A file of this machine.
     Sqlite(PathBuf),
-    /// In a database of a server, by its URL.
+    /// A database of a server, by its URL.
     MySql(String),
-    /// Spread over several.
+    /// Several databases.
     Shards(Vec<String>),
 }
 
-/// A store that is open.
+/// An open store.
 pub(crate) struct Opened {
-    /// What use cases work with.
+    /// The store for use cases.
     pub(crate) store: Arc<dyn Store>,
-    /// The same, where it is a file of this machine.
+    /// The same, if it is a file.
     embedded: Option<Arc<SqliteStore>>,
-    /// The same, where it is a database, or several in order.
+    /// The same, if it is a database, or several in order.
     pub(crate) databases: Vec<Arc<MySqlStore>>,
     /// Its URL, without a password.
     pub(crate) shown: String,
 }
 
-/// Where contests without money have their applications, if not in the store. One that is away is asked when it is needed.
+/// The Redis for applications of contests without money, if they are not in the store. It may be unavailable until it is
+/// used.
 pub(crate) fn applications(config: &Config) -> Result<Option<RedisApplications>> {
     let url = config.text("applications.url");
     let options = redis_options(config, "applications.timeout")?;
@@ -81,7 +82,7 @@ pub(crate) fn applications(config: &Config) -> Result<Option<RedisApplications>>
     RedisApplications::open(url, &options).map(Some).map_err(|error| not_reached(error, "applications"))
 }
 
-/// Whether this process keeps the orders, so that nobody else may write.
+/// Whether this process has the rankings, so that no other server may write.
 pub(crate) fn ranks_in_memory(config: &Config) -> bool {
     config.text("ranking.url") == MEMORY
 }
@@ -121,7 +122,7 @@ impl Place {
         }
     }
 
-    /// Where the orders of this store are kept. One in Redis may be away: a start waits for it.
+    /// The backend of the rankings. A Redis may be unavailable: a start waits for it.
     pub(crate) fn ranking(&self, config: &Config) -> Result<RankingBackend> {
         if ranks_in_memory(config) {
             return Ok(RankingBackend::Memory);
@@ -138,7 +139,7 @@ impl Place {
         Ok(RankingBackend::Redis(connected.map_err(|error| not_reached(error, "ranking"))?))
     }
 
-    /// The file of an embedded store; `what` needs one.
+    /// The file of an embedded store, for the command `what`.
     pub(crate) fn file(self, what: &str) -> Result<PathBuf, Usage> {
         match self {
             Self::Sqlite(path) => Ok(path),
@@ -149,7 +150,6 @@ impl Place {
         }
     }
 
-    /// Opens it.
     pub(crate) fn open(&self, config: &Config, data: &Path, opening: Opening) -> Result<Opened> {
         match self {
             Self::Sqlite(path) => {
@@ -163,7 +163,7 @@ impl Place {
                 })
             }
             Self::MySql(url) => {
-                // Orders in memory are right only while nobody else writes.
+                // Rankings in memory are right only while no other server writes.
                 let alone = ranks_in_memory(config);
                 let store = connect(url, config, opening, Some((writer(data), alone)))?;
                 check_alone(&store)?;
@@ -187,12 +187,12 @@ impl Place {
     }
 }
 
-/// Says what is waited for.
+/// Prints what this process waits for.
 pub(crate) fn tell(what: &str) {
     eprintln!("tally: {what}");
 }
 
-/// Opens a database, for a writer of that name who must be alone or not; without one beside whoever writes to it.
+/// Opens a database. `writer` is a name and whether it must be the only writer; `None` opens it beside other writers.
 pub(crate) fn connect(
     url: &str,
     config: &Config,
@@ -203,7 +203,7 @@ pub(crate) fn connect(
     Ok(Arc::new(MySqlStore::open_telling(url, &options, &mut tell).context("open the store")?))
 }
 
-/// The bounds of a database that is written to: by a writer of that name who must be alone or not.
+/// The options of a database with this writer, a name and whether it must be the only one.
 fn writing(config: &Config, opening: Opening, writer: Option<(String, bool)>) -> Result<mysql::Options> {
     let (writer, beside) = match writer {
         Some((who, true)) => (Some(who), None),
@@ -213,7 +213,7 @@ fn writing(config: &Config, opening: Opening, writer: Option<(String, bool)>) ->
     Ok(mysql::Options { beside, ..options(config, opening, writer)? })
 }
 
-/// The bounds of a database, from the settings.
+/// The options of a database, from the settings.
 pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>) -> Result<mysql::Options> {
     let options = mysql::Options {
         pool_max: config.count("store.pool_max")?,
@@ -236,7 +236,7 @@ pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>)
 }
 
 impl Opened {
-    /// How many lanes of scores it takes: a file has one writer, and in front of a database each needs a connection.
+    /// The number of score lanes: a file has one writer, and with a database each lane needs a connection.
     pub(crate) fn lanes(&self, config: &Config) -> Result<usize, Usage> {
         let (lanes, links): (usize, usize) = (config.count("store.lanes")?, config.count("store.pool_max")?);
         if lanes > links && config.is_said("store.lanes") {
@@ -247,21 +247,21 @@ impl Opened {
         Ok(if self.embedded.is_some() { 1 } else { lanes.min(links) })
     }
 
-    /// Says where this process answers, for whoever finds the store taken.
+    /// Stores the address of this process, for the message of a process that finds the store taken.
     pub(crate) fn announce(&self, address: &str) -> Result<(), StoreError> {
         self.embedded.as_ref().map_or(Ok(()), |store| store.announce(address))?;
-        // One that is away is announced to by nobody: whoever comes asks the first one first.
+        // Only the first database has the address, because every server opens that one first.
         self.databases.first().map_or(Ok(()), |store| store.announce(address))
     }
 
-    /// Lets the next process have it, where that does not see by itself that this one is gone.
+    /// Releases the store for the next process, if that cannot detect the end of this one.
     pub(crate) fn release(&self) {
-        // Whoever comes takes the first one first, and then finds the others free.
+        // A server takes the first one first, so that is released last.
         self.databases.iter().rev().for_each(|store| store.release());
     }
 
-    /// Waits until this process cannot go on with it, and says why; logs when that cannot be known. Never ends for a store in a
-    /// file.
+    /// Waits until this process cannot continue with the store; returns the reason. Logs while the store does not respond.
+    /// Never returns for a store in a file.
     pub(crate) async fn parted(&self) -> Parted {
         if self.databases.is_empty() {
             return std::future::pending().await;
@@ -287,7 +287,7 @@ impl Opened {
     }
 }
 
-/// Who this process is, for whoever finds the store taken.
+/// The name of this process, for the message of a process that finds the store taken.
 pub(crate) fn writer(data: &Path) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
@@ -301,7 +301,7 @@ impl Drop for Opened {
     }
 }
 
-/// The bounds of a store in a file.
+/// The options of a store in a file.
 pub(crate) fn file_options(config: &Config) -> Result<sqlite::Options> {
     let mib = |name| -> Result<u64> { Ok(u64::try_from(config.count(name)?)? << 20) };
     Ok(sqlite::Options {
@@ -319,7 +319,7 @@ fn open_file(path: &Path, config: &Config) -> Result<Arc<SqliteStore>> {
     loop {
         match SqliteStore::open(path, &options) {
             Ok(store) => return Ok(Arc::new(store)),
-            // A server that was killed a moment ago holds its lock until the system has taken it down.
+            // The system holds the lock of a killed server until it has removed the process.
             Err(StoreError::Locked(_)) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_PAUSE),
             Err(error) => return Err(error).with_context(|| format!("open {}", path.display())),
         }

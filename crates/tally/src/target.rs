@@ -1,7 +1,7 @@
-//! Where a command works: at a server elsewhere, at the running server of its data directory, or, where none runs, at
-//! a server of its own that lives as long as the command.
+//! The server of a command: one elsewhere, the running server of its data directory, or else a server of its own that
+//! lives as long as the command.
 //!
-//! So there is one way for every command, the wire, and a running server is never surprised.
+//! So every command uses the wire, and never changes the store behind a running server.
 
 use crate::cli::{Cli, TargetArgs};
 use crate::client::Client;
@@ -11,15 +11,15 @@ use crate::serve::{Listen, Server, UNIX};
 use anyhow::{Context, Result, bail};
 use tally_server::readiness::LOCAL_PREFIX;
 
-/// A server to work at.
+/// The server of a command.
 pub(crate) struct Target {
-    /// How to ask it.
+    /// A client of it.
     pub(crate) client: Client,
     own: Option<Server>,
 }
 
 impl Target {
-    /// Finds a server that runs; refuses to start one.
+    /// Finds a running server; an error without one.
     pub(crate) fn running(cli: &Cli, args: &TargetArgs) -> Result<Self> {
         let config = Config::load(cli)?;
         match Self::present(&config, args)? {
@@ -44,13 +44,13 @@ impl Target {
         Ok(Self { client: local(&running.http, &running.token)?, own: Some(server) })
     }
 
-    /// The data directory, where no server is to be asked instead: neither one that runs there nor one given by its URL.
+    /// The data directory, if neither a running server there nor one of a URL serves it.
     pub(crate) fn unserved(config: &Config, args: &TargetArgs) -> Result<Option<DataDir>> {
         let (served, data) = Self::present(config, args)?;
         Ok(data.filter(|_| served.is_none()))
     }
 
-    /// The server elsewhere or of the data directory, where there is one; and the directory, where that was asked.
+    /// The server elsewhere or of the data directory, if there is one; and the directory, if there is no URL.
     fn present(config: &Config, args: &TargetArgs) -> Result<(Option<Self>, Option<DataDir>)> {
         if let Some(url) = &args.url {
             if let Some(path) = url.strip_prefix(UNIX) {
@@ -77,12 +77,12 @@ impl Target {
         Ok((None, Some(data)))
     }
 
-    /// Whether the server is this command's own.
+    /// Whether the command started the server.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Ends the server where it is our own.
+    /// Stops a server that the command started.
     pub(crate) fn finish(self) {
         if let Some(server) = self.own {
             server.stop();

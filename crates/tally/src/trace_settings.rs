@@ -1,13 +1,13 @@
-//! Settings of traces, read. What may be a secret is not in messages.
+//! Parses the settings of traces. Messages leave out possible secrets.
 
 use crate::config::{Config, Usage};
 use tally_traces::{Address, Header, Settings};
 
-/// The most that a service's name has.
+/// The longest service name.
 const SERVICE_BYTES_MAX: usize = 255;
 
-/// Where traces go and how many; nothing where there are none. Judged all the same, so that what is wrong is heard before
-/// they are turned on.
+/// The settings of the span exporter; `None` if it is turned off. They are checked all the same, so that errors show
+/// before it is turned on.
 pub(crate) fn traces(config: &Config) -> Result<Option<Settings>, Usage> {
     let ratio = config.parse("traces.ratio", "a number from 0 to 1")?;
     let timeout = config.duration("traces.timeout")?;

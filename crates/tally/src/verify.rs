@@ -1,8 +1,9 @@
-//! `tally verify`: proves ledger, scores, periods and applications from the stored rows, and names every row that disagrees.
+//! `tally verify`: checks ledger, scores, periods and applications against the stored rows, and names every row that
+//! disagrees.
 //!
-//! It reads the store itself, as it was at one moment: a database by a snapshot, a file from a copy, because the server
-//! has the file. So it needs no server and blocks none. With `--ranks` it also compares the ranks that a server gives.
-//! Not here: what has to agree with what (`tally_service::verify`), and that comparison (`doctor`).
+//! It reads the store as of one moment: a database by a snapshot, a file from a copy, because the server has the file. So it
+//! needs no server and blocks none. With `--ranks` it also compares the ranks of a server. Not here: what must agree
+//! (`tally_service::verify`), and that comparison (`doctor`).
 
 use crate::cli::Cli;
 use crate::config::Config;
@@ -22,7 +23,7 @@ use tally_store::Store;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 
-/// Rows that are named; of more only the number is told.
+/// Rows that are named; further ones are only counted.
 const SHOWN_MAX: u64 = 100;
 
 /// `tally verify`
@@ -41,7 +42,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
     let started = Instant::now();
-    // Kept until the end: then the copy goes.
+    // Kept until the end, because its drop deletes the copy.
     let copies = Copies::new(data.path(), "verify");
     let place = data.place(&config)?;
     let of_databases = !matches!(place, Place::Sqlite(_));
@@ -63,7 +64,7 @@ pub(crate) fn run(cli: &Cli, args: &VerifyArgs) -> Result<ExitCode> {
     };
     let mut replayed = read(&*store, !of_databases)?;
     if of_databases && replayed.disagreements > 0 {
-        // A snapshot of MariaDB may have a commit and not the one that it waited for. What is wrong stays wrong.
+        // A snapshot of MariaDB may have a commit without one that it depends on. A real error remains.
         eprintln!("note: {} rows disagree; the store is read once more", replayed.disagreements);
         replayed = read(&*store, true)?;
     }
@@ -83,7 +84,7 @@ fn now() -> Micros {
     Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Verifies the store; where it `tells`, every row that disagrees is named.
+/// Verifies the store; with `tells`, it names every row that disagrees.
 fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
     let home = home(store)?;
     let mut books = store.ledger().snapshot().context("read the store")?;
@@ -99,14 +100,14 @@ fn read(store: &dyn Store, tells: bool) -> Result<Replayed> {
         },
         read: &mut |rows| bar.inc(rows),
     };
-    // Clocks of other servers may be ahead of this one's.
+    // Clocks of other servers may be ahead.
     let now = now().plus(CLOCKS_APART_MICROS);
     let replayed = replay(&mut *books, (home, now), listener).context("verify the store")?;
     bar.finish_and_clear();
     Ok(replayed)
 }
 
-/// Says what was checked, and whether all of it agrees.
+/// Prints what was checked; returns whether all of it agrees.
 fn told(replayed: &Replayed, seconds: f64) -> bool {
     let Replayed { members, handles, wallets, entries, transfers, holds, contests, .. } = replayed;
     let Replayed { applications, scores, totals, owed, disagreements, .. } = replayed;
@@ -154,7 +155,7 @@ fn told(replayed: &Replayed, seconds: f64) -> bool {
     agrees
 }
 
-/// Lists what contests and periods have not paid.
+/// Lists the payouts that contests and periods still owe.
 fn list(Owed { count, sums, first }: &Owed) {
     if *count == 0 {
         println!("ok    owed: every stored prize is paid, and every fee of a cancelled contest is paid back");

@@ -1,9 +1,9 @@
-//! `tally --version --verbose`: what this binary was built from.
+//! `tally --version --verbose`: commit, compiler, target and dependencies of this binary.
 //!
 //! `cargo deny` or a scanner of the operator can read the list of releases. It is that of Cargo.lock, so it also names what
 //! only tests need. Not here: collecting it (`build.rs`).
 
-/// One line for each package of others that the build could use.
+/// One line for each external package that the build could use.
 const DEPENDENCIES: &str = include_str!(concat!(env!("OUT_DIR"), "/dependencies.txt"));
 
 /// The text, if these arguments ask for it.

@@ -1,17 +1,18 @@
-//! What must hold of any server at rest: pages equal a sort of their own records, ranks and totals agree, no queue
-//! holds anything.
+//! What must hold for any server at rest: pages equal a sort of their own records, ranks and totals agree, and all
+//! queues are empty.
 //!
-//! Run when a [`crate::TestTally`] goes, so every test ends with it. A restart builds the orders anew from the stored
-//! rows, so the same audit before and after one compares the order with the truth. Not here: reading the store itself.
+//! Each [`crate::TestTally`] runs it when it is dropped, so every test ends with it. A restart rebuilds the rankings
+//! from the stored rows. So the same audit before and after a restart compares the rankings with the store. Not here:
+//! reading the store itself.
 
 use crate::http::{Answer, Client, segment};
 use crate::model::{Board, Definition, Range, Record};
 use serde_json::{Value, json};
 
-/// Entries of a board whose profiles are asked one by one.
+/// Entries of a board whose profiles are read one by one.
 const PROFILES_ASKED: usize = 20;
 
-/// Checks everything the server shows; gives it, to compare with what the same store shows after a restart.
+/// Checks everything that the server shows. Returns it, for a comparison after a restart on the same store.
 pub fn audit(client: &mut Client) -> Vec<Value> {
     let mut seen = Vec::new();
     for shown in boards(client) {
@@ -22,12 +23,12 @@ pub fn audit(client: &mut Client) -> Vec<Value> {
     seen
 }
 
-/// Every board, by pages of the list.
+/// Every board, by the pages of the list.
 pub fn boards(client: &mut Client) -> Vec<Value> {
     walk(client, "/v1/leaderboards?limit=100", "items").0
 }
 
-/// A board's pages to the end, as the model's board.
+/// All pages of a board, as a board of the model.
 pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
     let name = shown["board"].as_str().expect("a board has a name");
     let target = format!("/v1/leaderboards/{}/scores?limit=1000", segment(name));
@@ -43,7 +44,7 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
     let backwards = walk(client, &format!("{target}&order=worst"), "entries").0;
     let reversed: Vec<Value> = entries.iter().rev().cloned().collect();
     assert_eq!(backwards, reversed, "`{name}` read from the worst is not the reverse of the best first");
-    // Where all-time is off, a page is that of the first period.
+    // Without an all-time window, a page is that of the first period.
     let part =
         if shown["all_time"] == json!(false) { &shown["periods"][0]["name"] } else { &json!("all_time") };
     let count = &shown["counts"][part.as_str().expect("a part has a name")];
@@ -54,7 +55,7 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
     board
 }
 
-/// A board's pages with profiles: the same entries, each with what the player's own address says.
+/// The pages of a board with profiles: the same entries, each with the profile of the player's own route.
 fn audit_profiles(client: &mut Client, shown: &Value, board: &Board) -> Vec<Value> {
     let name = shown["board"].as_str().expect("a board has a name");
     let target = format!("/v1/leaderboards/{}/scores?limit=1000&expand=player", segment(name));
@@ -67,7 +68,7 @@ fn audit_profiles(client: &mut Client, shown: &Value, board: &Board) -> Vec<Valu
     };
     let plain: Vec<Value> = entries.iter().map(without).collect();
     assert_eq!(plain, board.entries(&Range::default()), "`{name}` with profiles has other entries");
-    // One by one is slow: a board of many players is checked where it matters, at its top.
+    // Single reads are slow, so a board of many players is checked only at its top.
     for entry in entries.iter().take(PROFILES_ASKED) {
         let answer =
             client.get(&format!("/v1/players/{}", segment(entry["player"].as_str().expect("a name"))));
@@ -80,7 +81,7 @@ fn audit_profiles(client: &mut Client, shown: &Value, board: &Board) -> Vec<Valu
     entries
 }
 
-/// A list to its end: the items, and the pages they came in.
+/// A list to its end: the items, and the pages with them.
 pub fn walk(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec<Value>) {
     let (mut items, mut pages) = (Vec::new(), Vec::new());
     let mut next = target.to_owned();
@@ -95,7 +96,7 @@ pub fn walk(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec
     }
 }
 
-/// A number of the metrics.
+/// A value of the metrics.
 pub fn metric(metrics: &Answer, name: &str) -> f64 {
     let text = metrics.text();
     // Labels have no order.
@@ -122,7 +123,7 @@ fn check_queues(client: &mut Client) {
         "tally_ledger_lane_queued_requests",
         "tally_ledger_lane_in_flight",
     ] {
-        // An answer leaves an instant before its batch is written off.
+        // A reply leaves shortly before its batch leaves the count.
         let empty = (0..200).any(|_| {
             let zero = metric(&client.get("/metrics"), name) == 0.0;
             if !zero {

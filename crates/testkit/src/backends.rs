@@ -1,29 +1,28 @@
-//! Where the servers of a test run keep scores and orders: the same tests run on each, chosen by one variable.
+//! The stores and rankings of the servers of a test run: one variable selects them for the same tests.
 //!
-//! `TALLY_TEST_ON=mariadb` puts every [`TestTally`](crate::TestTally) on a database of its own in a MariaDB that the test
-//! process starts, `shards` on two databases of it, `mariadb+redis` keeps their orders, and the applications of
-//! contests without money, in a Redis beside it. Without the variable they are on SQLite. A server that is missing fails the run. Not here: which tests
-//! run on which (`xtask/src/testing.rs`).
+//! `TALLY_TEST_ON=mariadb` gives every [`TestTally`](crate::TestTally) a database of its own in a MariaDB that the test process
+//! starts, and `shards` two databases of it. `mariadb+redis` adds a Redis for rankings, and for the applications of contests
+//! without money. Without the variable the store is SQLite. A missing server fails the run. Not here: which tests run on which
+//! (`xtask/src/testing`).
 
 use crate::database::{DatabaseKind, ScratchDatabase};
 use crate::redis::{RedisKind, ScratchRedis};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The variable.
 const VARIABLE: &str = "TALLY_TEST_ON";
 
-/// Which share of a random test's length is run: on other stores than the embedded one, where each operation costs more
-/// and the same rules were tested in full before, a third.
+/// The divisor for the length of a random test: a third on other stores than the embedded one. There each operation costs more,
+/// and the same rules were tested in full before.
 pub fn share() -> usize {
     if matches!(std::env::var(VARIABLE).as_deref(), Err(_) | Ok("" | "sqlite")) { 1 } else { 3 }
 }
 
-/// The variables of the environment that put one new server onto what this run is on.
+/// The environment variables that put a new server onto the store and the ranking of this run.
 ///
 /// # Panics
 ///
-/// If the variable says something else than is known.
+/// If the variable has an unknown value.
 pub fn settings() -> Vec<(String, String)> {
     let on = std::env::var(VARIABLE).unwrap_or_default();
     match on.as_str() {
@@ -36,7 +35,7 @@ pub fn settings() -> Vec<(String, String)> {
     }
 }
 
-/// The Redis that all servers of this process share, each with keys of its own.
+/// The Redis of all servers of this process, each with its own keys.
 fn redis() -> Vec<(String, String)> {
     static REDIS: OnceLock<ScratchRedis> = OnceLock::new();
     static SERVERS: AtomicU64 = AtomicU64::new(0);
@@ -58,7 +57,7 @@ fn shards() -> Vec<(String, String)> {
 fn on(url: String) -> Vec<(String, String)> {
     vec![
         ("TALLY_STORE_URL".into(), url),
-        // A test that kills its server waits for this at the next start.
+        // A test that kills its server waits this long at the next start.
         ("TALLY_STORE_LEASE".into(), "4s".into()),
     ]
 }

@@ -1,9 +1,9 @@
-//! A browser without a window, for tests: started, driven by its DevTools protocol, and everything it complains about.
+//! A headless browser for tests: started, driven by its DevTools protocol, with all its errors recorded.
 //!
-//! The protocol goes over two pipes (`--remote-debugging-pipe`, one JSON text and a zero byte each way), so it needs no
-//! crate, no port and no handshake, and the browser ends when the test does, however that ends. A client by a crate would be
-//! generated from the whole protocol, or bring an implementation of WebSocket. Whatever a page logs as an error, throws,
-//! asks of another address or opens as a dialog is kept, and fails the test that looks ([`Page::complaints`]).
+//! The protocol uses two pipes (`--remote-debugging-pipe`, one JSON text and a zero byte each way), so it needs no crate, no
+//! port and no handshake. The browser ends when the test does, however that ends. A client crate would be generated from the
+//! whole protocol, or bring an implementation of WebSocket. [`Page::complaints`] has every logged error, exception, request
+//! to another origin and dialog of the page.
 //!
 //! Not here: what a page should show.
 
@@ -16,21 +16,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What the programs are called that can do it.
+/// The names of suitable programs.
 const NAMES: [&str; 3] = ["chromium-headless-shell", "chromium", "chrome-headless-shell"];
-/// How long an answer or a condition may take before the test gives up; no measurement.
+/// How long a reply or a condition may take before the test gives up; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(30);
-/// How long it may take to end.
+/// How long it may take to exit.
 const CLOSING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(15);
 
-/// Its pipes are the descriptors 3 and 4, which the library of Rust cannot give by itself.
+/// Its pipes are the descriptors 3 and 4, which Rust's standard library cannot set.
 const PIPED: &str = r#"exec 3<&0 4>&1; exec "$@" </dev/null >/dev/null 2>"$0""#;
 
 const ARGS: [&str; 12] = [
     "--headless",
     "--remote-debugging-pipe",
-    // Tests may run as root, where its own walls cannot be built; it sees pages of the test alone.
+    // Tests may run as root, where its sandbox cannot start; it loads only pages of the test.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -52,14 +52,14 @@ pub struct Page {
     folder: TempDir,
     session: Option<String>,
     asked: u64,
-    /// Where everything must come from.
+    /// The only allowed origin of requests.
     origin: String,
     complaints: Vec<String>,
     allowed: Vec<String>,
 }
 
 impl Page {
-    /// A page of a new browser; whatever it asks of another origin is a complaint.
+    /// A page of a new browser; each request to another origin is a complaint.
     ///
     /// # Panics
     ///
@@ -96,7 +96,7 @@ impl Page {
         page
     }
 
-    /// Sends one command and waits for its answer; what happens meanwhile is looked at.
+    /// Sends one command, waits for its reply, and handles events meanwhile.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
@@ -122,7 +122,7 @@ impl Page {
         }
     }
 
-    /// Goes to an address and waits until it is loaded.
+    /// Loads an address and waits until it is loaded.
     #[track_caller]
     pub fn go(&mut self, address: &str) {
         let gone = self.call("Page.navigate", &json!({"url": address}));
@@ -157,14 +157,14 @@ impl Page {
         }
     }
 
-    /// The window's size, and whether it is a phone's.
+    /// Sets the window size, and whether it is a phone.
     #[track_caller]
     pub fn resize(&mut self, width: u32, height: u32, phone: bool) {
         let params = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
         self.call("Emulation.setDeviceMetricsOverride", &params);
     }
 
-    /// What the system prefers: `light` or `dark`; nothing moves.
+    /// Sets the preferred colour scheme, `light` or `dark`, and reduced motion.
     #[track_caller]
     pub fn prefer(&mut self, theme: &str) {
         let features = json!([
@@ -174,7 +174,7 @@ impl Page {
         self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// Presses and lets go of a key such as `Tab`.
+    /// Presses and releases a key such as `Tab`.
     #[track_caller]
     pub fn press(&mut self, key: &str) {
         let code = match key {
@@ -192,7 +192,7 @@ impl Page {
         }
     }
 
-    /// Types text where the focus is.
+    /// Types text into the focused element.
     #[track_caller]
     pub fn insert(&mut self, text: &str) {
         self.call("Input.insertText", &json!({"text": text}));
@@ -214,7 +214,7 @@ impl Page {
         self.call("Page.setDownloadBehavior", &json!({"behavior": "allow", "downloadPath": folder}));
     }
 
-    /// A picture of the whole page as PNG.
+    /// Writes a screenshot of the whole page as PNG.
     #[track_caller]
     pub fn picture(&mut self, file: &Path) {
         let shot =
@@ -224,15 +224,15 @@ impl Page {
         std::fs::write(file, bytes).expect("the picture can be written");
     }
 
-    /// Announces that a complaint with this text may come.
+    /// Allows complaints with this text.
     pub fn allow(&mut self, text: &str) {
         self.allowed.push(text.into());
     }
 
-    /// What the page should not have done, so far.
+    /// Everything that the page should not have done so far.
     #[track_caller]
     pub fn complaints(&mut self) -> Vec<String> {
-        // Everything that came before this answer was looked at.
+        // All events before this reply were handled.
         self.eval("new Promise((done) => setTimeout(done, 0)).then(() => true)");
         let allowed = &self.allowed;
         self.complaints
@@ -284,7 +284,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // In peace, because its other processes end with it only then, and write into the folder until they do.
+        // Closed cleanly, because only then its other processes exit with it. Until then they write into the folder.
         drop(self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0"));
         let started = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && started.elapsed() < CLOSING {

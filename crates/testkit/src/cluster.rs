@@ -1,8 +1,8 @@
-//! A Redis Cluster of its own for a test: three nodes, each with a third of the slots, no replicas.
+//! A private Redis Cluster for a test: three nodes, each with a third of the slots, no replicas.
 //!
-//! It is put together by the commands that an operator's tool sends. Nodes have no persistence unless the test asks for it,
-//! so one that was killed comes back with its slots and without its keys. What is not covered is refused by all nodes, as
-//! Redis does where nothing is configured; `--cluster-require-full-coverage no` among the arguments lets the others serve.
+//! It is set up with the commands that an operator's tool sends. Nodes have no persistence unless the test asks for it, so
+//! a killed node comes back with its slots and without its keys. All nodes reject requests while a slot is not covered, as
+//! Redis does by default. The argument `--cluster-require-full-coverage no` lets the others serve.
 //!
 //! Not here: replicas and failover.
 
@@ -15,37 +15,38 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_wire::resp::Reply;
 
-/// Keys of a cluster are spread over these; so says its specification.
+/// The number of slots of a cluster, by its specification.
 const SLOTS: usize = 16_384;
 const NODES: usize = 3;
-/// How long a node may be silent before the others give it up, in milliseconds: soon, but not at a pause of a busy machine.
+/// After this time without a reply the others count a node as failed, in milliseconds: soon, but longer than a pause of a
+/// busy machine.
 const NODE_TIMEOUT_MS: &str = "2000";
 
-/// How long they may take to agree before the test gives up; no measurement.
+/// How long the nodes may take to agree before the test gives up; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Running nodes, each with a number from 0.
+/// Running nodes, numbered from 0.
 #[derive(Debug)]
 pub struct ScratchCluster {
     nodes: Vec<ScratchRedis>,
-    /// Where each speaks TLS, if they do.
+    /// The TLS port of each node, if they use TLS.
     tls_ports: Vec<u16>,
 }
 
 impl ScratchCluster {
-    /// One in which all nodes serve; `args` go to each of them.
+    /// A cluster in which all nodes serve; `args` go to each of them.
     ///
     /// # Panics
     ///
-    /// If a node does not start, or they do not agree; so do all others below, if a node does not answer.
+    /// If a node does not start, or they do not agree. All other methods panic if a node does not reply.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
         Self::start_on(kind, args, Vec::new())
     }
 
-    /// One whose nodes are reached at these ports, whatever the host: a client finds each at the host that it asked. So
-    /// every client can have a proxy of its own before each node.
+    /// A cluster whose nodes announce these ports but no host: a client uses the host that it connected to. So every client
+    /// can have its own proxy before each node.
     #[track_caller]
     pub fn start_announced(kind: RedisKind, ports: &[u16; NODES]) -> Self {
         Self::start_each(kind, Vec::new(), |at| {
@@ -55,7 +56,7 @@ impl ScratchCluster {
         })
     }
 
-    /// One whose nodes speak TLS, to each other as well, on ports beside those that the kit asks.
+    /// A cluster whose nodes use TLS, also among each other. Their plain ports stay open for this kit.
     #[track_caller]
     pub fn start_tls(kind: RedisKind, certificate: &str) -> Self {
         let args = [tls::of_redis(certificate), vec!["--tls-cluster".into(), "yes".into()]].concat();
@@ -74,7 +75,7 @@ impl ScratchCluster {
             let args = args(at);
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             ScratchRedis::start_each(kind, |_| {
-                // The nodes speak to each other on a second port.
+                // The nodes talk to each other on a second port.
                 let bus = free_port().to_string();
                 let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
                 let port = tls_ports.get(at).map(u16::to_string);
@@ -89,7 +90,7 @@ impl ScratchCluster {
             let mut client = cluster.client(at);
             let (first, last) = (slots_before(at).to_string(), (slots_before(at + 1) - 1).to_string());
             ok(&mut client, &["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
-            // Nodes of the same epoch would have to settle first who is right.
+            // Nodes of one epoch would first have to resolve their conflict.
             ok(&mut client, &["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
         }
         let mut first = cluster.client(0);
@@ -101,12 +102,12 @@ impl ScratchCluster {
         cluster
     }
 
-    /// Where the nodes listen.
+    /// The addresses of the nodes.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(ScratchRedis::address).collect()
     }
 
-    /// Where they listen for TLS, if they do.
+    /// The TLS addresses of the nodes, if they use TLS.
     pub fn tls_addresses(&self) -> Vec<SocketAddr> {
         self.tls_ports.iter().map(|port| ([127, 0, 0, 1], *port).into()).collect()
     }
@@ -122,7 +123,7 @@ impl ScratchCluster {
         self.nodes[at].client()
     }
 
-    /// The number of the node that has a key from the beginning. Any node that runs may be asked by `asked`.
+    /// The number of the node that has a key at the start. `asked` is any running node.
     #[track_caller]
     pub fn node_of(&self, key: &str, asked: usize) -> usize {
         let Reply::Integer(slot) = self.client(asked).call(&["CLUSTER", "KEYSLOT", key]) else {
@@ -132,7 +133,7 @@ impl ScratchCluster {
         (0..NODES).rfind(|at| slots_before(*at) <= slot).expect("the first node begins at 0")
     }
 
-    /// Moves the slot of a key to a node with all that is in it, as an operator's tool does.
+    /// Moves the slot of a key with all its keys to another node, as an operator's tool does.
     #[track_caller]
     pub fn move_slot(&self, key: &str, (from, to): (usize, usize)) {
         let name = |at: usize| {
@@ -159,7 +160,7 @@ impl ScratchCluster {
             for key in &keys {
                 let Reply::Bulk(key) = key else { panic!("a key is bytes, not {key:?}") };
                 let key = std::str::from_utf8(key).expect("keys of tally are text");
-                // One that has gone meanwhile is no key.
+                // A key that was removed meanwhile is no error.
                 client.call(&["MIGRATE", &ip, &port, key, "0", "5000", "REPLACE"]);
             }
         }
@@ -174,31 +175,31 @@ impl ScratchCluster {
         (0..NODES).for_each(|at| ok(&mut self.client(at), &["FLUSHALL"]));
     }
 
-    /// Kills a node without a chance to do anything.
+    /// Kills a node with SIGKILL.
     #[track_caller]
     pub fn kill(&mut self, at: usize) {
         self.nodes[at].kill();
     }
 
-    /// Starts a killed node on the same port, with its slots; [`Self::wait_ok`] waits until it is one of them again.
+    /// Starts a killed node on the same port, with its slots; [`Self::wait_ok`] waits until it has rejoined.
     #[track_caller]
     pub fn restart(&mut self, at: usize) {
         self.nodes[at].restart();
     }
 
-    /// Stops a node where it is; [`Self::wait_not_ok`] waits until the others have noticed.
+    /// Suspends a node; [`Self::wait_not_ok`] waits until the others have noticed.
     #[track_caller]
     pub fn freeze(&self, at: usize) {
         self.nodes[at].freeze();
     }
 
-    /// Lets a node go on.
+    /// Resumes a node.
     #[track_caller]
     pub fn thaw(&self, at: usize) {
         self.nodes[at].thaw();
     }
 
-    /// Waits until every node says that all slots are served by nodes that it sees.
+    /// Waits until every node reports that reachable nodes serve all slots.
     #[track_caller]
     pub fn wait_ok(&self) {
         let is_ok = |info: &str| {
@@ -212,7 +213,7 @@ impl ScratchCluster {
         (0..NODES).for_each(|at| self.wait_info(at, is_ok));
     }
 
-    /// Waits until a node says that slots are not served.
+    /// Waits until a node reports slots that are not served.
     #[track_caller]
     pub fn wait_not_ok(&self, at: usize) {
         self.wait_info(at, |info| info.lines().any(|line| line == "cluster_state:fail"));
@@ -245,7 +246,7 @@ fn ok(client: &mut RespClient, command: &[&str]) {
     assert_eq!(reply, Reply::Simple(b"OK".into()), "{command:?}");
 }
 
-/// The port on which a node listens for the others.
+/// The port on which a node listens for other nodes.
 #[track_caller]
 fn bus_port(client: &mut RespClient) -> String {
     let reply = client.call(&["CONFIG", "GET", "cluster-port"]);
@@ -313,7 +314,7 @@ mod tests {
         let kept_key = keys.find(|key| cluster.node_of(key, 0) != lost).expect("there are many");
         let kept = cluster.node_of(&kept_key, 0);
         cluster.kill(lost);
-        // That it is lost, and not only slow.
+        // The node has failed, and is not only slow.
         cluster.wait_info(kept, |info| !info.lines().any(|line| line == "cluster_slots_fail:0"));
         ok(&mut cluster.client(kept), &["SET", &kept_key, "1"]);
     }

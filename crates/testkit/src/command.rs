@@ -1,12 +1,12 @@
-//! The binary's other commands: run to their end, with what they printed.
+//! Other commands of the binary: run to their end, with their output.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The exit code; `None` where a signal ended it.
+    /// The exit code; `None` after a signal.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -23,7 +23,7 @@ impl Finished {
     }
 }
 
-/// A command of the binary with the environment of nobody.
+/// A command of the binary with an empty environment.
 pub fn command(binary: &str, args: &[&str]) -> Command {
     let mut command = Command::new(binary);
     command.args(args).stdin(Stdio::null());
@@ -39,7 +39,7 @@ pub fn run(binary: &str, args: &[&str]) -> Finished {
     finished(command(binary, args).output().expect("the binary starts"))
 }
 
-/// Runs a command on a data directory to its end, with variables of the environment.
+/// Runs a command on a data directory to its end, with environment variables.
 #[track_caller]
 pub fn run_set(binary: &str, data: &Path, args: &[&str], settings: &[(&str, &str)]) -> Finished {
     let mut command = command(binary, args);

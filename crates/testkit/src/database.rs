@@ -1,11 +1,11 @@
-//! A MariaDB or MySQL server of its own for a test: private port and data, gone with the value; or one that tests share.
+//! A private MariaDB or MySQL server for a test, with its own port and data, removed with the value; or one that tests share.
 //!
-//! It begins as a copy of a data directory that `cargo xtask packages` has made, because making one takes seconds. A commit
-//! is on the disk before it is answered, as a store needs it; there is no binary log unless the test asks for it by
-//! arguments, which come last and so win. `root` comes in without a password. MariaDB's default character set is that of its
-//! own release (latin1), not of a distribution: whoever needs another must say so.
+//! It starts on a copy of a data directory from `cargo xtask packages`, because making one takes seconds. A commit is on the
+//! disk before it is answered, as a store needs it. There is no binary log unless arguments of the test turn it on; they come
+//! last and override. `root` has no password. MariaDB's default character set is that of its own release (latin1), not of a
+//! distribution; a test that needs another must set it.
 //!
-//! Not here: a driver. [`ScratchDatabase::sql`] asks the server's own client program.
+//! Not here: a driver. [`ScratchDatabase::sql`] runs the server's own client program.
 
 use crate::process::{self, Plan, Server};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which server.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
     /// MariaDB 10.11.
@@ -25,7 +25,7 @@ pub enum DatabaseKind {
     MySql9,
 }
 
-/// What both are started with. Small caches: many of them run at once.
+/// The arguments of both kinds. Small caches: many servers run at once.
 const SETTINGS: &[&str] = &[
     "--user=root",
     "--bind-address=127.0.0.1",
@@ -39,15 +39,15 @@ const SETTINGS: &[&str] = &[
     "--secure-file-priv=",
 ];
 
-/// How often a MariaDB with Spider is started at most.
+/// The most starts of a MariaDB with Spider.
 const SPIDER_STARTS: usize = 4;
 
 impl DatabaseKind {
-    /// The program, for whoever starts it himself.
+    /// The program, for a test that starts it itself.
     ///
     /// # Panics
     ///
-    /// If it is not there; the message has the line to run.
+    /// If it is missing; the message names the command to run.
     #[track_caller]
     pub fn program(self) -> PathBuf {
         process::program(self.server())
@@ -89,11 +89,11 @@ pub struct ScratchDatabase {
 }
 
 impl ScratchDatabase {
-    /// One that is ready.
+    /// A server that is ready.
     ///
     /// # Panics
     ///
-    /// If it is not there or does not start; the message has its log, or the line to run.
+    /// If it is missing or does not start; the message has its log, or the command to run.
     #[track_caller]
     pub fn start(kind: DatabaseKind) -> Self {
         Self::start_with(kind, &[])
@@ -110,7 +110,7 @@ impl ScratchDatabase {
                 panic!("copy {}: {error}; run `cargo xtask packages`", fresh.display())
             });
             let mut all: Vec<OsString> = vec!["--no-defaults".into(), format!("--port={port}").into()];
-            // A MariaDB that starts empties the folder of temporary tables, which would be that of all others.
+            // A MariaDB empties its folder of temporary tables at start; a shared one would be that of all others.
             let paths =
                 [("datadir", &data), ("socket", &folder.join("socket")), ("tmpdir", &folder.to_owned())];
             for (name, path) in paths {
@@ -124,14 +124,14 @@ impl ScratchDatabase {
         Self { kind, server, databases: AtomicU64::new(0) }
     }
 
-    /// A MariaDB that has the engine Spider, which the arguments load as docs/deploy/spider.md says.
+    /// A MariaDB with the engine Spider, which the arguments load as docs/deploy/spider.md says.
     ///
-    /// `INSTALL SONAME` into a server that runs has crashed this release. At its start the engine rarely fails to begin,
-    /// and the server runs without it: then another is started, as a person would.
+    /// `INSTALL SONAME` in a running server has crashed this release. At a start the engine rarely fails to load, and the
+    /// server runs without it. Then this starts another one, as an operator would.
     ///
     /// # Panics
     ///
-    /// If several in turn run without it; the message has the log of the last.
+    /// If several starts in a row run without it; the message has the log of the last.
     #[track_caller]
     pub fn start_with_spider(args: &[&str]) -> Self {
         let mut server = Self::start_with(DatabaseKind::MariaDb10, args);
@@ -145,7 +145,7 @@ impl ScratchDatabase {
         panic!("no MariaDB of {SPIDER_STARTS} had Spider; the log of another:\n{}", server.log());
     }
 
-    /// The one that all tests of this process share, each in a database of its own. It ends with the process.
+    /// The server that all tests of this process share, each in its own database. It ends with the process.
     #[track_caller]
     pub fn shared(kind: DatabaseKind) -> &'static Self {
         static MARIADB: OnceLock<ScratchDatabase> = OnceLock::new();
@@ -157,12 +157,12 @@ impl ScratchDatabase {
         shared.get_or_init(|| Self::start(kind))
     }
 
-    /// Which one it is.
+    /// Its kind.
     pub fn kind(&self) -> DatabaseKind {
         self.kind
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
@@ -172,17 +172,17 @@ impl ScratchDatabase {
         self.server.folder()
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         self.server.log()
     }
 
-    /// The address of a database of it, which need not exist.
+    /// The URL of one of its databases, which need not exist.
     pub fn url(&self, database: &str) -> String {
         format!("mysql://root@{}/{database}", self.address())
     }
 
-    /// Makes an empty database with a name that no other has; gives its address.
+    /// Makes an empty database with a unique name; returns its URL.
     #[track_caller]
     pub fn create_database(&self) -> String {
         let name = format!("tally_{}", self.databases.fetch_add(1, Ordering::Relaxed));
@@ -190,7 +190,7 @@ impl ScratchDatabase {
         self.url(&name)
     }
 
-    /// Runs statements and gives the rows: columns between tabs, no headings.
+    /// Runs statements and returns the rows: columns separated by tabs, no headings.
     ///
     /// # Panics
     ///
@@ -200,17 +200,17 @@ impl ScratchDatabase {
         self.try_sql(text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// The same, where an error is what the test is about.
+    /// The same, for a test that expects an error.
     ///
     /// # Errors
     ///
-    /// What the client says of the first statement that fails.
+    /// The client's message for the first statement that fails.
     #[track_caller]
     pub fn try_sql(&self, text: &str) -> Result<String, String> {
         self.try_sql_through(self.address(), text)
     }
 
-    /// The same on another way to this server, such as a proxy.
+    /// The same through another address of this server, such as a proxy.
     ///
     /// # Errors
     ///
@@ -221,13 +221,13 @@ impl ScratchDatabase {
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
         command.args(["--no-defaults", "--protocol=tcp", "--host", &ip, "--port", &port, "--user=root"]);
         command.args(["--batch", "--raw", "--skip-column-names", "--default-character-set=utf8mb4"]);
-        // What whoever runs the tests has set for a server of their own.
+        // Settings of the developer for other servers.
         command.env_remove("MYSQL_PWD").env("MYSQL_TEST_LOGIN_FILE", "/dev/null");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the launcher starts");
         let mut stdin = child.stdin.take().expect("it is piped");
         let text = text.to_owned();
-        // One that ends at an error says why itself.
+        // A client that stops at an error reports it itself.
         let writing = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
         let output = child.wait_with_output().expect("it ends");
         writing.join().expect("it writes");
@@ -235,7 +235,7 @@ impl ScratchDatabase {
         if output.status.success() { Ok(words(&output.stdout)) } else { Err(words(&output.stderr)) }
     }
 
-    /// Kills it without a chance to do anything.
+    /// Kills it with SIGKILL.
     ///
     /// # Panics
     ///
@@ -245,7 +245,7 @@ impl ScratchDatabase {
         self.server.kill();
     }
 
-    /// Starts it after it was killed, on the same port and data.
+    /// Starts it after a kill, on the same port and data.
     ///
     /// # Panics
     ///
@@ -255,8 +255,8 @@ impl ScratchDatabase {
         self.server.restart();
     }
 
-    /// Keeps a copy of its data for [`Self::put_copy_back`], in the place of an earlier one. It is killed for a moment, so the copy is
-    /// as a disk has it after a power cut.
+    /// Copies its data for [`Self::put_copy_back`], in place of an earlier copy. It is killed for this, so the copy is what a
+    /// disk has after a power cut.
     ///
     /// # Panics
     ///
@@ -268,11 +268,11 @@ impl ScratchDatabase {
         self.restart();
     }
 
-    /// Kills it and starts it with the copy of its data: it has lost whatever it was told since.
+    /// Kills it and starts it on the copy of its data: it has lost everything since then.
     ///
     /// # Panics
     ///
-    /// If it is not running, or no copy was kept.
+    /// If it is not running, or there is no copy.
     #[track_caller]
     pub fn put_copy_back(&mut self) {
         self.kill();
@@ -288,20 +288,20 @@ impl ScratchDatabase {
         copy(&from, &to).unwrap_or_else(|error| panic!("copy {}: {error}", from.display()));
     }
 
-    /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
+    /// Suspends it: connections stay, the system accepts new ones, and nothing replies.
     #[track_caller]
     pub fn freeze(&self) {
         self.server.freeze();
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     #[track_caller]
     pub fn thaw(&self) {
         self.server.thaw();
     }
 }
 
-/// A folder and all in it.
+/// A folder with its contents.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {

@@ -1,12 +1,12 @@
 //! A disk that loses power and fails when the test says so, for stores on files and for SQLite.
 //!
-//! [`SimulatedDisk`] keeps its files in a real folder, the live folder, where readers see every change at once, as in a
-//! page cache. It records which changes were synced. [`SimulatedDisk::image`] writes into another folder what a power cut
-//! may leave; [`SimulatedDisk::at`] is the disk after it. SQLite changes the same files through a VFS of its own name. It
-//! wraps SQLite's default VFS, which keeps doing locks, shared memory and reads.
+//! [`SimulatedDisk`] keeps its files in a real folder, the live folder, where readers see every change at once, as in a page
+//! cache. It records which changes were synced. [`SimulatedDisk::image`] writes into another folder what a power cut may leave;
+//! [`SimulatedDisk::at`] is the disk after it. SQLite changes the same files through a VFS of its own name. It wraps SQLite's
+//! default VFS, which keeps doing locks, shared memory and reads.
 //!
 //! The model is strict where POSIX is: a name needs its folder synced, and a change needs a sync of its own file.
-//! Not here: changed bytes, reads past SQLite that fail, and changes that are made past the disk ([`SimulatedDisk::unrecorded`] finds them).
+//! Not here: changed bytes, failing reads outside SQLite, and changes past the disk ([`SimulatedDisk::unrecorded`] finds them).
 
 mod contents;
 mod fault;
@@ -30,10 +30,10 @@ use tally_disk::{Disk, DiskFile, SystemDisk};
 use tempfile::TempDir;
 use vfs::Vfs;
 
-/// Where Linux keeps files in memory: images there take a fifth of the time.
+/// Linux keeps files here in memory: images take a fifth of the time.
 const MEMORY: &str = "/dev/shm";
 
-/// A folder for images, in memory where the system has one.
+/// A folder for images, in memory if the system has one.
 ///
 /// # Panics
 ///
@@ -51,7 +51,7 @@ pub struct SimulatedDisk {
 }
 
 impl SimulatedDisk {
-    /// An empty disk in a folder of its own, which is removed when the disk and its files are closed.
+    /// An empty disk in its own folder, which is removed when the disk and its files are closed.
     ///
     /// # Panics
     ///
@@ -82,22 +82,22 @@ impl SimulatedDisk {
         &self.core.folder
     }
 
-    /// How many operations changed the disk, or tried to. Shared memory and temporary files do not count.
+    /// The number of operations that changed the disk, or tried to. Shared memory and temporary files do not count.
     pub fn operations(&self) -> u64 {
         self.core.lock().operations.number()
     }
 
-    /// How many reads of SQLite there were.
+    /// The number of reads by SQLite.
     pub fn reads(&self) -> u64 {
         self.core.lock().operations.reads()
     }
 
-    /// How many of these were of a kind.
+    /// The number of operations of a kind.
     pub fn count(&self, kind: Operation) -> u64 {
         self.history().iter().filter(|(operation, _)| *operation == kind).count() as u64
     }
 
-    /// How many syncs of files there were.
+    /// The number of file syncs.
     pub fn syncs(&self) -> u64 {
         self.count(Operation::Sync)
     }
@@ -107,17 +107,17 @@ impl SimulatedDisk {
         self.core.lock().operations.done().to_vec()
     }
 
-    /// Lets an operation fail.
+    /// Arms a fault.
     pub fn fail(&self, fault: Fault) {
         self.core.lock().operations.arm(fault);
     }
 
-    /// Takes back all faults. What they did stays.
+    /// Disarms all faults. Their effects stay.
     pub fn heal(&self) {
         self.core.lock().operations.heal();
     }
 
-    /// How many operations failed by a fault.
+    /// The number of operations that a fault failed.
     pub fn injected(&self) -> u64 {
         self.core.lock().operations.injected()
     }
@@ -132,8 +132,8 @@ impl SimulatedDisk {
         self.core.lock().operations.stopped()
     }
 
-    /// The files of the live folder that were made, changed or removed past the disk. Images do not show such changes, so
-    /// a test of code that should use the disk demands that there are none.
+    /// The files of the live folder that were made, changed or removed past the disk. Images do not show such changes, so a test
+    /// of code that should use the disk requires that there are none.
     ///
     /// # Errors
     ///

@@ -1,41 +1,42 @@
-//! A client that listens to events (`text/event-stream`), as the standard of browsers reads them.
+//! A client of event streams (`text/event-stream`), which parses them as the standard of browsers says.
 //!
-//! It reads only when it is asked to, so a test can be a slow reader. It never comes again by itself. Not here: TLS.
+//! It reads only when the test calls it, so a test can be a slow reader. It never reconnects by itself. Not here:
+//! TLS.
 
 use crate::http::{Answer, GIVE_UP, Request, read_answer, read_line};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// Signs of life in a row after which the test gives up; no measurement.
+/// Heartbeats in a row after which the test gives up; no measurement.
 const SILENT_MAX: usize = 5;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its id; empty where it has none.
+    /// Its id; empty if it has none.
     pub id: String,
     /// Its name.
     pub event: String,
-    /// What it says.
+    /// Its data.
     pub data: Value,
 }
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Debug)]
 pub struct EventStream {
     connection: BufReader<TcpStream>,
-    /// What of the present chunk was not read.
+    /// The unread bytes of the current chunk.
     left: usize,
     ended: bool,
-    /// The last id that was sent.
+    /// The last id that the server sent.
     pub last_id: String,
-    /// Comments that were sent.
+    /// Comments that the server sent.
     pub comments: usize,
 }
 
 impl EventStream {
-    /// Begins to listen; the answer where that is refused.
+    /// Opens a stream; a rejection is the error.
     pub fn open(address: SocketAddr, request: &Request) -> Result<Self, Answer> {
         let stream = TcpStream::connect_timeout(&address, GIVE_UP).expect("the server listens");
         stream.set_nodelay(true).expect("a socket");
@@ -49,7 +50,7 @@ impl EventStream {
         assert_eq!(head.header("content-type"), Some("text/event-stream"));
         assert_eq!(head.header("transfer-encoding"), Some("chunked"));
         let mut stream = Self { connection, left: 0, ended: false, last_id: String::new(), comments: 0 };
-        // It says first where it stands.
+        // The stream begins with its offset.
         loop {
             let line = stream.line().expect("the stream begins");
             match line.strip_prefix("id: ") {
@@ -60,7 +61,7 @@ impl EventStream {
         }
     }
 
-    /// The next event; nothing where the stream has ended, in peace or not.
+    /// The next event; `None` at the end of the stream, clean or not.
     pub fn read(&mut self) -> Option<Event> {
         let comments = self.comments;
         let (mut id, mut event, mut data) = (String::new(), String::new(), String::new());
@@ -92,14 +93,14 @@ impl EventStream {
         }
     }
 
-    /// Waits for a comment; nothing else may come before it.
+    /// Waits for a comment; fails if an event comes before it.
     pub fn read_comment(&mut self) {
         let line = self.line().expect("the stream goes on");
         assert_eq!(line, ":");
         assert_eq!(self.line().expect("the stream goes on"), "");
     }
 
-    /// The next event, which must come.
+    /// The next event, which must have this name.
     #[track_caller]
     pub fn expect(&mut self, event: &str) -> Value {
         let next = self.read().expect("the stream goes on");
@@ -107,7 +108,7 @@ impl EventStream {
         next.data
     }
 
-    /// Waits for the end of the stream; gives what came before it.
+    /// Waits for the end of the stream; returns the events before it.
     pub fn rest(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.read()).collect()
     }

@@ -1,14 +1,14 @@
-//! A small blocking HTTP/1.1 client that sends exactly what it is told, malformed or not.
+//! A small blocking HTTP/1.1 client that sends exactly the given bytes, malformed or not.
 //!
-//! It keeps its connection, and never sends a request twice by itself: a test that counts effects must know how often
-//! it asked. Not here: chunked answers, redirects, TLS.
+//! It keeps its connection, and never sends a request twice by itself: a test that counts effects must know its
+//! number of requests. Not here: chunked responses, redirects, TLS.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long an answer may take before the test gives up; no measurement.
+/// How long a response may take before the test gives up; no measurement.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// One request.
@@ -16,9 +16,9 @@ pub(crate) const GIVE_UP: Duration = Duration::from_secs(60);
 pub struct Request {
     /// The method.
     pub method: String,
-    /// Path and query as they are sent.
+    /// Path and query as sent.
     pub target: Vec<u8>,
-    /// Header fields; `Host` and `Content-Length` are added unless they stand here.
+    /// Header fields; `Host` and `Content-Length` are added unless they are here.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
@@ -36,7 +36,7 @@ impl Request {
         self.body("application/json", body.to_string())
     }
 
-    /// The same with a body of some type.
+    /// The same with a body of this type.
     #[must_use]
     pub fn body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
@@ -66,7 +66,7 @@ impl Request {
         self.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 
-    /// What goes over the wire.
+    /// The bytes on the wire.
     pub fn bytes(&self, host: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend_from_slice(self.method.as_bytes());
@@ -90,7 +90,7 @@ impl Request {
     }
 }
 
-/// One answer.
+/// One response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
@@ -102,13 +102,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The first field of that name.
+    /// The first field of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null where there is none.
+    /// The body as JSON; null for an empty body.
     #[track_caller]
     pub fn json(&self) -> Value {
         if self.body.is_empty() {
@@ -122,7 +122,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The `code` of a problem; empty where it is none.
+    /// The `code` of a problem; empty for other bodies.
     pub fn code(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["code"].as_str().unwrap_or_default().to_owned()
@@ -141,13 +141,13 @@ impl Answer {
         assert_eq!((self.status, self.code().as_str()), (status, code), "{}", self.text());
     }
 
-    /// Whether it repeats an earlier answer.
+    /// Whether it repeats an earlier response.
     pub fn is_replay(&self) -> bool {
         self.header("idempotent-replayed") == Some("true")
     }
 }
 
-/// One connection to a server, made when it is needed.
+/// One connection to a server, opened when needed.
 #[derive(Debug)]
 pub struct Client {
     address: SocketAddr,
@@ -162,21 +162,21 @@ impl Client {
         Self { address, key: None, patience: GIVE_UP, connection: None }
     }
 
-    /// The same with a credential on every request that has none.
+    /// The same with a credential for requests without one.
     #[must_use]
     pub fn with_key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// The same that waits so long at most for a connection, and for each part of an answer.
+    /// The same with a timeout for the connection, and for each part of a response.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub fn try_send(&mut self, request: &Request) -> io::Result<Answer> {
         let host = self.address.to_string();
         let bytes = match &self.key {
@@ -184,7 +184,7 @@ impl Client {
             Some(_) | None => request.bytes(&host),
         };
         let answer = self.exchange(&bytes, request.method == "HEAD");
-        // An answer that goes on is for whoever listens (`events`): here it is its head alone.
+        // This client reads only the head of a stream; `events` reads the rest.
         let ends = |answer: &Answer| answer.header("transfer-encoding").is_none();
         let closes = answer
             .as_ref()
@@ -195,7 +195,7 @@ impl Client {
         answer
     }
 
-    /// Sends a request and waits for its answer, which must come.
+    /// Sends a request and waits for its response; panics without one.
     #[track_caller]
     pub fn send(&mut self, request: &Request) -> Answer {
         self.try_send(request).unwrap_or_else(|error| {
@@ -203,7 +203,7 @@ impl Client {
         })
     }
 
-    /// Sends bytes as they are and reads one answer; the connection is not used again.
+    /// Sends these bytes and reads one response; the connection is not reused.
     pub fn raw(&mut self, bytes: &[u8]) -> io::Result<Answer> {
         self.connection = None;
         let answer = self.exchange(bytes, false);
@@ -244,7 +244,7 @@ impl Client {
             self.connection = Some(BufReader::new(stream));
         }
         let connection = self.connection.as_mut().expect("it was just made");
-        // A server may refuse before it has read everything: its answer counts more than the broken pipe.
+        // A server may reject a request before it has read all of it: its response counts more than the broken pipe.
         let written = connection.get_mut().write_all(bytes);
         let answer = read_answer(connection, headless);
         match (answer, written) {

@@ -1,11 +1,11 @@
-//! For tests: scratch servers that are audited when they go, plain clients, a naive model and seeded chance.
+//! For tests: scratch servers that are audited when they are dropped, plain clients, a naive model and seeded randomness.
 //!
-//! A test drives the real binary from outside, as a user does: [`TestTally`] starts it on a data directory of its own,
-//! [`http`] speaks to it byte by byte, [`model`] says what it should have answered. The model is written from the
-//! contract and shares no code with the product, so that one mistake is not made twice. [`ScratchRedis`] starts the servers
-//! whose replies ours must match, [`ScratchCluster`] several of them as one, [`ScratchDatabase`] those that keep a store; [`Proxy`] is a bad network
-//! before any of them, a [`Page`] a browser on it. A [`SimulatedDisk`] loses power when the test says so, and a [`WallClock`] jumps.
-//! Not here: anything the product itself uses; this crate is only ever a dev-dependency.
+//! A test drives the real binary from outside, as a user does. [`TestTally`] starts it on its own data directory, [`http`] sends
+//! it any bytes, and [`model`] has the expected responses. The model is written from the contract and shares no code with the
+//! product, so that one mistake is not made twice. [`ScratchRedis`] starts the servers whose replies ours must match,
+//! [`ScratchCluster`] several as one cluster, and [`ScratchDatabase`] those for a store. [`Proxy`] is a bad network before any of
+//! them, and a [`Page`] a browser. A [`SimulatedDisk`] loses power when the test says so, and a [`WallClock`] jumps. Not here:
+//! anything that the product uses; this crate is only ever a dev-dependency.
 
 pub mod audit;
 pub mod backends;
@@ -43,9 +43,9 @@ pub use tally_wire::resp::Reply;
 pub use wait::wait_until;
 pub use wall_clock::WallClock;
 
-/// An address of this machine that is not of the loopback interface, if it has one.
+/// An address of this machine outside the loopback interface, if it has one.
 pub fn own_address() -> Option<std::net::IpAddr> {
-    // A socket that is connected says where it would send from; nothing is sent.
+    // A connected UDP socket knows its own address; nothing is sent.
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("192.0.2.1:9").ok()?;
     let address = socket.local_addr().ok()?.ip();

@@ -1,14 +1,14 @@
-//! A leaderboard in its plainest form: a vector, sorted anew for every question.
+//! A leaderboard in its plainest form: a vector that every query sorts again.
 //!
-//! Written from the contract, not from the product: no code is shared with it. Instants are kept as the text of the
-//! answers (UTC, microseconds), which sorts as they do from the year 0 on. Not here: periods, speed.
+//! Written from the contract, not from the product: no code is shared with it. Instants stay the text of the
+//! responses (UTC, microseconds), which sorts as they do from the year 0 on. Not here: periods, speed.
 
 use crate::rng::Rng;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// What a board is; the words are those of the contract.
+/// The definition of a board, in the words of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// `descending` or `ascending`.
@@ -25,7 +25,7 @@ pub struct Definition {
     pub subscore: &'static str,
 }
 
-/// Every word of each field, the default first.
+/// All values of each field, the default first.
 pub const CHOICES: [(&str, &[&str]); 6] = [
     ("order", &["descending", "ascending"]),
     ("update", &["best", "latest", "sum"]),
@@ -47,7 +47,7 @@ impl Definition {
         Self { order, update, ranking, ties, score, subscore }
     }
 
-    /// The definition that a board's answer states.
+    /// The definition in a board's JSON.
     pub fn of_json(board: &Value) -> Self {
         Self::choose(|name, words| {
             let said = board[name].as_str();
@@ -56,7 +56,7 @@ impl Definition {
         })
     }
 
-    /// Any definition that the contract allows.
+    /// A random definition that the contract allows.
     pub fn random(rng: &mut Rng) -> Self {
         let mut any = Self::choose(|_, words| *rng.pick::<&str>(words));
         if any.update == "sum" {
@@ -65,7 +65,7 @@ impl Definition {
         any
     }
 
-    /// The body that creates it.
+    /// The body that creates the board.
     pub fn json(&self) -> Value {
         json!({"order": self.order, "update": self.update, "ranking": self.ranking, "ties": self.ties,
             "score": self.score, "subscore": self.subscore})
@@ -118,7 +118,7 @@ impl Score {
         }
     }
 
-    /// As answers write it.
+    /// As in responses.
     pub fn json(self) -> Value {
         match self {
             Self::Int(value) => json!(value),
@@ -128,7 +128,7 @@ impl Score {
         }
     }
 
-    /// As an answer of that kind of board wrote it.
+    /// Reads the score of a response for that kind of board.
     pub fn of_json(kind: &str, value: &Value) -> Self {
         let read = match (kind, value.as_str()) {
             ("float64", Some("inf")) => Some(Self::Float(f64::INFINITY)),
@@ -140,16 +140,16 @@ impl Score {
     }
 }
 
-/// What a board keeps of a player.
+/// The record of a player on a board.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Who.
+    /// The player.
     pub player: String,
-    /// How much.
+    /// The score.
     pub score: Score,
-    /// The second number; 0 where the board has none.
+    /// The subscore; 0 if the board has none.
     pub subscore: i64,
-    /// When, as text.
+    /// The instant, as text.
     pub at: String,
 }
 
@@ -190,12 +190,12 @@ impl Record {
     }
 }
 
-/// Which entries of a page are asked for.
+/// The entries of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Range {
     /// From the worst upwards.
     pub worst_first: bool,
-    /// Entries to leave out at the beginning.
+    /// Entries to skip at the beginning.
     pub offset: usize,
     /// The lowest score.
     pub min: Option<Score>,
@@ -206,7 +206,7 @@ pub struct Range {
 /// A board.
 #[derive(Clone, Debug)]
 pub struct Board {
-    /// What it is.
+    /// Its definition.
     pub definition: Definition,
     records: Vec<Record>,
     hidden: BTreeSet<String>,
@@ -218,7 +218,7 @@ impl Board {
         Self { definition, records: Vec::new(), hidden: BTreeSet::new() }
     }
 
-    /// A board of these records.
+    /// A board with these records.
     pub fn of(definition: Definition, records: Vec<Record>) -> Self {
         let mut players: Vec<&str> = records.iter().map(|record| record.player.as_str()).collect();
         players.sort_unstable();
@@ -226,33 +226,33 @@ impl Board {
         Self { definition, records, hidden: BTreeSet::new() }
     }
 
-    /// How many players it shows.
+    /// The number of players in its ranks.
     pub fn total(&self) -> usize {
         self.records.iter().filter(|record| !self.hidden.contains(&record.player)).count()
     }
 
-    /// Hides a player, on the board or not.
+    /// Bans a player, on the board or not.
     pub fn ban(&mut self, player: &str) {
         self.hidden.insert(player.to_owned());
     }
 
-    /// Shows a player again.
+    /// Unbans a player.
     pub fn restore(&mut self, player: &str) {
         self.hidden.remove(player);
     }
 
-    /// Forgets a player; says whether it was known here.
+    /// Removes everything of a player; returns whether there was anything.
     pub fn erase(&mut self, player: &str) -> bool {
         let hidden = self.hidden.remove(player);
         self.remove(player) || hidden
     }
 
-    /// A player's record, hidden or not.
+    /// A player's record, banned or not.
     pub fn get(&self, player: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.player == player)
     }
 
-    /// Applies a submit and gives the members of its answer that do not name the board; `None` for an overflow.
+    /// Applies a submit and returns its response without the members that name the board; `None` for an overflow.
     pub fn submit(&mut self, new: Record) -> Option<Value> {
         let definition = self.definition;
         let old = self.get(&new.player).cloned();
@@ -273,19 +273,19 @@ impl Board {
         Some(answer)
     }
 
-    /// Removes a player; says whether it was there.
+    /// Removes a player's record; returns whether there was one.
     pub fn remove(&mut self, player: &str) -> bool {
         let before = self.records.len();
         self.records.retain(|record| record.player != player);
         self.records.len() < before
     }
 
-    /// Every record that is shown with its rank, from the best.
+    /// Every ranked record with its rank, from the best.
     pub fn sorted(&self) -> Vec<(u64, &Record)> {
         self.ranked(|player| !self.hidden.contains(player))
     }
 
-    /// These players among each other: the answer's entries.
+    /// The ranks of these players among each other, as entries of a response.
     pub fn among(&self, players: &[&str]) -> Vec<Value> {
         let shown = |player: &str| players.contains(&player) && !self.hidden.contains(player);
         let entry = |(rank, record): (u64, &Record)| {

@@ -1,10 +1,10 @@
-//! A server that somebody else wrote, for a test: found, started on a free port, killed, started again, frozen.
+//! A third-party server for a test: found, started on a free port, killed, restarted, suspended.
 //!
-//! The programs are those that `cargo xtask packages` has unpacked, so their release is the same on every machine. A server
-//! and its folder end with the value. They end as well when the test process is killed, or ends without dropping what it
-//! shares: a guard, a few words of shell, holds a pipe from the test and kills the server when the pipe breaks.
+//! `cargo xtask packages` has unpacked the programs, so every machine has the same releases. A server and its folder end
+//! with the value. They also end when the test process is killed, or exits without dropping shared values. For that a
+//! guard, a few words of shell, holds a pipe from the test and kills the server when the pipe breaks.
 //!
-//! Not here: which arguments a server needs and how it says that it is ready (`redis.rs`, `database.rs`).
+//! Not here: the arguments of a server and its ready line (`redis.rs`, `database.rs`).
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Where the programs are, unless the variable says another folder; xtask holds the same two.
+/// The folder of the programs, unless the variable names another; xtask has the same two constants.
 const LAUNCHERS: &str = "/var/cache/tally-test/bin";
 const FOLDER_VARIABLE: &str = "TALLY_TEST_PROGRAMS";
 
-/// How long a server may take to answer before the test gives up; no measurement.
+/// How long a server may take to start before the test gives up; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// A free port can be taken by somebody else before the server has it.
+/// Another process can take a free port before the server does.
 const PORTS_TRIED: usize = 5;
-/// Below the ports that systems give to outgoing connections: one of those could take the port of a server that is down.
+/// Below the ports that systems give to outgoing connections: such a connection could take the port of a stopped server.
 const PORTS: std::ops::Range<u32> = 10_000..32_000;
 
-/// Becomes the server, after leaving the guard behind. `$0` is the folder; the guard ignores what a terminal sends to all.
-/// `ended` says that the test has killed the server itself.
+/// Leaves the guard behind and becomes the server. `$0` is the folder; the guard ignores the signals of a terminal. `ended`
+/// means that the test itself has killed the server.
 const GUARDED: &str = r#"exec 3<&0
 (
     trap '' INT TERM HUP QUIT
@@ -41,16 +41,16 @@ const GUARDED: &str = r#"exec 3<&0
 exec 3<&-
 exec "$@" </dev/null"#;
 
-/// What starts it.
+/// How to start it.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
-    /// What it logs when it takes connections. Its log, not an answer: another process may have the port.
+    /// The log line of a server that accepts connections. A reply proves nothing: another process may have the port.
     pub(crate) ready: &'static str,
 }
 
-/// A server on a port and a folder of its own.
+/// A server with its own port and folder.
 #[derive(Debug)]
 pub(crate) struct Server {
     plan: Plan,
@@ -60,7 +60,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// One that is ready; `plan` is asked for each port that is tried, with a new folder.
+    /// A server that is ready; `plan` is called for each port that is tried, with a new folder.
     #[track_caller]
     pub(crate) fn start(name: &str, plan: impl Fn(&Path, u16) -> Plan) -> Self {
         let mut log = String::new();
@@ -78,33 +78,30 @@ impl Server {
         panic!("{name} does not start:\n{log}");
     }
 
-    /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
 
-    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// All it has logged, also before a restart.
+    /// Its whole log, also from before a restart.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.folder().join("log")).unwrap_or_default()).into_owned()
     }
 
-    /// Its process.
     pub(crate) fn id(&self) -> u32 {
         self.running().child.id()
     }
 
-    /// Kills it without a chance to do anything.
+    /// Kills it with SIGKILL.
     #[track_caller]
     pub(crate) fn kill(&mut self) {
         self.process.take().expect("it is running").end();
     }
 
-    /// Starts it on the same port and folder and waits for it.
+    /// Starts it on the same port and folder and waits until it is ready.
     #[track_caller]
     pub(crate) fn restart(&mut self) {
         assert!(self.process.is_none(), "it is running");
@@ -113,11 +110,11 @@ impl Server {
         }
     }
 
-    /// Stops it where it is: connections stay and nothing answers.
+    /// Suspends it: connections stay and nothing replies.
     #[track_caller]
     pub(crate) fn freeze(&self) {
         self.signal("STOP");
-        // Its threads go on until each has heard of it.
+        // Its threads run on until each has received the signal.
         let stat = format!("/proc/{}/stat", self.id());
         let stopped = || {
             let stat = std::fs::read_to_string(&stat).expect("it is running");
@@ -128,7 +125,7 @@ impl Server {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     #[track_caller]
     pub(crate) fn thaw(&self) {
         self.signal("CONT");
@@ -146,7 +143,7 @@ impl Server {
         assert!(sent.success(), "the signal was not sent");
     }
 
-    /// Starts it and waits for it; where it ends instead, gives its log.
+    /// Starts it and waits until it is ready; if it exits, the error is its log.
     fn try_start(&mut self) -> Result<(), String> {
         let before = self.log().len();
         let mut process = Process::start(&self.plan, self.folder());
@@ -180,7 +177,7 @@ impl Drop for Server {
     }
 }
 
-/// A started one and the pipe to its guard.
+/// A started process and the pipe to its guard.
 #[derive(Debug)]
 struct Process {
     child: Child,
@@ -198,7 +195,7 @@ impl Process {
         Self { child, guard }
     }
 
-    /// Kills it, or finds it dead. The guard is told before the process is waited for: until then its number is not used again.
+    /// Kills it, if it still runs. The guard is told before `wait`, because until then the process id is not reused.
     fn end(mut self) {
         drop(self.child.kill());
         drop(self.guard.write_all(b"ended\n"));
@@ -206,7 +203,7 @@ impl Process {
     }
 }
 
-/// Where a program is.
+/// The path of a program.
 #[track_caller]
 pub(crate) fn program(name: &str) -> PathBuf {
     let folder = std::env::var_os(FOLDER_VARIABLE).map_or_else(|| LAUNCHERS.into(), PathBuf::from);
@@ -215,10 +212,10 @@ pub(crate) fn program(name: &str) -> PathBuf {
     program
 }
 
-/// A port that nobody listens on, and that nobody of this process was given before.
+/// A port without a listener that this process has not returned before.
 pub(crate) fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Test processes that run at the same time begin at different places.
+    // Concurrent test processes begin at different ports.
     let begin = std::process::id().wrapping_mul(977);
     for _ in PORTS {
         let at = begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % (PORTS.end - PORTS.start);
@@ -250,7 +247,7 @@ mod tests {
         assert!(!folder.exists() && !runs(id));
     }
 
-    /// What the end of the test process does to the pipe, by whatever signal.
+    /// The end of the test process breaks the pipe, whatever the signal.
     #[test]
     fn it_ends_with_the_test_process() {
         let mut server = Server::start("shell", shell(WAITS));

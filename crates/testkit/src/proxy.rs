@@ -1,9 +1,9 @@
 //! A network that fails when the test says so: a TCP proxy before any server.
 //!
-//! It passes bytes as they come and knows no protocol. It can refuse, cut, delay or hold what passes, at any moment and for
-//! all connections at once, and hold answers until enough was asked; and it can cut one connection at the very point where it matters: when certain bytes have come
-//! from the client, before the server has them, or when the server has them and answers. Threads and blocking sockets, two
-//! threads for a connection: tests have few.
+//! It passes bytes as they come and knows no protocol. At any moment it can refuse, cut, delay or hold all connections, or hold
+//! responses until enough requests have come. It can also cut one connection at given bytes of the client: before the server has
+//! them, or when the server has them and responds. It uses blocking sockets and two threads for a connection, because tests have
+//! few.
 //!
 //! Not here: losing or changing bytes in the middle of a stream, which TCP does not do either.
 
@@ -18,14 +18,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Where a connection is cut.
+/// Where to cut a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The server gets what came before the bytes, and never sees them whole.
+    /// The server gets what came before the bytes, and never all of them.
     Before,
-    /// The server gets them and acts on them; its answer is swallowed, which may come in parts.
+    /// The server gets them and acts on them; the proxy drops its response, which may come in parts.
     Answer,
-    /// They and what follows on their connection wait until [`Proxy::pass`]; nothing is cut.
+    /// They and the following bytes of their connection wait until [`Proxy::pass`]; nothing is cut.
     Held,
 }
 
@@ -48,14 +48,14 @@ struct State {
     upstream: SocketAddr,
     mode: Mode,
     refuses: bool,
-    /// How often what was held was let go.
+    /// The number of calls of [`Proxy::pass`].
     released: u64,
     armed: Option<Armed>,
-    /// Answers wait until the clients have sent these bytes so often.
+    /// Responses wait until clients have sent these bytes so many times.
     awaited: Option<(Vec<u8>, usize)>,
-    /// Whether nobody connects any more once it is cut there.
+    /// Whether new connections are refused after that cut.
     refuses_then: bool,
-    /// Both ends of each: the client's, and the server's once there is one.
+    /// Both ends of each connection: the client's, and the server's once it is open.
     connections: HashMap<u64, Vec<TcpStream>>,
     connections_ever: u64,
     ended: bool,
@@ -69,7 +69,7 @@ enum Mode {
 }
 
 impl Proxy {
-    /// One that passes everything on to a server, which need not run yet.
+    /// A proxy for a server, which need not run yet.
     ///
     /// # Panics
     ///
@@ -78,7 +78,7 @@ impl Proxy {
         Self::start_at(([127, 0, 0, 1], 0).into(), upstream)
     }
 
-    /// The same at a certain address.
+    /// The same at a given address.
     ///
     /// # Panics
     ///
@@ -94,18 +94,17 @@ impl Proxy {
         Self { shared, address, accepting: Some(accepting) }
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on new connections go to another server; those there are stay where they are.
+    /// New connections go to another server from now on; open ones stay.
     pub fn retarget(&self, upstream: SocketAddr) {
         self.shared.lock().upstream = upstream;
     }
 
-    /// Passes everything on, also what was held: the end of [`Self::refuse`], [`Self::delay`], [`Self::freeze`] and what was to
-    /// be cut.
+    /// Passes everything on, also what was held. It ends [`Self::refuse`], [`Self::delay`], [`Self::freeze`] and armed cuts.
     pub fn pass(&self) {
         let mut state = self.shared.lock();
         (state.refuses, state.refuses_then, state.armed, state.awaited) = (false, false, None, None);
@@ -114,76 +113,76 @@ impl Proxy {
         self.set(Mode::Pass);
     }
 
-    /// Closes every new connection at once; those there are stay.
+    /// Closes every new connection at once; open ones stay.
     pub fn refuse(&self) {
         self.shared.lock().refuses = true;
     }
 
-    /// Closes every connection there is; new ones are taken.
+    /// Closes every open connection; new ones are accepted.
     pub fn cut(&self) {
         self.shared.lock().cut_all();
     }
 
-    /// Passes each piece on, either way, as much later.
+    /// Delays each piece by this time, in both directions.
     pub fn delay(&self, by: Duration) {
         self.set(Mode::Delay(by));
     }
 
-    /// Takes connections and bytes, and passes nothing on until [`Self::pass`].
+    /// Accepts connections and bytes, and passes nothing on until [`Self::pass`].
     pub fn freeze(&self) {
         self.set(Mode::Freeze);
     }
 
-    /// Cuts the connection from whose client these bytes come next, once. See [`Self::is_armed`].
+    /// Cuts the next connection whose client sends these bytes, once. See [`Self::is_armed`].
     ///
     /// # Panics
     ///
-    /// If there are no bytes.
+    /// If the pattern is empty.
     pub fn cut_at(&self, pattern: &[u8], cut: Cut) {
         self.cut_after(pattern, 0, cut);
     }
 
-    /// The same when the bytes come after they have passed so often, from any client.
+    /// The same after the bytes have passed so many times, from any client.
     ///
     /// # Panics
     ///
-    /// If there are no bytes.
+    /// If the pattern is empty.
     pub fn cut_after(&self, pattern: &[u8], passes: usize, cut: Cut) {
         assert!(!pattern.is_empty(), "nothing comes all the time");
         self.shared.lock().armed = Some(Armed { pattern: pattern.to_owned(), passes, cut });
     }
 
-    /// Once it is cut where it is to be cut, every new connection is closed at once, until [`Self::pass`].
+    /// After the armed cut every new connection is closed at once, until [`Self::pass`].
     pub fn refuse_then(&self) {
         self.shared.lock().refuses_then = true;
     }
 
-    /// The same, and from then on every new connection is closed at once, until [`Self::pass`].
+    /// As [`Self::cut_at`], and from the cut on every new connection is closed at once, until [`Self::pass`].
     ///
     /// # Panics
     ///
-    /// If there are no bytes.
+    /// If the pattern is empty.
     pub fn cut_off_at(&self, pattern: &[u8], cut: Cut) {
         self.cut_at(pattern, cut);
         self.refuse_then();
     }
 
-    /// Passes no answer on until clients have sent these bytes so often: who asks one thing after another waits for ever.
+    /// Holds responses until clients have sent these bytes so many times. A client that waits for each response hangs.
     pub fn answer_after(&self, pattern: &[u8], times: usize) {
         self.shared.lock().awaited = Some((pattern.to_owned(), times));
     }
 
-    /// Whether the bytes of [`Self::cut_at`] are still to come.
+    /// Whether the bytes of [`Self::cut_at`] have not come yet.
     pub fn is_armed(&self) -> bool {
         self.shared.lock().armed.is_some()
     }
 
-    /// How many connections there are now.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
     }
 
-    /// How many there have ever been.
+    /// The number of all connections so far.
     pub fn connections_ever(&self) -> u64 {
         self.shared.lock().connections_ever
     }
@@ -201,7 +200,7 @@ impl Drop for Proxy {
         state.cut_all();
         drop(state);
         self.shared.changed.notify_all();
-        // It waits for a connection; this is one.
+        // The thread waits for a connection; this is one.
         drop(TcpStream::connect(self.address));
         if let Some(accepting) = self.accepting.take() {
             drop(accepting.join());
@@ -230,7 +229,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until what is held now may pass.
+    /// Waits for the next call of [`Proxy::pass`].
     fn wait_for_release(&self) {
         let mut state = self.lock();
         let held = state.released;
@@ -239,7 +238,7 @@ impl Shared {
         }
     }
 
-    /// Waits until everything has been asked that answers wait for.
+    /// Waits until the awaited requests have come.
     fn wait_for_requests(&self) {
         let mut state = self.lock();
         while !state.ended && state.awaited.is_some() {
@@ -247,7 +246,7 @@ impl Shared {
         }
     }
 
-    /// Waits until something that has come now may pass.
+    /// Waits until a piece that has come now may pass.
     fn wait_to_pass(&self) {
         let came = Instant::now();
         let mut state = self.lock();
@@ -267,7 +266,7 @@ impl Shared {
 }
 
 impl State {
-    /// Counts the bytes that answers wait for in a piece of a client.
+    /// Counts the awaited bytes in a piece of a client.
     fn count(&mut self, passed: &[u8], piece: &[u8]) {
         let Some((pattern, left)) = &mut self.awaited else { return };
         *left = left.saturating_sub(count(passed, piece, pattern));
@@ -285,9 +284,9 @@ impl State {
     }
 }
 
-/// Whoever reads or writes on one of them is woken.
+/// Wakes the threads that read or write on them.
 fn close(ends: &[TcpStream]) {
-    // One that has ended by itself is closed already.
+    // A connection that has ended is already closed.
     ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
 }
 

@@ -1,7 +1,7 @@
-//! A Redis or Valkey server of its own for a test: private port and folder, gone with the value.
+//! A private Redis or Valkey server for a test, with its own port and folder, removed with the value.
 //!
-//! It has no persistence unless the test asks for it by arguments (`--appendonly yes --appendfsync always`), which come last
-//! and so win. Not here: Redis as the ranking of a server under test, and several that are a cluster (`cluster.rs`).
+//! It has no persistence unless arguments of the test turn it on (`--appendonly yes --appendfsync always`); they come last
+//! and override. Not here: Redis as the ranking of a server under test, and clusters (`cluster.rs`).
 
 use crate::process::{self, Plan, Server};
 use crate::resp::RespClient;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Which server.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedisKind {
     /// Redis 7.0.
@@ -20,11 +20,11 @@ pub enum RedisKind {
 }
 
 impl RedisKind {
-    /// Where its program is.
+    /// The path of its program.
     ///
     /// # Panics
     ///
-    /// If it is not there; the message has the line to run.
+    /// If it is missing; the message names the command to run.
     #[track_caller]
     pub fn program(self) -> PathBuf {
         process::program(self.name())
@@ -43,17 +43,17 @@ impl RedisKind {
 pub struct ScratchRedis(Server);
 
 impl ScratchRedis {
-    /// One that is ready.
+    /// A server that is ready.
     ///
     /// # Panics
     ///
-    /// If it is not there or does not start; the message has its log, or the line to run.
+    /// If it is missing or does not start; the message has its log, or the command to run.
     #[track_caller]
     pub fn start(kind: RedisKind, args: &[&str]) -> Self {
         Self::start_each(kind, |_| args.iter().map(OsString::from).collect())
     }
 
-    /// One that speaks TLS and nothing else, so that the clients of this kit cannot ask it.
+    /// A server with TLS only, so the clients of this kit cannot use it.
     #[track_caller]
     pub fn start_tls(kind: RedisKind, certificate: &str, args: &[&str]) -> Self {
         Self::start_each(kind, |port| {
@@ -63,7 +63,7 @@ impl ScratchRedis {
         })
     }
 
-    /// The same with arguments that are asked for before each try, for the port that is tried.
+    /// The same with arguments that depend on the port; `args` is called for each port that is tried.
     #[track_caller]
     pub(crate) fn start_each(kind: RedisKind, args: impl Fn(u16) -> Vec<OsString>) -> Self {
         let program = kind.program();
@@ -78,7 +78,7 @@ impl ScratchRedis {
         }))
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }
@@ -93,7 +93,7 @@ impl ScratchRedis {
         RespClient::connect(self.address())
     }
 
-    /// Kills it without a chance to do anything. What it has not written is lost.
+    /// Kills it with SIGKILL. Unwritten data is lost.
     ///
     /// # Panics
     ///
@@ -103,7 +103,7 @@ impl ScratchRedis {
         self.0.kill();
     }
 
-    /// Starts it after it was killed, on the same port and folder.
+    /// Starts it after a kill, on the same port and folder.
     ///
     /// # Panics
     ///
@@ -113,13 +113,13 @@ impl ScratchRedis {
         self.0.restart();
     }
 
-    /// Stops it where it is: connections stay, new ones are taken by the system, and nothing answers.
+    /// Suspends it: connections stay, the system accepts new ones, and nothing replies.
     #[track_caller]
     pub fn freeze(&self) {
         self.0.freeze();
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     #[track_caller]
     pub fn thaw(&self) {
         self.0.thaw();

@@ -1,7 +1,7 @@
-//! A plain client of the Redis protocol: what is sent is what the test says, byte by byte, and so is what comes back.
+//! A plain client of the Redis protocol: it sends exactly the bytes of the test and returns exactly those of the server.
 //!
-//! Blocking, with one connection and a time limit that only a hanging server meets. Replies are cut by the reader that
-//! `wire` has for clients; a test that cares for the letter compares bytes. Not here: connecting again, and pools.
+//! Blocking, with one connection and a timeout that only a hanging server reaches. The client parser of `wire` splits
+//! replies; a test of the exact form compares bytes. Not here: reconnecting, and pools.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ impl RespClient {
     ///
     /// # Panics
     ///
-    /// If nobody listens; so do all others below, if the connection breaks.
+    /// If nothing listens. All other methods panic if the connection breaks.
     #[track_caller]
     pub fn connect(address: SocketAddr) -> Self {
         let open = || {
@@ -38,7 +38,7 @@ impl RespClient {
         Self { stream, received: Vec::new(), replies: Replies::new() }
     }
 
-    /// Sends these bytes and waits for nothing.
+    /// Sends these bytes and does not wait.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("the server takes what is sent");
@@ -71,15 +71,15 @@ impl RespClient {
         self.read_bytes()
     }
 
-    /// Sends commands at once and reads a reply for each.
+    /// Sends all commands at once and reads a reply for each.
     #[track_caller]
     pub fn pipeline<A: AsRef<[u8]>, C: AsRef<[A]>>(&mut self, commands: &[C]) -> Vec<Reply> {
         self.send(commands);
         commands.iter().map(|_| self.read()).collect()
     }
 
-    /// Waits until the server closes; gives what it sent before that. A server that closes without having read everything
-    /// resets the connection, which is an end as well.
+    /// Waits until the server closes; returns what it sent before that. A server that closes with unread bytes resets the
+    /// connection, which counts as a close.
     #[track_caller]
     pub fn read_to_end(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.received);

@@ -1,6 +1,6 @@
-//! Seeded chance: the same run again from the same seed.
+//! Seeded randomness: equal seeds give equal runs.
 //!
-//! `TALLY_SEED` chooses the seed, `TALLY_SOAK` multiplies lengths. Not here: good randomness; a xorshift is enough to
+//! `TALLY_SEED` sets the seed, `TALLY_SOAK` multiplies lengths. Not here: good randomness; a xorshift is enough to
 //! choose operations.
 
 /// A xorshift generator.
@@ -16,7 +16,7 @@ impl Rng {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
-    /// A generator of the run's seed, apart from those of other purposes.
+    /// A generator from the run's seed, independent of other purposes.
     pub fn of(purpose: &str) -> Self {
         let salt =
             purpose.bytes().fold(0u64, |salt, byte| salt.wrapping_mul(31).wrapping_add(u64::from(byte)));
@@ -43,7 +43,7 @@ impl Rng {
         least + i64::try_from(self.below(most.abs_diff(least) + 1)).expect("ranges of tests are small")
     }
 
-    /// Whether something of so many percent happens.
+    /// True with this probability, in percent.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -61,7 +61,7 @@ pub fn seed() -> u64 {
     text.map_or(20_261_121, |text| text.parse().expect("TALLY_SEED is a number"))
 }
 
-/// A length, multiplied where the run is to be longer.
+/// A length, multiplied in a soak run.
 pub fn soak(length: usize) -> usize {
     let text = std::env::var("TALLY_SOAK").ok();
     length * text.map_or(1, |text| text.parse::<usize>().expect("TALLY_SOAK is a number"))

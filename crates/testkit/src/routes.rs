@@ -5,15 +5,15 @@ const SOURCE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../serve
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
-    /// `GET` and so on.
+    /// Such as `GET`.
     pub method: String,
-    /// With its parameters in braces.
+    /// Its path with parameters in braces.
     pub path: String,
     /// `Read`, `Write` or `Administer`.
     pub right: String,
 }
 
-/// Every operation that needs a right.
+/// Every operation that needs a permission.
 pub fn all() -> Vec<Route> {
     let routes: Vec<Route> = SOURCE.lines().filter_map(read).collect();
     assert!(routes.len() >= 17, "the list of routes has another form now: {routes:?}");

@@ -1,7 +1,7 @@
-//! A server of its own for a test: started, killed, restarted and ended like a user's.
+//! A private tally server for a test: started, killed, restarted and stopped like a user's.
 //!
-//! Its standard error is kept; a line of level WARN or ERROR that the test has not announced fails it. Dropping it
-//! runs the audit and ends it in peace, unless the test is failing already: then its log is shown instead.
+//! Its standard error is kept. A line of level WARN or ERROR that the test has not allowed fails the test. Its
+//! drop runs the audit and stops it cleanly. If the test is already failing, the drop shows the log instead.
 
 use crate::command::{Finished, command, run_set};
 use crate::http::Client;
@@ -23,7 +23,7 @@ const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const LOG_LINES_SHOWN: usize = 60;
 
-/// A server on a data directory that goes with it.
+/// A server on a data directory that is removed with it.
 #[derive(Debug)]
 pub struct TestTally {
     binary: String,
@@ -33,7 +33,7 @@ pub struct TestTally {
     allowed: Vec<String>,
     log: Arc<Mutex<Vec<String>>>,
     process: Option<Process>,
-    /// Where it listens, for HTTP and for the Redis protocol.
+    /// The addresses for HTTP and for the Redis protocol.
     listen: [String; 2],
 }
 
@@ -61,7 +61,7 @@ impl TestTally {
         server
     }
 
-    /// The same with variables of the environment.
+    /// The same with environment variables.
     pub fn start_set(binary: &str, settings: &[(&str, &str)]) -> Self {
         let mut server = Self::stopped(binary);
         settings.iter().for_each(|(name, value)| server.set(name, value));
@@ -92,17 +92,17 @@ impl TestTally {
         self.dir.path()
     }
 
-    /// Where it listens.
+    /// The address of its HTTP listener.
     pub fn address(&self) -> SocketAddr {
         self.running().address
     }
 
-    /// Where its door for the Redis protocol listens.
+    /// The address of its listener for the Redis protocol.
     pub fn resp(&self) -> SocketAddr {
         self.running().resp.expect("the door was not turned off")
     }
 
-    /// The token of this machine's commands.
+    /// The token of local commands.
     pub fn token(&self) -> &str {
         &self.running().token
     }
@@ -112,7 +112,7 @@ impl TestTally {
         Client::new(self.address())
     }
 
-    /// A client with the credential of this machine's commands.
+    /// A client with the credential of local commands.
     pub fn local(&self) -> Client {
         self.client().with_key(&format!("tally_local_{}", self.token()))
     }
@@ -125,37 +125,37 @@ impl TestTally {
         run_set(&self.binary, self.data(), args, &settings)
     }
 
-    /// Sets a variable of the environment for the processes started from now on.
+    /// Sets an environment variable for later starts.
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.into(), value.into()));
     }
 
-    /// Adds an argument for the processes started from now on.
+    /// Adds an argument for later starts.
     pub fn add_arg(&mut self, arg: &str) {
         self.args.push(arg.into());
     }
 
-    /// Lets it listen where it listens now after every restart, for clients that connect again by themselves.
+    /// Keeps its present addresses after every restart, for clients that reconnect by themselves.
     pub fn stay(&mut self) {
         self.listen = [self.address().to_string(), self.resp().to_string()];
     }
 
-    /// Lets it listen on this address from the next start on, instead of 127.0.0.1.
+    /// Sets its address for later starts, instead of 127.0.0.1.
     pub fn listen_on(&mut self, address: IpAddr) {
         self.listen = [SocketAddr::new(address, 0).to_string(), SocketAddr::new(address, 0).to_string()];
     }
 
-    /// Announces that lines of WARN or ERROR with this text may come.
+    /// Allows log lines of WARN or ERROR with this text.
     pub fn allow(&mut self, text: &str) {
         self.allowed.push(text.into());
     }
 
-    /// What the processes have logged so far.
+    /// The log of its processes so far.
     pub fn log(&self) -> Vec<String> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Starts it on the same data and waits until it is ready; gives the line it prints then.
+    /// Starts it on the same data and waits until it is ready; returns its ready line.
     #[track_caller]
     pub fn restart(&mut self) -> String {
         self.launch();
@@ -177,7 +177,7 @@ impl TestTally {
         let stderr = child.stderr.take().expect("it is piped");
         let log = Arc::clone(&self.log);
         let reading = vec![
-            // Nobody may be left to hear the last lines.
+            // The receiver may be gone when the last lines come.
             lines(stdout, move |line| drop(told.send(line))),
             lines(stderr, move |line| log.lock().unwrap_or_else(PoisonError::into_inner).push(line)),
         ];
@@ -185,7 +185,7 @@ impl TestTally {
         self.process = Some(Process { child, address, resp, token, out: Mutex::new(out), reading });
     }
 
-    /// Waits for the line that says it is ready.
+    /// Waits for the ready line.
     #[track_caller]
     pub fn wait_ready(&mut self) -> String {
         let line = self.running().out.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(GIVE_UP);
@@ -202,12 +202,12 @@ impl TestTally {
         }
     }
 
-    /// Whether it was started and has not been ended.
+    /// Whether it is running.
     pub fn is_running(&self) -> bool {
         self.process.is_some()
     }
 
-    /// Kills it without a chance to do anything.
+    /// Kills it with SIGKILL.
     #[track_caller]
     pub fn kill9(&mut self) {
         let process = self.process.as_mut().expect("it is running");
@@ -216,26 +216,26 @@ impl TestTally {
         self.check_log();
     }
 
-    /// Asks it to end, without waiting.
+    /// Sends SIGTERM and does not wait.
     pub fn signal_end(&self) {
         self.signal("TERM");
     }
 
-    /// Sends it a signal by its name.
+    /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
         let pid = self.running().child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("there is a `kill`");
         assert!(sent.success(), "the signal was not sent");
     }
 
-    /// Ends it in peace: exit code 0.
+    /// Stops it cleanly: exit code 0.
     #[track_caller]
     pub fn terminate(&mut self) {
         self.signal_end();
         self.wait_end();
     }
 
-    /// Waits for its end, which must be exit code 0.
+    /// Waits for its exit, which must have code 0.
     #[track_caller]
     pub fn wait_end(&mut self) {
         let status = self.wait();
@@ -243,7 +243,7 @@ impl TestTally {
         self.check_log();
     }
 
-    /// Waits for its end by itself, whatever its exit code.
+    /// Waits for its exit, with any code.
     #[track_caller]
     pub fn wait_exit(&mut self) -> Option<i32> {
         let status = self.wait();
@@ -255,12 +255,12 @@ impl TestTally {
         self.process.as_ref().expect("it is running")
     }
 
-    /// Address and token, once the file says them.
+    /// Addresses and token, once the file has them.
     fn announced(&self, child: &mut Child) -> (SocketAddr, Option<SocketAddr>, String) {
         let started = Instant::now();
         loop {
             let text = std::fs::read(self.data().join("server.json")).unwrap_or_default();
-            // Half a file is no JSON; one of an earlier process has another number.
+            // An incomplete file is no JSON; that of an earlier process has another id.
             let said: Value = serde_json::from_slice(&text).unwrap_or_default();
             if said["pid"].as_u64() == Some(u64::from(child.id())) {
                 let text =
@@ -272,7 +272,7 @@ impl TestTally {
             let ended = child.try_wait().expect("it can be asked");
             let late = started.elapsed() > GIVE_UP;
             if late || ended.is_some() {
-                // It may still run; nobody else would end it.
+                // It may still run, and nothing else would end it.
                 drop(child.kill());
                 drop(child.wait());
                 std::thread::sleep(LOOK_AGAIN * 10);
@@ -316,7 +316,7 @@ impl Drop for TestTally {
     fn drop(&mut self) {
         if std::thread::panicking() {
             if let Some(process) = &mut self.process {
-                // Whatever fails here must not hide why the test fails.
+                // A failure here must not hide why the test fails.
                 drop(process.child.kill());
                 drop(process.child.wait());
             }

@@ -1,10 +1,10 @@
-//! Certificates for servers that tests start, and how these are told to use them.
+//! Certificates for servers that tests start, and the arguments to use them.
 //!
-//! They are files beside this crate's sources, good for a hundred years and for nobody else: `ca.pem` has signed `server.pem`
-//! (for `localhost` and 127.0.0.1) and `elsewhere.pem` (for `elsewhere.example`); `other-ca.pem` has signed nothing. The keys
-//! of both authorities are gone. Not here: a client that speaks TLS; the product's own is what is tested.
+//! They are files beside the sources of this crate, valid for a hundred years and only for tests. `ca.pem` has signed
+//! `server.pem` (for `localhost` and 127.0.0.1) and `elsewhere.pem` (for `elsewhere.example`); `other-ca.pem` has signed
+//! nothing. The keys of both authorities are deleted. Not here: a TLS client; the tests use the product's own.
 
-/// Where a file is.
+/// The path of a file.
 pub fn file(name: &str) -> String {
     format!("{}/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -18,7 +18,7 @@ pub fn of_database(certificate: &str) -> [String; 3] {
     ]
 }
 
-/// Arguments of a Redis or Valkey with this certificate; its clients need none unless that is said behind.
+/// Arguments of a Redis or Valkey with this certificate. Clients need no certificate unless later arguments demand one.
 pub fn of_redis(certificate: &str) -> Vec<String> {
     let pairs = [
         ("--tls-ca-cert-file", file("ca.pem")),

@@ -1,17 +1,17 @@
-//! Waiting for what happens in its own time, in another process or thread.
+//! Waiting for a condition of another process or thread.
 //!
-//! Not here: a measurement. The end of the wait only keeps a test that fails from hanging.
+//! Not here: a measurement. The timeout only keeps a failing test from hanging.
 
 use std::time::{Duration, Instant};
 
 const GIVE_UP: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Asks again and again until the answer is yes.
+/// Polls until the condition is true.
 ///
 /// # Panics
 ///
-/// If it is never yes, with `what` that was waited for.
+/// At the timeout, with `what`.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();

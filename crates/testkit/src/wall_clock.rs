@@ -1,8 +1,8 @@
-//! A wall clock that a test sets while a server runs: libfaketime answers below the server's libc.
+//! A wall clock that a test sets while a server runs: libfaketime, below the server's libc.
 //!
-//! The clock runs at the speed of the machine's, and begins at noon of a fixed day, so that no day ends while a test runs.
-//! Monotonic time stays the machine's. Every reading opens the file of the offset, so a jump is seen by the next reading;
-//! that is too slow for a load. Not here: what a server does about a jump.
+//! The clock runs at normal speed and begins at noon of a fixed day, so that no day ends while a test runs. Monotonic time
+//! is not changed. Every reading opens the file of the offset, so the next reading has a jump. That is too slow for a
+//! load. Not here: what a server does about a jump.
 
 use crate::TestTally;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// 2031-03-05T12:00:00Z, a Wednesday.
 const BEGIN: i64 = 1_930_478_400;
 
-/// The clock of every process that was given it.
+/// The clock of every process that uses it.
 #[derive(Debug)]
 pub struct WallClock {
     folder: TempDir,
@@ -33,7 +33,7 @@ impl WallClock {
         Self::ahead(BEGIN - i64::try_from(now).expect("seconds have 63 bits"))
     }
 
-    /// A clock that is right at first, as a database asks for.
+    /// A clock that is right at first, as a database needs it.
     ///
     /// # Panics
     ///
@@ -49,7 +49,7 @@ impl WallClock {
         clock
     }
 
-    /// Gives it to the processes that a server starts from now on.
+    /// Sets it for later processes of a server.
     pub fn set_for(&self, server: &mut TestTally) {
         let file = self.file().to_str().expect("a path of text").to_owned();
         for (name, value) in [
@@ -57,14 +57,14 @@ impl WallClock {
             ("FAKETIME_TIMESTAMP_FILE", &file),
             ("FAKETIME_NO_CACHE", "1"),
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-            // Times of files stay the machine's.
+            // File times stay those of the machine.
             ("NO_FAKE_STAT", "1"),
         ] {
             server.set(name, value);
         }
     }
 
-    /// Sets it so many seconds ahead of what it says, or back.
+    /// Moves it forward by so many seconds, or back.
     pub fn jump(&mut self, seconds: i64) {
         self.ahead += seconds;
         self.write();
@@ -74,7 +74,7 @@ impl WallClock {
         self.folder.path().join("offset")
     }
 
-    /// By a rename: no reading meets half a file.
+    /// By a rename, so that no reading finds an incomplete file.
     fn write(&self) {
         let new = self.folder.path().join("new");
         std::fs::write(&new, format!("{:+}\n", self.ahead)).expect("the folder can be written");
@@ -82,7 +82,7 @@ impl WallClock {
     }
 }
 
-/// What to load, as the program that comes with it says.
+/// The library to load, as its own program reports it.
 fn library() -> String {
     let output = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
     let output = output.expect("there is no `faketime`; run `cargo xtask packages`");

@@ -1,18 +1,18 @@
 //! What a failed handshake means, and what to do about it.
 //!
-//! By the kinds of rustls, not by wording (but for one that has no kind of its own). Not here: failures of the way to the server, which are no matter of trust.
+//! It matches the error kinds of rustls, not their wording (but for one error without a kind). Not here: network failures.
 
 use crate::Trust;
 use std::io;
 use tokio_rustls::rustls::{CertificateError, Error, OtherError};
 
-/// Says why a server is not believed; none where the error says nothing of that.
+/// Says why a server is not trusted; `None` if the error has another cause.
 pub fn explain(trust: &Trust, error: &io::Error) -> Option<String> {
     error.get_ref()?.downcast_ref().map(|error| trust.explain(error))
 }
 
 impl Trust {
-    /// The same of an error of TLS.
+    /// The same for an error of TLS.
     pub fn explain(&self, error: &Error) -> String {
         match error {
             Error::InvalidCertificate(of) => self.certificate(of),

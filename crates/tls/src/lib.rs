@@ -1,12 +1,11 @@
-//! Encrypted connections to what tally stands on, a database or a Redis: which certificates are trusted, and what an error says.
+//! Encrypted connections to a database or a Redis: which certificates are trusted, and what an error says.
 //!
-//! A server is always believed by its certificate: signed by an authority that is known, and for the name it was reached
-//! under. There is no way to skip either, because a connection without it keeps no password; what can be said
-//! is which authority (`ssl-ca`) and which name (`ssl-name`). Options are named as MySQL's own clients name them, the same
-//! for Redis, so that there is one set to learn. Authorities that browsers know are compiled in: the same on every machine,
-//! whatever is installed there.
+//! A server always authenticates by its certificate: signed by a trusted authority, for the name of the connection. Neither
+//! check can be skipped, because a connection without them protects no password. Options choose the authority (`ssl-ca`) and the
+//! name (`ssl-name`). They are named as in MySQL's own clients, also for Redis, so that there is one set to learn. The
+//! authorities of browsers are compiled in, so every machine trusts the same ones.
 //!
-//! Its own crate because the store and the order need the same, and neither may know of the other. Not here: the listeners
+//! It is a crate because the store and the ranking need it, and neither may depend on the other. Not here: the listeners
 //! (`server/src/tls.rs`), and when a connection is made.
 
 mod explain;
@@ -26,7 +25,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// The trusted certificates, and our own: files are read, and hold what they should.
+/// The trusted certificates, and our own; the files were read and checked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trust {
     ca: Option<File>,
@@ -34,7 +33,7 @@ pub struct Trust {
     name: Option<String>,
 }
 
-/// A file with what was in it.
+/// A file with its contents.
 #[derive(Clone, PartialEq, Eq)]
 struct File {
     path: String,
@@ -42,7 +41,7 @@ struct File {
 }
 
 impl Trust {
-    /// The file of authorities, if not those that browsers know: PEM.
+    /// The file of authorities in PEM, if it replaces those of browsers.
     pub fn ca(&self) -> Option<&[u8]> {
         self.ca.as_ref().map(|file| file.pem.as_slice())
     }
@@ -52,12 +51,12 @@ impl Trust {
         self.identity.as_ref().map(|(chain, key)| (chain.pem.as_slice(), key.pem.as_slice()))
     }
 
-    /// The name that the certificate must have, if not that under which the server is reached.
+    /// The name that the certificate must have, if it differs from the host of the connection.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// What every connection needs, made once.
+    /// The TLS configuration of all connections.
     ///
     /// # Errors
     ///
@@ -90,7 +89,7 @@ impl Trust {
     }
 }
 
-/// Certificates are no secret, but they are long; a key is one.
+/// Omits certificates, which are long, and the key, which is secret.
 impl std::fmt::Debug for Trust {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = |file: &File| file.path.clone();
@@ -119,14 +118,14 @@ impl std::fmt::Debug for Client {
 /// Why there is no encrypted connection.
 #[derive(Debug)]
 pub enum Failure {
-    /// The way to the server failed; another time it may not.
+    /// The connection failed; a retry may succeed.
     Lost(io::Error),
-    /// It answered, and is not believed, or does not speak TLS: what it is, and what to do.
+    /// The server is not trusted or does not speak TLS: the reason, and what to do.
     Untrusted(String),
 }
 
 impl Client {
-    /// What an error of a connection says of trust, wherever in it that is; none where it says nothing of it.
+    /// What an error of a connection says about trust, anywhere in its causes; `None` if it says nothing about it.
     pub fn explain(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let mut causes =
             std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());

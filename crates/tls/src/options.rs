@@ -1,10 +1,10 @@
-//! The options of an address that say how its connections are encrypted.
+//! The options of an address that configure encryption.
 //!
-//! Not here: the rest of an address, and whether TLS is asked for by an option (`mysql://`) or by the scheme (`rediss://`).
+//! Not here: the rest of an address, and whether TLS is chosen by an option (`mysql://`) or by the scheme (`rediss://`).
 
 use crate::{File, Trust};
 
-/// The options that were given.
+/// The given options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     ca: Option<String>,
@@ -17,7 +17,7 @@ impl Options {
     /// Their names, for messages.
     pub const NAMES: &str = "`ssl-ca`, `ssl-cert`, `ssl-key` and `ssl-name`";
 
-    /// Takes one; says whether it is one of them.
+    /// Sets one; returns whether the name is one of them.
     pub fn set(&mut self, name: &str, value: &str) -> bool {
         let place = match name {
             "ssl-ca" => &mut self.ca,
@@ -30,7 +30,7 @@ impl Options {
         true
     }
 
-    /// One that was given, where none should be.
+    /// One that was given, for an address that may have none.
     pub fn any(&self) -> Option<&'static str> {
         let given = [
             ("ssl-ca", &self.ca),
@@ -45,7 +45,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// What the address has that cannot be, as the end of a sentence about it.
+    /// What is wrong with the address, as the end of a sentence about it.
     pub fn read(self) -> Result<Trust, String> {
         let identity = match (self.cert, self.key) {
             (None, None) => None,
@@ -54,7 +54,7 @@ impl Options {
         };
         let ca = self.ca.map(|path| File::read("ssl-ca", &path)).transpose()?;
         let trust = Trust { ca, identity, name: self.name };
-        // What is wrong with a file is said now, not by the first connection.
+        // An unusable file is an error now, not at the first connection.
         trust.client()?;
         Ok(trust)
     }

@@ -1,6 +1,7 @@
-//! Where a collector is: `http://host[:port][/path]`, encrypted with `https://`.
+//! The address of a collector: `http://host[:port][/path]`, encrypted with `https://`.
 //!
-//! Without a path it is that of the protocol. Options are those of TLS, as for a database or a Redis. Not here: proxies.
+//! The default path is that of the protocol. The options are those of TLS, as for a database or a Redis. Not here:
+//! proxies.
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
@@ -18,16 +19,16 @@ pub struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) path: String,
-    /// The trusted certificates; none for connections without encryption.
+    /// The trusted certificates; `None` for connections without encryption.
     pub(crate) trust: Option<Trust>,
 }
 
 impl Address {
-    /// Reads it.
+    /// Parses it.
     ///
     /// # Errors
     ///
-    /// What it is or has that cannot be, as the end of a sentence about it.
+    /// What is wrong with it, as the end of a sentence about it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let encrypted = match text.split_once("://") {
             Some(("http", _)) => false,
@@ -43,7 +44,7 @@ impl Address {
         let port = match (uri.port_u16(), authority.rsplit_once(':')) {
             (Some(0), _) => return Err("has no port that can be reached".into()),
             (Some(port), _) => port,
-            // Nothing behind the colon, or too large a number.
+            // An empty or too large port number.
             (None, Some((_, port))) if !port.ends_with(']') => {
                 return Err(format!("has `{port}` as its port"));
             }
@@ -69,7 +70,7 @@ impl Address {
         Ok(Self { host, port, path, trust })
     }
 
-    /// What its requests say in `Host`.
+    /// The `Host` header of its requests.
     pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)

@@ -1,15 +1,15 @@
-//! Whether a request is followed: as its caller says, else by the ratio.
+//! Whether a request is sampled: by the flag of its caller, else by the ratio.
 //!
-//! The numbers that decide come from a small generator of each thread, because a call to the system for every request
-//! would cost more than the rest of it. Ids come from the system. Not here: what is followed.
+//! The random numbers come from a small generator per thread, because a system call for every request would cost more
+//! than the rest of it. Ids come from the system. Not here: what is sampled.
 
 use std::cell::Cell;
 use std::str::FromStr;
 
-/// How many of all are followed.
+/// The ratio of sampled requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
-    /// Numbers below it, of 64 bits.
+    /// A request is sampled if its number of 64 bits is below this.
     below: u64,
 }
 
@@ -17,11 +17,11 @@ impl Ratio {
     /// From 0, none, to 1, all.
     pub fn new(ratio: f64) -> Option<Self> {
         let numbers = ratio * 2f64.powi(64);
-        // Rounds to the largest number where it is 1.
+        // A ratio of 1 rounds to the largest number.
         (0.0..=1.0).contains(&ratio).then_some(Self { below: numbers as u64 })
     }
 
-    /// Whether this one is.
+    /// Whether the next request is sampled.
     pub(crate) fn draw(self) -> bool {
         self.below == u64::MAX || random() < self.below
     }

@@ -1,7 +1,7 @@
-//! One exchange with the collector: a message there, an answer back, within its time.
+//! One exchange with the collector: it sends a message and reads the response, within a timeout.
 //!
-//! The connection is kept. One that the collector has closed meanwhile is found out by using it, so what was sent on it goes
-//! once more on a new one. Not here: what is sent, and what becomes of spans that were not taken.
+//! The connection is kept. If the collector has closed it meanwhile, the message is sent once more on a new one. Not here:
+//! the messages, and what happens to spans that the collector did not take.
 
 use crate::{Address, Settings};
 use bytes::Bytes;
@@ -16,9 +16,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Bytes of an answer that are read.
+/// The most bytes of a response that are read.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
-/// Characters of an answer that are shown.
+/// Characters of a response that are shown.
 const SHOWN_MAX: usize = 200;
 
 /// A header that authenticates: a secret.
@@ -26,7 +26,7 @@ const SHOWN_MAX: usize = 200;
 pub struct Header(HeaderName, HeaderValue);
 
 impl Header {
-    /// Reads `name: value`; none where it is no header, or one that is set by itself.
+    /// Parses `name: value`; `None` for an invalid header, or one that the exporter sets itself.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, value) = text.split_once(':')?;
         let name: HeaderName = name.trim().parse().ok()?;
@@ -38,7 +38,7 @@ impl Header {
     }
 }
 
-/// The way to a collector.
+/// The connection to a collector.
 pub(crate) struct Collector {
     address: Address,
     header: Option<Header>,
@@ -48,16 +48,16 @@ pub(crate) struct Collector {
     open: Option<SendRequest<Full<Bytes>>>,
 }
 
-/// Why a message was not taken.
+/// Why the collector did not take a message.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Later it may be; the collector may have said when.
+    /// A retry may succeed; the collector may have named the pause before it.
     Later(String, Option<Duration>),
-    /// It never will.
+    /// A retry cannot succeed.
     Never(String),
 }
 
-/// Asks the collector whether it takes spans, with a message that has none.
+/// Sends a message without spans, to check that the collector takes spans.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ impl Collector {
         })
     }
 
-    /// Sends a message; how many spans of it the collector has rejected.
+    /// Sends a message; returns the number of its spans that the collector rejected.
     pub(crate) async fn post(&mut self, message: Bytes) -> Result<u64, Refused> {
         let timeout = self.timeout;
         let done = tokio::time::timeout(timeout, self.exchange(message)).await;
@@ -155,12 +155,12 @@ async fn begin(
     let (open, connection) = handshake(TokioIo::new(stream))
         .await
         .map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
-    // It ends with the other half; what goes wrong is said there.
+    // This task ends with the other half, which reports its errors.
     tokio::spawn(async move { drop(connection.await) });
     Ok(open)
 }
 
-/// What an answer means, by its status as OTLP has it.
+/// The meaning of a response, by its status as OTLP defines it.
 fn judge((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, Refused> {
     if status.is_success() {
         let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
@@ -204,7 +204,7 @@ mod tests {
             Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "x".into() });
         let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
         assert_eq!(judge((StatusCode::OK, None, body.into())).unwrap(), 3);
-        // What it says is not understood: it has taken them.
+        // An unreadable success still means that the spans were taken.
         assert_eq!(judge((StatusCode::OK, None, "{}".into())).unwrap(), 0);
     }
 }

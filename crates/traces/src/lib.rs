@@ -1,16 +1,16 @@
-//! Spans of followed requests: which requests are followed, a bounded queue, and the way to a collector (OTLP over HTTP).
+//! Spans of sampled requests: sampling, a bounded queue, and the exporter (OTLP over HTTP).
 //!
-//! The listener asks [`Traces::follow`] once for each request, which costs a comparison for those that are not
-//! followed, and hands in what is to be told of the others with [`Traces::put`]. That never waits: what does not fit into
-//! the queue is counted and gone. Spans are made from it on the exporter's side, so a lane that tells of its batch makes
-//! no text.
+//! The listener calls [`Traces::follow`] once for each request, which costs a comparison for requests that are not sampled.
+//! It hands the others in with [`Traces::put`]. That never waits: what does not fit into the queue is counted and dropped.
+//! The exporter's task makes the spans, so a lane that reports its batch formats no text.
 //!
-//! - `parent`: what a caller says in `traceparent`; `choice`: whether a request is followed; `span`: what is told of it
-//! - `queue`: what waits, is sent and is counted; `collector`: one exchange with the collector; `address`: where it is
+//! - `parent`: the header `traceparent`; `choice`: whether a request is sampled; `span`: one span
+//! - `queue`: the queue, the task that sends, and the counts; `collector`: one exchange with the collector; `address`: its
+//!   address
 //!
-//! The messages are those of `opentelemetry-proto`. Its exporter (`opentelemetry-otlp`) is not used: it takes settings from
-//! variables of the environment that no list of ours shows, hides why a collector cannot be reached, and does not tell how
-//! many spans were dropped or refused. Not here: what a request is, and which spans it has.
+//! The messages are those of `opentelemetry-proto`. Its exporter (`opentelemetry-otlp`) is not used. It takes settings from
+//! environment variables that our settings do not list, and hides why a collector is unreachable. It does not count dropped
+//! or rejected spans either. Not here: what a request is, and which spans it has.
 
 mod address;
 mod choice;
@@ -28,16 +28,16 @@ pub use span::{Span, Trace, Value};
 
 use std::time::Duration;
 
-/// Where spans go, and how many.
+/// The settings of the exporter.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the collector is.
+    /// The address of the collector.
     pub address: Address,
-    /// Further headers, which authenticate.
+    /// A further header, which authenticates.
     pub header: Option<Header>,
-    /// How long one exchange with it may take.
+    /// The timeout of one exchange.
     pub timeout: Duration,
-    /// How many requests are followed of those whose caller says nothing of it.
+    /// The ratio of sampled requests among those without a flag of their caller.
     pub ratio: Ratio,
     /// `service.name`.
     pub service: String,

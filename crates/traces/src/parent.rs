@@ -1,6 +1,6 @@
-//! What a caller says of its trace: the header `traceparent` of W3C Trace Context.
+//! The trace of a caller: the header `traceparent` of W3C Trace Context.
 //!
-//! What is not as it should be counts as not sent, as the standard has it: a trace begins here then.
+//! An invalid header counts as missing, as the standard requires: the trace begins here then.
 
 use crate::span::SpanId;
 
@@ -20,7 +20,7 @@ impl Parent {
     pub fn parse(header: &[u8]) -> Option<Self> {
         let (known, more) = header.split_at_checked(LENGTH)?;
         let [version] = hex(&known[..2])?;
-        // What a later version has behind it is not ours to judge.
+        // A later version may append fields, which are ignored.
         let ends = match version {
             0 => more.is_empty(),
             0xff => false,

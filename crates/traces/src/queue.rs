@@ -1,11 +1,10 @@
-//! What waits for the collector, and the task that brings it there.
+//! The queue of the span exporter, and the task that sends it to the collector.
 //!
-//! Putting something in never waits. The task takes what is there, a little later or as soon as it is enough, makes spans of
-//! it and sends them together. A collector that is away is asked again some times, with pauses; what it has not taken
-//! then is counted and gone, and what comes meanwhile waits up to the queue's bound. The log says that it is away when that
-//! begins, and once a minute.
+//! Putting something in never waits. The task collects spans for a short time, or until a message is full, and sends them
+//! together. It retries a few times, with pauses, if the collector is unavailable. Then it counts and drops the spans, and
+//! new ones wait up to the queue's limit. The log reports an unavailable collector at the beginning and once a minute.
 //!
-//! A task and no thread of its own: it waits nearly always, and a panic in it ends it and not the process.
+//! It is a task and not a thread: it waits nearly always, and a panic in it does not end the process.
 
 use crate::collector::{Collector, Refused};
 use crate::parent::Parent;
@@ -22,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// What waits for the collector at most; what comes then is dropped.
+/// The queue's limit; what comes then is dropped.
 const WAITING_MAX: usize = 4096;
 /// Spans of one message, or a few more.
 const SPANS_MAX: usize = 512;
@@ -31,12 +30,12 @@ const GATHERED_FOR: Duration = Duration::from_secs(1);
 /// Pauses between attempts to send one message.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(1000)];
-/// The longest pause that a collector may ask for.
+/// The longest pause that a collector may request.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// How often the log says that the collector is away.
+/// How often the log reports an unavailable collector.
 const SAID_EVERY: Duration = Duration::from_secs(60);
 
-/// What is done with what is told of followed requests.
+/// The span exporter: sampling, the queue and the counts.
 pub struct Traces {
     ratio: Ratio,
     queue: mpsc::Sender<Told>,
@@ -45,10 +44,10 @@ pub struct Traces {
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Makes spans, when they are sent.
+/// Makes the spans when they are sent.
 type Told = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
 
-/// What became of spans.
+/// The number of spans by result.
 #[derive(Debug, Default)]
 pub struct Counts {
     sent: AtomicU64,
@@ -58,8 +57,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Each with its name: taken by the collector; not taken into a full queue; not brought to a collector that is away
-    /// or takes nothing; and rejected by it.
+    /// Each with its name: taken by the collector; dropped by a full queue; undelivered, because the collector is
+    /// unavailable or takes nothing; and rejected by it.
     pub fn all(&self) -> [(&'static str, u64); 4] {
         let Self { sent, full, undelivered, rejected } = self;
         [("sent", sent), ("full", full), ("undelivered", undelivered), ("rejected", rejected)]
@@ -68,7 +67,7 @@ impl Counts {
 }
 
 impl Traces {
-    /// Begins to send.
+    /// Starts the task.
     ///
     /// # Errors
     ///
@@ -91,25 +90,25 @@ impl Traces {
         Ok(Arc::new(Self { ratio: settings.ratio, queue, counts, stop, task }))
     }
 
-    /// Whether a request is followed: as its caller says, else by the ratio. `state` is asked only then.
+    /// Whether a request is sampled: by the flag of its caller, else by the ratio. `state` is called only for sampled ones.
     pub fn follow(&self, parent: Option<&Parent>, state: impl FnOnce() -> String) -> Option<Trace> {
         let followed = parent.map_or_else(|| self.ratio.draw(), |parent| parent.sampled);
         followed.then(|| Trace::new(parent, &parent.map_or_else(String::new, |_| state())))
     }
 
-    /// Hands in what makes so many spans. Never waits; where there is no room, they are counted and gone.
+    /// Queues a function that makes `spans` spans. It never waits; a full queue counts and drops them.
     pub fn put(&self, spans: usize, make: impl FnOnce(&mut Vec<Span>) + Send + 'static) {
         if self.queue.try_send(Box::new(make)).is_err() {
             self.counts.full.fetch_add(spans as u64, Relaxed);
         }
     }
 
-    /// What became of spans so far.
+    /// The counts so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Sends what waits and takes nothing more. What is not sent within that time is gone.
+    /// Sends what is queued and takes nothing more. What is not sent within that time is dropped.
     pub async fn stop(&self, within: Duration) {
         // The receiver is gone if the task has ended by itself.
         let _ = self.stop.send(true);
@@ -130,12 +129,12 @@ struct Exporter {
     waiting: mpsc::Receiver<Told>,
     stopped: watch::Receiver<bool>,
     collector: Collector,
-    /// The collector, for the log.
+    /// The address of the collector, for the log.
     shown: String,
     resource: Resource,
     version: &'static str,
     counts: Arc<Counts>,
-    /// When it was last said that the collector is away, while it is.
+    /// When the log last reported the collector as unavailable; `None` while it is available.
     away: Option<Instant>,
 }
 
@@ -149,7 +148,7 @@ impl Exporter {
         }
     }
 
-    /// Waits for something to send; nothing where there will be none.
+    /// Waits for something to send; `None` after the queue was closed.
     async fn first(&mut self) -> Option<Told> {
         if !self.waiting.is_closed() {
             tokio::select! {
@@ -161,7 +160,7 @@ impl Exporter {
         self.waiting.recv().await
     }
 
-    /// Adds what comes soon, as far as one message goes.
+    /// Adds what arrives soon, up to one message.
     async fn gather(&mut self, spans: &mut Vec<Span>) {
         let until = Instant::now() + GATHERED_FOR;
         while spans.len() < SPANS_MAX {
@@ -201,7 +200,7 @@ impl Exporter {
                 Err(Refused::Later(why, asked)) => {
                     let pause = pauses.next().filter(|_| !self.waiting.is_closed());
                     let Some(pause) = pause else { break why };
-                    // A server that ends does not wait for a pause: one attempt more.
+                    // A server that stops skips the pause: it makes one more attempt.
                     self.pause(asked.map_or(pause, |asked| asked.clamp(pause, PAUSE_MAX))).await;
                 }
             }
@@ -210,7 +209,7 @@ impl Exporter {
         self.counts.undelivered.fetch_add(count, Relaxed);
     }
 
-    /// Waits, until the end at most.
+    /// Waits for the pause, or until the server stops.
     async fn pause(&mut self, pause: Duration) {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! What is told of one piece of work, and its form on the wire.
+//! One span, and its form on the wire.
 
 use crate::parent::Parent;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -13,30 +13,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The id of a span; never all zeros.
 pub(crate) type SpanId = [u8; 8];
 
-/// Flags of a span: that it is followed, that it is said whether its parent is elsewhere, and that it is.
+/// Flags of a span: it is sampled; the next flag is valid; its parent is in another process.
 const SAMPLED: u32 = 1;
 const SAYS_WHERE: u32 = 0x100;
 const ELSEWHERE: u32 = 0x200;
 
-/// A followed request: the trace that it belongs to, and its own span in it.
+/// A sampled request: its trace, and its own span in it.
 #[derive(Clone, Debug)]
 pub struct Trace {
     id: [u8; 16],
-    /// Of the request.
+    /// The span of the request.
     span: SpanId,
-    /// Of its caller.
+    /// The span of its caller.
     parent: Option<SpanId>,
-    /// `tracestate`, which is handed on as it came.
+    /// `tracestate`, which is passed on unchanged.
     state: Arc<str>,
 }
 
-/// One piece of work.
+/// One operation with its start and end.
 #[derive(Clone, Debug)]
 pub struct Span {
     pub(crate) wire: Wire,
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A text.
@@ -46,7 +46,7 @@ pub enum Value {
 }
 
 impl Trace {
-    /// A request's place: below its caller's span, or at the beginning of a trace.
+    /// A new span below the span of the caller, or at the root of a new trace.
     pub(crate) fn new(parent: Option<&Parent>, state: &str) -> Self {
         Self {
             id: parent.map_or_else(random, |parent| parent.trace),
@@ -63,7 +63,7 @@ impl Trace {
         self.make(self.span, parent, above, SpanKind::Server, name, (start, end))
     }
 
-    /// A part of its work.
+    /// The span of a part of the request.
     pub fn child(&self, name: &str, (start, end): (SystemTime, SystemTime)) -> Span {
         self.make(random(), self.span.to_vec(), 0, SpanKind::Internal, name.to_owned(), (start, end))
     }
@@ -94,12 +94,12 @@ impl Trace {
 }
 
 impl Span {
-    /// Says one thing more.
+    /// Adds an attribute.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.wire.attributes.push(attribute(name, value.into()));
     }
 
-    /// Says that it failed.
+    /// Marks it as failed.
     pub fn fail(&mut self, why: &str) {
         self.wire.status = Some(Status { message: why.to_owned(), code: status::StatusCode::Error.into() });
     }
@@ -129,7 +129,7 @@ impl From<u64> for Value {
     }
 }
 
-/// The resource of all spans: made once.
+/// The resource of all spans, made once.
 pub(crate) fn resource(service: &str, version: &str) -> Resource {
     let instance: [u8; 16] = random();
     let instance: String = instance.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -142,7 +142,7 @@ pub(crate) fn resource(service: &str, version: &str) -> Resource {
     Resource { attributes, ..Resource::default() }
 }
 
-/// Spans as a collector takes them.
+/// The message of these spans.
 pub(crate) fn request(resource: &Resource, version: &str, spans: Vec<Span>) -> ExportTraceServiceRequest {
     let scope = InstrumentationScope { name: "tally".into(), version: version.into(), ..Default::default() };
     let spans = spans.into_iter().map(|span| span.wire).collect();
@@ -168,7 +168,7 @@ fn nanos(time: SystemTime) -> u64 {
 /// Random bytes that are not all zeros.
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // A system without random numbers gave none for keys either, and does not come here.
+    // A system without random numbers has made no keys either, so the server never gets here.
     if getrandom::fill(&mut bytes).is_err() || bytes == [0; N] {
         bytes[N - 1] = 1;
     }

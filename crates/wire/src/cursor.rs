@@ -1,8 +1,8 @@
-//! Cursors: where a page ended, as text that is opaque to clients.
+//! Cursors: the end of a page, as text that is opaque to clients.
 //!
-//! A cursor names the last entry by its key, so the next page begins behind that key whatever has moved meanwhile.
-//! It is not signed: a forged one reads what the caller may read anyway. It carries its list, so that one of another
-//! board, part or direction is refused instead of giving a page of nonsense.
+//! A cursor contains the key of the last entry, so the next page begins after that key even if entries have moved.
+//! It is not signed: a forged one reads only what the caller may read. It contains its list, so a cursor of another
+//! board, window or direction is refused instead of giving a wrong page.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use tally_rules::{Micros, PlayerId, Record};
 /// The end of a page of scores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScoreCursor {
-    /// A digest of the list: board, part, direction.
+    /// A digest of the list: board, window, direction.
     pub list: u64,
     /// The last entry's record.
     pub record: Record,
@@ -23,7 +23,7 @@ pub struct ScoreCursor {
 const SCORES: u8 = 1;
 const HISTORY: u8 = 5;
 
-/// Lists that walk names.
+/// Lists whose cursors are names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Names {
@@ -43,13 +43,13 @@ pub enum Names {
     Entrants = 23,
     /// Prizes of a contest.
     Prizes = 24,
-    /// Fees that a contest has paid back.
+    /// Fees that a contest has refunded.
     Refunds = 25,
     /// Series of contests.
     Series = 26,
     /// Prizes of a period of a board.
     PeriodPrizes = 27,
-    /// Prizes and fees that are owed.
+    /// Unpaid prizes and fees.
     Owed = 28,
 }
 
@@ -65,7 +65,7 @@ impl ScoreCursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads the text; `None` where it is no cursor of this list.
+    /// Reads the text; `None` if it is not a cursor of this list.
     pub fn decode(text: &str, list: u64) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (head, player) = bytes.split_at_checked(33)?;
@@ -92,14 +92,14 @@ pub fn decode_history(wallet: WalletKey, text: &str) -> Option<u64> {
     (encode_history(wallet, last) == text).then_some(last)
 }
 
-/// The cursor of a list that walks names.
+/// The cursor of a list of names.
 pub fn encode_name(list: Names, name: &str) -> String {
     let mut bytes = vec![list as u8];
     bytes.extend_from_slice(name.as_bytes());
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Reads the cursor of a list that walks names.
+/// Reads the cursor of a list of names.
 pub fn decode_name(list: Names, text: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let (kind, name) = bytes.split_first()?;
@@ -109,7 +109,7 @@ pub fn decode_name(list: Names, text: &str) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// The cursor of one of several lists of the same kind: `of` says which, and ends at the first `/`.
+/// The cursor of one of several lists of the same kind. `of` names the list, and ends at the first `/`.
 pub fn encode_name_of(list: Names, of: &str, name: &str) -> String {
     encode_name(list, &format!("{of}/{name}"))
 }

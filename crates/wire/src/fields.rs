@@ -1,7 +1,7 @@
-//! Reading a JSON object field by field, so that every wrong field is named by its JSON pointer (RFC 6901).
+//! Reads a JSON object field by field. An error names each wrong field by its JSON pointer (RFC 6901).
 //!
-//! All errors of an object are collected before the request is refused: a caller should not have to fix them one by
-//! one. What was not asked for is an error too.
+//! All errors of an object are collected before the request is refused, so that a caller can fix them at once. An unknown
+//! field is an error too.
 
 use serde_json::{Map, Value};
 
@@ -10,19 +10,19 @@ use serde_json::{Map, Value};
 pub struct FieldError {
     /// A JSON pointer into the body, or the name of a query parameter, path segment or header.
     pub pointer: String,
-    /// The stable word.
+    /// The stable code for programs.
     pub code: &'static str,
-    /// What is wrong, after the field's name: "must be …".
+    /// The error, in the form that follows the field's name: "must be …".
     pub detail: String,
 }
 
 /// A field is missing, of the wrong type or out of range.
 pub const INVALID_FIELD: &str = "invalid_field";
-/// Unknown fields or parameters that one answer names: a body of 2 MiB may have 200,000.
+/// The most unknown fields or parameters that one reply names: a body of 2 MiB may have 200,000.
 pub const UNKNOWN_MAX: usize = 20;
-/// Bytes of a cron expression, which the definition of a leaderboard keeps.
+/// The most bytes of a cron expression, which the definition of a leaderboard contains.
 const SCHEDULE_BYTES_MAX: usize = 1_000;
-/// A field that this request does not have.
+/// A field that this request does not define.
 pub const UNKNOWN_FIELD: &str = "unknown_field";
 
 impl FieldError {
@@ -42,7 +42,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Begins to read a value that must be an object.
+    /// Begins to read a value, which must be an object.
     pub fn new(pointer: impl Into<String>, value: Value) -> Result<Self, Vec<FieldError>> {
         let pointer = pointer.into();
         match value {
@@ -51,7 +51,7 @@ impl Fields {
         }
     }
 
-    /// Takes a field that may be missing; `read` says what is wrong with its value.
+    /// Takes an optional field; `read` reports an error of its value.
     pub fn optional<T, E: Into<String>>(
         &mut self,
         name: &'static str,
@@ -68,7 +68,7 @@ impl Fields {
         }
     }
 
-    /// Takes a field that must be there.
+    /// Takes a required field.
     pub fn required<T, E: Into<String>>(
         &mut self,
         name: &'static str,
@@ -82,12 +82,12 @@ impl Fields {
         self.optional(name, read)
     }
 
-    /// Notes an error of a field.
+    /// Records an error of a field.
     pub fn wrong(&mut self, name: &str, detail: impl Into<String>) {
         self.errors.push(FieldError::invalid(format!("{}/{}", self.pointer, escape(name)), detail));
     }
 
-    /// Ends: what was not taken is unknown.
+    /// Ends the object: a field that was not taken is unknown.
     pub fn finish(mut self) -> Result<(), Vec<FieldError>> {
         for name in self.object.keys().take(UNKNOWN_MAX) {
             let pointer = format!("{}/{}", self.pointer, escape(name));
@@ -103,7 +103,7 @@ pub fn text(value: &Value) -> Result<String, &'static str> {
     value.as_str().map(str::to_owned).ok_or("must be a string")
 }
 
-/// Reads a cron expression, as far as it may be one.
+/// Reads a cron expression. Checks only its length.
 pub fn schedule(value: &Value) -> Result<String, String> {
     let schedule = text(value)?;
     if schedule.len() > SCHEDULE_BYTES_MAX {
@@ -118,7 +118,7 @@ pub fn boolean(value: &Value) -> Result<bool, &'static str> {
 }
 
 fn escape(name: &str) -> String {
-    // A name as long as the body would make the answer as long.
+    // Without a limit, a name as long as the body would make the reply as long.
     let short: String = name.chars().take(64).collect();
     short.replace('~', "~0").replace('/', "~1")
 }

@@ -1,8 +1,8 @@
-//! What goes over the wire: JSON shapes, times, scores, cursors and problems, and the Redis protocol.
+//! The wire formats: JSON shapes, times, scores, cursors and problems, and the Redis protocol.
 //!
-//! Types that users see are here and are not the types of the domain: a shape is a promise to strangers and may not
-//! change because a rule did. Everything works on bytes and values, so doors, clients and tests share it. Not here: a
-//! runtime, sockets, rights and domain logic.
+//! These types are separate from those of the domain: clients depend on a shape, so it may not change because a rule did.
+//! Everything works on bytes and values, so listeners, clients and tests share it. Not here: a runtime, sockets, permissions
+//! and domain logic.
 
 pub mod api;
 pub mod cursor;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tally_rules::definition::ScoreType;
 use tally_rules::score::{self, Given};
 
-/// How 64-bit integers are written.
+/// How replies contain 64-bit integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Int64 {
     /// As JSON numbers.
@@ -15,7 +15,7 @@ pub enum Int64 {
     String,
 }
 
-/// A score in an answer.
+/// A score in a reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScoreOut {
     /// An exact integer.
@@ -27,7 +27,7 @@ pub enum ScoreOut {
 }
 
 impl ScoreOut {
-    /// A stored score as its board's kind is written.
+    /// A stored score in the form of its board's type.
     pub fn new(kind: ScoreType, ordered: i64, int64: Int64) -> Self {
         match kind {
             ScoreType::Int64 => Self::integer(ordered, int64),
@@ -63,7 +63,7 @@ pub fn score(value: &Value) -> Result<Given, &'static str> {
             if let Some(int) = number.as_i64() {
                 return Ok(Given::Int(int));
             }
-            // JSON's integers beyond int64 arrive as doubles; on an int64 board they are refused as such.
+            // JSON integers beyond int64 arrive as doubles. An int64 board refuses them.
             number.as_f64().map(Given::Float).ok_or("must be a number")
         }
         Value::String(text) => score_text(text).ok_or("must be a number or a string of one"),
@@ -85,7 +85,7 @@ pub fn score_text(text: &str) -> Option<Given> {
         "-inf" => return Some(Given::Float(f64::NEG_INFINITY)),
         _ => {}
     }
-    // Only digits, a point and an exponent: names such as `nan` are no numbers here.
+    // Only digits, a point and an exponent: names such as `nan` are not numbers here.
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     text.parse::<f64>().ok().filter(|_| plain).map(Given::Float)
 }

@@ -1,29 +1,29 @@
-//! Problems: the one shape of every error over HTTP (RFC 9457).
+//! Problems: the shape of every error over HTTP (RFC 9457).
 
 use crate::fields::FieldError;
 use serde_json::{Map, Value, json};
 
-/// An error answer.
+/// An error reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
-    /// The stable word that programs compare.
+    /// The stable code for programs.
     pub code: &'static str,
     /// A sentence for people.
     pub detail: String,
-    /// Wrong fields.
+    /// The wrong fields.
     pub errors: Vec<FieldError>,
-    /// Seconds after which to try again.
+    /// The seconds to wait before a retry.
     pub retry_after_s: Option<u32>,
     /// More members, such as progress.
     pub more: Map<String, Value>,
-    /// Headers of this answer, such as `Allow`.
+    /// Headers of this reply, such as `Allow`.
     pub headers: Vec<(&'static str, String)>,
 }
 
 impl Problem {
-    /// A problem with a sentence.
+    /// A problem with a detail.
     pub fn new(status: u16, code: &'static str, detail: impl Into<String>) -> Self {
         Self {
             status,
@@ -36,7 +36,7 @@ impl Problem {
         }
     }
 
-    /// 400 for wrong fields or parameters; the first one's code is that of the whole.
+    /// 400 for wrong fields or parameters. Its code is that of the first.
     pub fn fields(errors: Vec<FieldError>) -> Self {
         let code = errors.first().map_or(crate::fields::INVALID_FIELD, |error| error.code);
         let shown: Vec<String> =
@@ -54,14 +54,14 @@ impl Problem {
         Self::fields(vec![FieldError::invalid(pointer, detail)])
     }
 
-    /// The same with a time after which to try again.
+    /// Adds the seconds to wait before a retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
@@ -85,13 +85,13 @@ impl Problem {
         Value::Object(body)
     }
 
-    /// What stands in a batch in the place of one row's answer.
+    /// The error of one row, in place of its reply in a batch.
     pub fn row_error(&self) -> Value {
         json!({"code": self.code, "detail": self.detail})
     }
 }
 
-/// The title of a status: the words of RFC 9110.
+/// The title of a status, from RFC 9110.
 fn title(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",

@@ -1,18 +1,18 @@
-//! Query parameters: each known, each once.
+//! Query parameters. An unknown or repeated parameter is an error.
 
 use crate::fields::{FieldError, UNKNOWN_MAX};
 use crate::numbers;
 use percent_encoding::percent_decode_str;
 use tally_rules::score::Given;
 
-/// A parameter has a value it cannot have.
+/// The value of a parameter is invalid.
 pub const INVALID_PARAMETER: &str = "invalid_parameter";
-/// A parameter that this request does not have.
+/// A parameter that this request does not define.
 pub const UNKNOWN_PARAMETER: &str = "unknown_parameter";
 
 /// The largest `limit` of a list.
 pub const LIMIT_MAX: usize = 1_000;
-/// The `limit` where nobody says.
+/// The default `limit`.
 pub const LIMIT_DEFAULT: usize = 20;
 
 /// A query being read.
@@ -42,7 +42,7 @@ impl Query {
         read
     }
 
-    /// Takes a parameter's text.
+    /// Takes the text of a parameter.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let at = self.pairs.iter().position(|(other, _)| other == name)?;
@@ -60,7 +60,7 @@ impl Query {
         number
     }
 
-    /// Takes `true` or `false`; false where it is not given.
+    /// Takes `true` or `false`; the default is false.
     pub fn flag(&mut self, name: &'static str) -> bool {
         match self.text(name).as_deref() {
             None | Some("false") => false,
@@ -88,13 +88,13 @@ impl Query {
         score
     }
 
-    /// Notes an error of a parameter.
+    /// Records an error of a parameter.
     pub fn wrong(&mut self, name: &str, detail: impl Into<String>) {
         let error = FieldError { pointer: name.to_owned(), code: INVALID_PARAMETER, detail: detail.into() };
         self.errors.push(error);
     }
 
-    /// Ends: what was not taken is unknown.
+    /// Ends the query: a parameter that was not taken is unknown.
     pub fn finish(&mut self) -> Result<(), Vec<FieldError>> {
         for (name, _) in std::mem::take(&mut self.pairs).into_iter().take(UNKNOWN_MAX) {
             let known = if self.known.is_empty() { "none".to_owned() } else { self.known.join(", ") };
@@ -108,7 +108,7 @@ impl Query {
     }
 }
 
-/// Decodes a query's text: `+` is a space, as forms write it.
+/// Decodes the text of a query: `+` is a space, as in forms.
 fn decode(text: &str) -> Option<String> {
     decode_segment(&text.replace('+', " "))
 }

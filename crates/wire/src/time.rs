@@ -6,15 +6,15 @@ use jiff::tz::Offset;
 use tally_rules::Micros;
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
-/// The first and the last instant that RFC 3339 has a form for; the nearer one stands for all beyond.
+/// The first and the last instant of RFC 3339. Instants beyond become the nearer one.
 const FIRST: i64 = -62_167_219_200_000_000;
 const LAST: i64 = 253_402_300_799_999_999;
 
 /// Writes an instant as `2026-11-21T08:20:00.000000Z`.
 pub fn format(at: Micros) -> String {
-    // Not by way of the library's timestamps: they end some hours before the last second of the year 9999.
+    // Not with the library's timestamps: they end some hours before the last second of the year 9999.
     let at = EPOCH.saturating_add(SignedDuration::from_micros(at.0.clamp(FIRST, LAST)));
-    // Digit by digit: a page has a thousand of these, and a formatter reads its format for each field.
+    // Digit by digit: a page has a thousand of these, and a formatter parses its format for each field.
     let mut text = *b"0000-00-00T00:00:00.000000Z";
     put(&mut text[0..4], i32::from(at.year()));
     put(&mut text[5..7], i32::from(at.month()));
@@ -33,9 +33,9 @@ fn put(digits: &mut [u8], mut number: i32) {
     }
 }
 
-/// Reads an RFC 3339 instant; what is finer than microseconds is cut off.
+/// Reads an RFC 3339 instant, truncated to microseconds.
 pub fn parse(text: &str) -> Option<Micros> {
-    // A superset of RFC 3339 is understood by the library; the standard wants the `T`, seconds and an offset.
+    // The library accepts a superset of RFC 3339; the standard requires the `T`, seconds and an offset.
     let bytes = text.as_bytes();
     let shape = bytes.len() >= 20 && bytes[10].eq_ignore_ascii_case(&b'T') && !text.contains(['[', ',']);
     if !shape || bytes[16] != b':' || !(text.ends_with(['Z', 'z']) || bytes[bytes.len() - 3] == b':') {
@@ -49,7 +49,7 @@ pub fn parse(text: &str) -> Option<Micros> {
     Some(Micros(micros - offset_seconds(offset)? * 1_000_000))
 }
 
-/// `Z`, or `+09:00`.
+/// The seconds of `Z` or `+09:00`.
 fn offset_seconds(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
     if bytes.len() == 1 {

@@ -1,8 +1,8 @@
 //! Compares the dependencies that cargo reports with the table in `edges.rs`.
 //!
-//! Inside the workspace the declared edges are an allow list: what is not in the table is a violation, and so is a crate
-//! without a row. Outside, a row may name the only packages allowed, or packages that must not even be linked through
-//! others; for the latter the chain is printed, because the manifest alone does not show it.
+//! Inside the workspace the declared edges are an allow list: an edge outside the table is a violation, and so is a
+//! crate without a row. Outside, a row may name the only packages allowed, or packages that must not even be linked
+//! through others. For the latter the violation prints the chain, because the manifest alone does not show it.
 //!
 //! Not here: whether an allowed edge is used.
 
@@ -80,7 +80,7 @@ fn outside_normal(row: &Edges, name: &str, holders: &[(&str, &[&str])]) -> Optio
         Outside::Only(allowed) => {
             (!allowed.contains(&name)).then(|| format!("may not use {name}: it uses {}", listed(allowed)))
         }
-        // What is linked through others is forbidden as well, so the graph decides, in `linked`.
+        // Linking through others is forbidden as well, so `linked` checks the graph.
         Outside::Never(_) | Outside::Any => None,
     }
 }
@@ -93,7 +93,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// The forbidden packages that are linked, each with the shortest way to it.
+/// The forbidden packages that are linked, each with the shortest path to it.
 fn linked(package: &Package, row: &Edges, packages: &[Package]) -> Vec<String> {
     let forbidden = match row.outside {
         Outside::Never(names) => names,

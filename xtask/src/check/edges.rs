@@ -1,13 +1,13 @@
 //! Which crate may use which: the column "may use" of the table in ARCHITECTURE.md.
 //!
-//! A crate is justified by what it may not use, so this table is the architecture; a change here is a decision and belongs
-//! in a commit that says so. `edge_rules.rs` compares it with what cargo says, and `map.rs` with ARCHITECTURE.md.
+//! The purpose of a crate is what it may not use, so this table is the architecture. A change here is a decision; its
+//! commit must say so. `edge_rules.rs` compares it with what cargo reports, and `map.rs` with ARCHITECTURE.md.
 //!
-//! Not here: dev-dependencies. A test may name whatever its crate links, directly or through others, and the test kit.
+//! Not here: dev-dependencies. A test may use whatever its crate links, directly or through others, and the test kit.
 
 use Outside::{Any, Never, Only};
 
-/// One crate: the crates of this workspace that it may name, and what it may use from outside.
+/// One crate: the crates of this workspace and the outside packages that it may use.
 pub(super) struct Edges {
     pub(super) name: &'static str,
     pub(super) inside: &'static [&'static str],
@@ -16,13 +16,13 @@ pub(super) struct Edges {
 
 pub(super) enum Outside {
     Any,
-    /// These and no other, as far as the manifest goes.
+    /// Only these, in the manifest.
     Only(&'static [&'static str]),
     /// None of these, not even through another package.
     Never(&'static [&'static str]),
 }
 
-/// The crate that may only ever be a dev-dependency, of any other.
+/// The crate that may only be a dev-dependency, of any other.
 pub(super) const TESTKIT: &str = "tally-testkit";
 
 #[rustfmt::skip]
@@ -49,11 +49,11 @@ pub(super) const EDGES: &[Edges] = &[
 /// Packages from outside that only these crates may name in their manifests.
 #[rustfmt::skip]
 pub(super) const HOLDERS: &[(&str, &[&str])] = &[
-    ("anyhow", &["tally", "xtask"]),                // libraries have errors with names, so that callers can tell them apart
+    ("anyhow", &["tally", "xtask"]),                // libraries have named errors, so that callers can tell them apart
     ("clap", &["tally", "tally-bench"]),             // the command lines
-    ("hyper", &["tally-server", "tally-traces"]),   // HTTP ends at the edge; traces leave by it
+    ("hyper", &["tally-server", "tally-traces"]),   // the HTTP listener; the span exporter
     ("mysql_async", &["tally-store", "tally-bench"]), // as rusqlite
-    ("opentelemetry-proto", &["tally-traces"]),     // whoever has something to tell says it in our own words
-    ("redis", &["tally-ranking"]),                  // Redis as a place for orders; everybody else speaks its protocol by tally-wire
-    ("rusqlite", &["tally-store", "tally-bench", "tally-testkit"]),  // SQL lives in the store; the baselines of the benches speak it directly; the simulated disk is a VFS of SQLite
+    ("opentelemetry-proto", &["tally-traces"]),     // the span exporter; other crates use its types
+    ("redis", &["tally-ranking"]),                  // rankings in Redis; other crates use the protocol of tally-wire
+    ("rusqlite", &["tally-store", "tally-bench", "tally-testkit"]),  // the store; the baselines of the benchmarks; the simulated disk is a VFS of SQLite
 ];

@@ -1,8 +1,8 @@
 //! Exemptions from the project's rules: which rule, which file or folder, and why.
 //!
-//! One list, so that its length is seen in every review. An entry without effect is itself a violation.
+//! One list, so that every review shows its length. An entry without effect is itself a violation.
 //!
-//! Not here: exemptions from lints of the compiler; those stand at the item, with `reason = "…"`.
+//! Not here: exemptions from compiler lints; those are at the item, with `reason = "…"`.
 
 use super::Violation;
 

@@ -1,6 +1,6 @@
-//! Images of containers: each is named by tag and digest, because a tag can be moved to another image.
+//! Container images: each is named by tag and digest, because a tag can be moved to another image.
 //!
-//! Not here: which images, and whether a digest is one that the registry has.
+//! Not here: which images, and whether the registry has a digest.
 
 use super::Violation;
 use super::repository::{File, Repository};
@@ -20,7 +20,7 @@ fn report(file: &File, line: usize, image: &str) -> Violation {
     Violation::new(RULE, &file.path, line, format!("`{image}` needs its digest: `NAME:TAG@sha256:…`"))
 }
 
-/// Images that are not named by a digest.
+/// Images without a digest.
 fn movable(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let images = file.lines().filter_map(|(number, line)| {
         let line = line.trim();

@@ -1,9 +1,9 @@
-//! Links in Markdown that lead to files of the repository must find them.
+//! Links in Markdown to files of the repository must have a target.
 //!
-//! A small reader of `[text](target)`, `![text](target)` and `[name]: target`, which leaves out code. It knows where links
-//! are, not the rest of Markdown. A folder is a fine target; a path outside the repository is not.
+//! A small parser of `[text](target)`, `![text](target)` and `[name]: target`, which skips code. It knows links and not
+//! the rest of Markdown. A folder is a valid target; a path outside the repository is not.
 //!
-//! Not here: addresses on the web, whose answer depends on the day, and the part after `#`.
+//! Not here: addresses on the web, which change from day to day, and the part after `#`.
 
 use super::Violation;
 use super::repository::Repository;
@@ -32,14 +32,14 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     found
 }
 
-/// The path in a target, unless it is an address or a place in the same file.
+/// The path in a target; `None` for an address or an anchor in the same file.
 fn local_path(target: &str) -> Option<&str> {
     let path = target.split('#').next().unwrap_or_default();
     let address = path.contains("://") || path.starts_with("mailto:");
     (!path.is_empty() && !address).then_some(path)
 }
 
-/// The target from the root of the repository; nothing if it leaves it.
+/// The target from the root of the repository; `None` outside of it.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let folder =
         if target.starts_with('/') { "" } else { from.rsplit_once('/').map_or("", |(folder, _)| folder) };
@@ -61,7 +61,7 @@ fn exists(repository: &Repository, path: &str) -> bool {
     path.is_empty() || repository.files.iter().any(|file| file.path == path || file.path.starts_with(&folder))
 }
 
-/// The targets of all links with the numbers of their lines.
+/// The targets of all links with their line numbers.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in outside_fences(text) {
@@ -70,7 +70,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The lines of Markdown that are no block of code, with their numbers.
+/// The lines of Markdown outside code blocks, with their numbers.
 pub(super) fn outside_fences(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut fence = None;
@@ -92,7 +92,7 @@ fn in_line<'a>(line: &'a str, mut push: impl FnMut(&'a str)) {
         push(first_word(target));
     }
     for (at, _) in line.match_indices("](") {
-        // An odd number of backticks before it: the brackets are code.
+        // An odd number of backticks before it means that the brackets are code.
         if line[..at].matches('`').count().is_multiple_of(2)
             && let Some((target, _)) = line[at + 2..].split_once(')')
         {

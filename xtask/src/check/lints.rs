@@ -1,9 +1,9 @@
-//! The settings behind the lints: that every crate takes the workspace's, and that no clippy.toml drops a limit.
+//! The settings behind the lints: every crate takes the workspace's, and no clippy.toml drops a limit.
 //!
-//! Two defaults of the tools make this needed. A crate without `[lints] workspace = true` is checked by none of them, and
-//! a clippy.toml inside a crate replaces the one at the root instead of adding to it.
+//! Two defaults of the tools make this necessary. A crate without `[lints] workspace = true` is not linted, and a
+//! clippy.toml inside a crate replaces the one at the root instead of adding to it.
 //!
-//! Not here: which lints; the root Cargo.toml says that.
+//! Not here: which lints; they are in the root Cargo.toml.
 
 use super::Violation;
 use super::repository::{File, Repository};
@@ -12,10 +12,10 @@ pub(super) const RULE: &str = "lint-settings";
 
 const THRESHOLD: &str = "too-many-lines-threshold = 80";
 
-/// Lints that may not be switched off in a file without an exemption: the limits that keep the code readable.
+/// Lints that no file may switch off without an exemption: the limits that keep the code readable.
 const KEPT: [&str; 2] = [concat!("clippy::too_many", "_lines"), concat!("clippy::", "all")];
 
-/// The methods that a rule may not call; the crate bans them in its clippy.toml.
+/// The methods that `rules` may not call; the crate bans them in its clippy.toml.
 const CLOCKS: [&str; 2] = ["std::time::SystemTime::now", "std::time::Instant::now"];
 const CLOCK_FREE: &str = "crates/rules/clippy.toml";
 

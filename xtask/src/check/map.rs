@@ -1,8 +1,8 @@
 //! ARCHITECTURE.md: its length, its table of crates, and the source files that documents name.
 //!
-//! The table of crates is the first thing a newcomer reads, so each folder below `crates/` has a row. The last cell of a row
-//! says what the crate may use. It is computed from `edges.rs`, and a violation prints the cell to put in. A document that
-//! names a source file by a path which does not exist sends its reader astray, so such a path is a violation too.
+//! Newcomers read the table of crates first, so each folder below `crates/` has a row. The last cell of a row has what the
+//! crate may use. It is computed from `edges.rs`, and a violation prints the cell to insert. A path of a source file in a
+//! document misleads its reader if the file does not exist, so that is a violation too.
 //!
 //! Not here: whether the prose of a row is true.
 
@@ -16,7 +16,7 @@ pub(super) const PATHS: &str = "source-path";
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// The page is read as a whole; reasons and figures are in `docs/decisions`.
+/// Readers read the page as a whole; reasons and figures are in `docs/decisions`.
 const LINES_MAX: usize = 150;
 
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
@@ -44,7 +44,7 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     found
 }
 
-/// Whether the line starts with `name/`, or is a full `crates/name`; frames and quotes aside.
+/// Whether the line starts with `name/` or a full `crates/name`, apart from frames and quotes.
 fn is_row(line: &str, name: &str) -> bool {
     let line = line.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (line, full) = match line.strip_prefix("crates/") {
@@ -114,7 +114,7 @@ fn is_source_path(repository: &Repository, name: &str) -> bool {
     plain && (name.ends_with(".rs") || name.starts_with("crates/") || below_crate)
 }
 
-/// A file by the end of its path, or a folder by its whole path, with or without `crates/`.
+/// Accepts the end of a file's path, or the whole path of a folder, with or without `crates/`.
 fn exists(repository: &Repository, name: &str) -> bool {
     let name = name.trim_end_matches('/');
     let (file, folder, full) = (format!("/{name}"), format!("{name}/"), format!("crates/{name}/"));

@@ -1,9 +1,9 @@
-//! `cargo metadata`, reduced to what the rules ask: names, declared dependencies, and the resolved graph.
+//! `cargo metadata`, reduced to what the rules need: names, declared dependencies, and the resolved graph.
 //!
-//! Read through `serde_json::Value`, because half a dozen fields do not justify a derive macro in a crate that has to
-//! compile in seconds. A field that is missing is an error with its name, not a default.
+//! Read through `serde_json::Value`, because half a dozen fields do not justify a derive macro in a crate that must
+//! compile in seconds. A missing field is an error with its name, not a default.
 //!
-//! Not here: features and targets. A dependency that only some platform has counts as one.
+//! Not here: features and targets. A dependency of only some platforms counts as one.
 
 use std::collections::HashMap;
 
@@ -28,10 +28,10 @@ pub(crate) struct Dependency {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) member: bool,
-    /// From the root of the workspace, for members; whole for others.
+    /// For members relative to the root of the workspace, for others absolute.
     pub(crate) manifest: String,
     pub(crate) declared: Vec<Dependency>,
-    /// Names of the packages that this one really links, dev-dependencies apart.
+    /// Names of the packages that this one really links, without dev-dependencies.
     pub(crate) linked: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! `cargo xtask check`: the rules that only this project has, each a function over a description of the repository.
+//! `cargo xtask check`: the project's own rules, each a function over a description of the repository.
 //!
-//! A rule is given a [`Repository`] in memory and answers with violations. It touches neither disk nor processes, so each
-//! one has a test that feeds it a violation; a rule that cannot fail is worse than none. The check itself is a test as well
-//! (at the end of this file): the one test command runs it, and nobody has to remember it.
+//! A rule takes a [`Repository`] in memory and returns violations. It uses neither disk nor processes, so each rule has a
+//! test with a violation; a rule that cannot fail is worse than none. The check is also a test (at the end of this file),
+//! so the one test command runs it.
 //!
-//! Not here: what rustc, rustfmt and clippy can say (lengths of functions, banned methods: see the files named
-//! clippy.toml), and fixing anything.
+//! Not here: what rustc, rustfmt and clippy check (lengths of functions, banned methods: see the files named clippy.toml),
+//! and fixing anything.
 
 mod edge_rules;
 mod edges;
@@ -26,12 +26,11 @@ use exemptions::{EXEMPTIONS, Exemption};
 use repository::Repository;
 pub(crate) use repository::project_files;
 
-/// One line of the report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Violation {
     rule: &'static str,
     path: String,
-    /// Counted from one; nought means the file as a whole.
+    /// From 1; 0 is the file as a whole.
     line: usize,
     message: String,
 }
@@ -47,7 +46,7 @@ impl Violation {
     }
 }
 
-/// A rule looks at the repository and nothing else.
+/// A rule depends on the repository only.
 type Rule = fn(&Repository) -> Vec<Violation>;
 
 const RULES: &[(&str, Rule)] = &[
@@ -79,7 +78,7 @@ pub(crate) fn main() -> Result<()> {
     Ok(())
 }
 
-/// All rules, minus what is exempt, plus the exemptions that exempt nothing: such a list grows stale unnoticed.
+/// All violations without the exempt ones, and the exemptions without effect, so that the list does not become stale.
 fn violations(repository: &Repository, exemptions: &[Exemption]) -> Vec<Violation> {
     let all: Vec<Violation> = RULES.iter().flat_map(|(_, rule)| rule(repository)).collect();
     let stale =
@@ -97,7 +96,7 @@ fn violations(repository: &Repository, exemptions: &[Exemption]) -> Vec<Violatio
     open
 }
 
-/// Whether each command of the README is one that `cargo xtask readme` runs. Here the blocks are only read.
+/// Whether `cargo xtask readme` runs each command of the README. This only reads the blocks.
 fn readme_commands(repository: &Repository) -> Vec<Violation> {
     let Some(file) = repository.file("README.md") else {
         return vec![Violation::new("readme", "README.md", 0, "is missing")];
@@ -113,7 +112,7 @@ mod tests {
     use super::repository::File;
     use super::*;
 
-    /// A repository of text files alone, for the rules that read nothing else.
+    /// A repository of text files, for the rules that read nothing else.
     pub(super) fn files(files: &[(&str, &str)]) -> Repository {
         let files =
             files.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();

@@ -1,10 +1,10 @@
-//! The description of the repository that the rules look at, and the only place that reads it from the disk.
+//! The description of the repository for the rules; only this file reads it from the disk.
 //!
-//! The files are those that git tracks or would track: a new file is checked before its first commit, and what is ignored
-//! (build output, scratch data) never is. The packages come from `cargo metadata --locked`, so that a check never changes
-//! Cargo.lock.
+//! The files are those that git tracks or would track. So a new file is checked before its first commit, and ignored
+//! files (build output, scratch data) never are. The packages come from `cargo metadata --locked`, so that a check never
+//! changes Cargo.lock.
 //!
-//! Not here: opinions. Files that are not text keep their path, because links may lead to them, and have no text.
+//! Not here: the rules. Files that are not text keep their path, because links may lead to them, and have no text.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,13 +14,13 @@ use anyhow::{Context, Result};
 use super::metadata::{self, Package};
 use crate::process;
 
-/// Larger files are data, not something a rule could say a word about.
+/// Larger files are data; no rule applies to them.
 const TEXT_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 pub(crate) struct File {
-    /// From the root, with `/`.
+    /// Relative to the root, with `/`.
     pub(crate) path: String,
-    /// Empty for what is not text.
+    /// Empty if the file is not text.
     pub(crate) text: String,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn load(root: &Path) -> Result<Repository> {
     let mut files = Vec::new();
     for path in project_files(root)? {
         let full = root.join(&path);
-        // Deleted and not yet committed, or a submodule: no file, nothing to check.
+        // A deleted file before its commit, or a submodule: nothing to check.
         let Ok(meta) = full.metadata() else { continue };
         if !meta.is_file() {
             continue;

@@ -1,9 +1,9 @@
 //! Rules about the text of files: heads, lengths, unfinished marks, paths of one machine.
 //!
-//! They look at lines, not at syntax: a mark in a string or a comment is meant as well. The words that this file looks for
-//! are put together from halves, so that it passes its own rules without an exemption.
+//! They check lines, not syntax: a mark in a string or a comment counts as well. This file puts the forbidden words
+//! together from halves, so that it passes its own rules without an exemption.
 //!
-//! Not here: the length of functions, which clippy counts (`too-many-lines-threshold`); `lints.rs` holds that setting.
+//! Not here: the length of functions, which clippy counts (`too-many-lines-threshold`); `lints.rs` checks that setting.
 
 use super::Violation;
 use super::repository::{File, Repository};
@@ -17,7 +17,7 @@ pub(super) const MACHINE_PATHS: &str = "machine-path";
 /// Longest file of code, in lines.
 const CODE_LINES_MAX: usize = 400;
 
-/// Longest file of tests: tables of cases are long and read one case at a time.
+/// Longest test file: tables of cases are long and read one case at a time.
 const TEST_LINES_MAX: usize = 600;
 
 const MARK_WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
@@ -27,7 +27,7 @@ const IGNORED_DOC: &str = concat!("``", "`ignore");
 const FENCE: &str = "```";
 const MACHINE_FOLDERS: [&str; 3] = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/")];
 
-/// Written by a program: nobody leaves a note in it.
+/// Generated, so it has no marks of authors.
 const GENERATED: &str = "Cargo.lock";
 
 pub(super) fn lengths(repository: &Repository) -> Vec<Violation> {
@@ -70,14 +70,15 @@ pub(super) fn marks(repository: &Repository) -> Vec<Violation> {
     found
 }
 
-/// A test or an example that is never run; leaving a slow one out under Miri alone is fine.
+/// A test or an example that never runs; skipping a slow one only under Miri is fine.
 fn is_ignored(line: &str) -> bool {
     let by_configuration =
         line.contains("#[cfg_attr(") && has_word(line, "ignore") && !line.contains("cfg_attr(miri,");
     line.contains(IGNORED_TEST) || line.contains(IGNORED_DOC) || by_configuration
 }
 
-/// Code in a documentation comment that rustdoc would run. The test command does not ask rustdoc, which compiles each crate again.
+/// Code in a documentation comment that rustdoc would run. The test command does not run rustdoc, which compiles each crate
+/// again.
 pub(super) fn examples(repository: &Repository) -> Vec<Violation> {
     let message = "no command runs this example: make it a test, or write `text` behind the fence";
     let mut found = Vec::new();
@@ -108,7 +109,7 @@ pub(super) fn machine_paths(repository: &Repository) -> Vec<Violation> {
     found
 }
 
-/// Whether an absolute path in `line` starts with `folder`; further inside an address or a longer path it is another thing.
+/// Whether an absolute path in `line` starts with `folder`; inside an address or a longer path it does not count.
 fn has_path(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,7 +1,7 @@
-//! `unsafe` stays in `crates/index`, where Miri and a model look at it, in `crates/memory`, which calls the allocator, and in
+//! `unsafe` is allowed in `crates/index`, which Miri and a model check, in `crates/memory`, which calls the allocator, and in
 //! the simulated disk of the test kit, which SQLite calls.
 //!
-//! The compiler refuses `unsafe` everywhere (`unsafe_code = "deny"` in the workspace), and an attribute or a manifest can
+//! The compiler rejects `unsafe` everywhere (`unsafe_code = "deny"` in the workspace), and an attribute or a manifest can
 //! lift that. This rule finds where it is lifted. Examples may, because nothing links them.
 //!
 //! Not here: `unsafe` inside dependencies.
@@ -32,7 +32,7 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     found
 }
 
-/// Tests link the simulated disk, the product does not.
+/// Only tests link the simulated disk.
 const SIMULATED_VFS: [&str; 2] = ["crates/testkit/src/disk/vfs.rs", "crates/testkit/src/disk/vfs/file.rs"];
 
 fn may_be_unsafe(path: &str) -> bool {
@@ -47,7 +47,7 @@ fn may_be_unsafe(path: &str) -> bool {
     }
 }
 
-/// Lines of attributes such as `#![allow(dead_code, …)]`, also when they run over several lines.
+/// Lines of attributes such as `#![allow(dead_code, …)]`, also of those over several lines.
 fn attributes(file: &File) -> Vec<usize> {
     let mut lines = Vec::new();
     for (at, _) in file.text.match_indices(LINT) {

@@ -1,14 +1,14 @@
 //! The shell blocks of the README, and which of them run when.
 //!
-//! Two tags: a block tagged `sh` holds commands that this tool knows (serve the demo, run the tests); a block tagged
-//! `sh demo` is run against the demo server. A command nobody runs is refused, because it would rot; what is not meant to be
-//! run has another tag or none.
+//! A block tagged `sh` has commands that this tool knows (serve the demo, run the tests); a block tagged `sh demo` runs
+//! against the demo server. An unknown command is an error, because no test would run it. A block that must not run has
+//! another tag or none.
 //!
 //! Not here: running anything.
 
 use anyhow::{Result, bail};
 
-/// Serves the demo. The README must have it in these words.
+/// Serves the demo. The README must have exactly this command.
 pub(super) const SERVE: &str = "cargo run --release -- serve --demo";
 
 /// Runs all tests; `cargo xtask ci` does exactly that.
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) demo: String,
 }
 
-/// Reads what there is to run from the text of the README.
+/// Parses the README into what to run.
 pub(crate) fn plan(readme: &str) -> Result<Plan> {
     let mut demo = String::new();
     let mut named = Vec::new();
@@ -70,7 +70,7 @@ fn blocks(markdown: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The commands of a block: comments and empty lines left out, lines that end in a backslash joined.
+/// The commands of a block, without comments and empty lines; lines that end in a backslash are joined.
 fn commands(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().map(|line| line.split(" #").next().unwrap_or_default());

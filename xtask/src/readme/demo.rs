@@ -1,9 +1,8 @@
 //! The demo server as a child process: started by the README's own line, ready when it says so, stopped by SIGTERM.
 //!
-//! Its output is read to the end by a thread, because a server whose pipe is full stands still. Whatever goes wrong, the
-//! child does not outlive this value.
+//! A thread reads its output to the end, because a server with a full pipe blocks. The child never outlives this value.
 //!
-//! Not here: asking the server anything; that is what the README's other blocks do.
+//! Not here: requests to the server; the README's other blocks make them.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -15,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Where the demo listens when nothing else is said.
+/// The default address of the demo.
 const ADDRESS: &str = "127.0.0.1:8420";
 
-/// The line of standard output that says that every answer is exact from now on.
+/// The line of standard output after which every response is exact.
 const READY: &str = "ready ";
 
 const READY_WAIT: Duration = Duration::from_secs(60);
@@ -29,7 +28,7 @@ pub(super) struct Demo {
 }
 
 impl Demo {
-    /// Starts the server with the command as written and waits until it is ready.
+    /// Starts the server with this command and waits until it is ready.
     pub(super) fn start(line: &str, folder: &Path, target: &Path) -> Result<Demo> {
         if let Err(error) = TcpListener::bind(ADDRESS) {
             bail!(
@@ -42,7 +41,7 @@ impl Demo {
     }
 
     fn spawn(mut shell: Command, line: &str, wait: Duration) -> Result<Demo> {
-        // `exec`, here and inside cargo: the process we start is in the end the server itself, and gets the signal.
+        // `exec`, here and inside cargo, makes the started process the server itself, so it gets the signal.
         shell.args(["-c", &format!("exec {line}")]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = shell.spawn().with_context(|| format!("start `{line}`"))?;
         let stdout = child.stdout.take();
@@ -52,7 +51,7 @@ impl Demo {
         Ok(demo)
     }
 
-    /// Asks the server to stop; it must drain and exit with 0.
+    /// Sends SIGTERM; the server must drain and exit with 0.
     pub(super) fn stop(mut self) -> Result<()> {
         let mut kill = Command::new("bash");
         kill.args(["-c", &format!("kill -TERM {}", self.child.id())]).stdin(Stdio::null());
@@ -71,7 +70,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // Both fail for a child that has ended, which is the usual case and fine.
+        // Both usually fail, because the child has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -82,7 +81,7 @@ fn read_lines(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             println!("{line}");
-            // Nobody listens once the server is ready; the pipe must be emptied all the same.
+            // The receiver is gone once the server is ready; the pipe must be emptied all the same.
             let _ = send.send(line);
         }
     });

@@ -1,10 +1,10 @@
-//! `cargo xtask readme`: runs the README's commands as they are written.
+//! `cargo xtask readme`: runs the README's commands as written.
 //!
-//! The promise on the first page is the one that people try first, so it is a test. The commands run in a copy of the work
-//! tree without its ignored files: that is what a clone would be, and it works before the first commit. The copy lies in the
-//! target folder and shares it, so that dependencies are compiled once; it is made anew each time.
+//! Readers try the first page first, so it is a test. The commands run in a copy of the work tree without its ignored files.
+//! That equals a clone, and works before the first commit. The copy is in the target folder and uses it, so that
+//! dependencies are compiled once; each run makes it anew.
 //!
-//! Not here: the test command. It is the rest of `cargo xtask ci`; the README may only name it as it is.
+//! Not here: the test command. It is the rest of `cargo xtask ci`; the README must name it exactly.
 
 mod blocks;
 mod demo;
@@ -19,7 +19,7 @@ use crate::{check, packages};
 pub(crate) use blocks::plan;
 use demo::Demo;
 
-/// Before each script: stop at the first failure, say what runs, and let an HTTP error be a failure of curl.
+/// Precedes each script: stop at the first failure, print commands, and make an HTTP error a failure of curl.
 const PRELUDE: &str =
     "set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body \"$@\"; }\nset -x\n";
 
@@ -41,14 +41,14 @@ pub(crate) fn copy(steps: &Steps) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Builds the binary apart from its start, so that the wait for `ready` has a bound that means something.
+/// Builds the binary before its start, so that the timeout for `ready` does not include the build.
 pub(crate) fn build(copy: &Path) -> Result<Command> {
     let mut command = process::cargo(&["build", "--release"])?;
     command.args(process::locked()).current_dir(copy).env("CARGO_TARGET_DIR", process::target_folder()?);
     Ok(command)
 }
 
-/// Runs the commands with the binary that was built.
+/// Runs the commands with the built binary.
 pub(crate) fn run(steps: &Steps, copy: &Path) -> Result<()> {
     let plan = plan(&std::fs::read_to_string(process::root()?.join("README.md")).context("read README.md")?)?;
     let demo = steps.step("readme: serve", || Demo::start(&plan.serve, copy, &process::target_folder()?))?;
@@ -68,7 +68,8 @@ fn script(text: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies the files of the project into an empty folder. Times of change are kept, so that cargo sees what did not change.
+/// Copies the files of the project into an empty folder. It keeps modification times, so that cargo sees what did not
+/// change.
 fn copy_project(root: &Path, copy: &Path) -> Result<()> {
     if copy.exists() {
         std::fs::remove_dir_all(copy).context("remove the last copy")?;

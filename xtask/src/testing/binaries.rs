@@ -1,4 +1,4 @@
-//! The test binaries of the workspace: cargo builds them and says where each one is.
+//! The test binaries of the workspace: cargo builds them and reports their paths.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(super) fn build() -> Result<Vec<Binary>> {
     Ok(found)
 }
 
-/// The test binary that a message of cargo is about, if it is about one.
+/// The test binary in a message of cargo, if it is about one.
 fn binary(message: &Value) -> Option<Binary> {
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;

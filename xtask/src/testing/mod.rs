@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test of the workspace, and one closing line.
 //!
-//! Cargo builds the test binaries and this runs them, because cargo runs one after the other: then each waits alone for its slowest
-//! test, and so does each store that the tests of the API run on. Nothing stops at the first failure.
+//! Cargo builds the test binaries, and this runs them side by side. Cargo would run one after the other, so each would wait alone
+//! for its slowest test, and so would each store of the API tests. Nothing stops at the first failure.
 //!
 //! Not here: starting servers. The tests do that themselves, so that `cargo test -p <crate>` works as well.
 
@@ -18,23 +18,24 @@ pub(crate) use binaries::Binary;
 use schedule::Job;
 pub(crate) use totals::Totals;
 
-/// The binary of what a client of the API sees, whatever the server keeps its data on.
+/// The binary with the API tests, which run on every store.
 const EVERY_STORE: (&str, &str) = ("tally", "api");
 
-/// What else its servers run on, beside SQLite (the test kit knows each word), and the modules that are left out there.
+/// The other stores and rankings of its servers, beside SQLite (the test kit defines the words), and the modules that are skipped
+/// there.
 const ALSO_ON: &[(&str, &[&str])] = &[("mariadb", WITH_REDIS), ("mariadb+redis", AT_THE_LISTENER)];
 /// These do not depend on the ranking. They run on a database once, with Redis.
 const WITH_REDIS: &[&str] = &["events::", "traces::"];
-/// These requests are refused before a store or a ranking is asked, and take as long as all others together. They run on
+/// Their requests are rejected before they reach a store or a ranking, and take as long as all others together. They run on
 /// another store once, without Redis.
 const AT_THE_LISTENER: &[&str] = &["bad_input::", "openapi::", "http_permissions::"];
 
-/// The variable that says what servers run on.
+/// The variable that selects the store of servers.
 const ON_VARIABLE: &str = "TALLY_TEST_ON";
-/// The variable that says how many tests of a binary run at once.
+/// The number of tests of a binary that run at once.
 const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
-/// The binaries that take longest, and so start first. The others are short, in any order.
+/// The slowest binaries, which start first. The others are short, in any order.
 const LONGEST_FIRST: &[(&str, &str)] = &[
     ("tally", "api"),
     ("tally", "faults"),
@@ -57,7 +58,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     packages::ensure()?;
     let (totals, verdict) = match build() {
         Ok(binaries) => run(binaries, harness),
-        // The sum is never better than the truth.
+        // The totals are never better than the truth.
         Err(error) => (Totals { passed: 0, failed: 1 }, Err(error)),
     };
     if let Err(error) = &verdict {
@@ -75,7 +76,7 @@ pub(crate) fn build() -> Result<Vec<Binary>> {
     binaries::build()
 }
 
-/// Runs the tests; the totals are there for a failed run as well.
+/// Runs the tests; a failed run also has totals.
 pub(crate) fn run(binaries: Vec<Binary>, harness: &[String]) -> (Totals, Result<()>) {
     match run_all(binaries, harness) {
         Ok(totals) => (totals, totals.verdict()),
@@ -91,7 +92,7 @@ fn run_all(mut binaries: Vec<Binary>, harness: &[String]) -> Result<Totals> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = binaries.iter().flat_map(jobs).map(|(name, mut command)| {
         command.args(harness);
-        // Tests wait for disks, servers and clocks for a third of their time: others may have the processors meanwhile.
+        // Tests wait for disks, servers and clocks for a third of their time; other tests use the processors meanwhile.
         if std::env::var_os(THREADS_VARIABLE).is_none() {
             command.env(THREADS_VARIABLE, (2 * processors).to_string());
         }

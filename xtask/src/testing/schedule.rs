@@ -1,7 +1,7 @@
 //! Runs test binaries side by side, so that no processor waits for the slowest test of one of them.
 //!
-//! Each run writes into a file, and the schedule prints that file whole when the run has ended: the output of two binaries never mixes.
-//! The file can be read meanwhile.
+//! Each run writes into a file, and the schedule prints that file whole when the run has ended. So the output of two binaries
+//! never mixes, and the file can be read meanwhile.
 //!
 //! Not here: which binaries there are, and on which stores they run.
 
@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub(super) command: Command,
 }
 
-/// What became of a job.
+/// The result of a job.
 struct Ended {
     name: String,
     printed: Vec<u8>,
@@ -31,7 +31,7 @@ struct Ended {
     took: Duration,
 }
 
-/// Runs the jobs in this order, so many at a time.
+/// Runs the jobs in this order, `at_once` at a time.
 pub(super) fn run(jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Totals> {
     std::fs::create_dir_all(folder).context("make the folder of what tests print")?;
     let waiting = Mutex::new(VecDeque::from(jobs));
@@ -44,7 +44,7 @@ pub(super) fn run(jobs: Vec<Job>, at_once: usize, folder: &Path) -> Result<Total
             let send = send.clone();
             scope.spawn(move || {
                 while let Some(job) = next() {
-                    // The receiver is gone where printing has failed.
+                    // The receiver is gone after a failure to print.
                     if send.send(run_one(job, folder)).is_err() {
                         break;
                     }
@@ -86,7 +86,7 @@ fn file_of(name: &str, folder: &Path) -> PathBuf {
     folder.join(format!("{}.log", name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")))
 }
 
-/// A binary that has no test for the filter prints nothing here.
+/// Prints nothing for a binary without a test that matches the filter.
 fn print(ended: &Ended) {
     if ended.totals != Totals::default() {
         let printed = String::from_utf8_lossy(&ended.printed);

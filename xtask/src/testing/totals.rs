@@ -1,6 +1,7 @@
-//! What a run of tests came to, added up from what each test binary prints.
+//! The totals of a test run, summed over the output of the test binaries.
 //!
-//! A binary that dies without a result (an abort, a crash) counts as one failure: the sum is never better than the truth.
+//! A binary that dies without a result (an abort, a crash) counts as one failure: the totals are never better than the
+//! truth.
 
 use anyhow::{Result, bail};
 
@@ -12,10 +13,10 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// What one binary printed, and whether it ended well.
+    /// Parses the output of one binary; `succeeded` is its exit status.
     pub(super) fn of(printed: &[u8], succeeded: bool) -> Self {
         let mut totals = Self::default();
-        // A test may print what is not text, and that must not end the run.
+        // A test may print bytes that are not text, which must not end the run.
         String::from_utf8_lossy(printed).lines().for_each(|line| totals.add_line(line));
         if !succeeded && totals.failed == 0 {
             totals.failed = 1;
@@ -23,7 +24,7 @@ impl Totals {
         totals
     }
 
-    /// The line a build server looks for.
+    /// The line that a build server searches for.
     pub(crate) fn closing_line(self) -> String {
         format!("{} passed, {} failed", self.passed, self.failed)
     }

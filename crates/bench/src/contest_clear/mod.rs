@@ -1,10 +1,9 @@
-//! Scenario `contest-clear`: reading and clearing the applications of one contest, beside keys that are none of its.
+//! Scenario `contest-clear`: reading and clearing the applications of one contest, beside other keys in Redis.
 //!
-//! The shape of R1: applications that are found by `SCAN` over all keys, applications that an index of each contest names, and
-//! tally's own client of Redis, which does it when a contest starts. A server of this run for each number of other keys, and
-//! they take turns, so that what drifts drifts for all. Every time the applications are written anew, outside the
-//! measurement; it is proven that exactly they are read, that none is left, and that every other key is. Not here: the
-//! transaction that makes members of them (`contest-start`).
+//! The three ways of R1: `SCAN` over all keys, an index of each contest, and tally's own Redis client, which does it when a
+//! contest starts. There is one server for each number of other keys, and the servers alternate, so that drift affects all.
+//! The applications are written anew each time, outside the measurement. A check shows that exactly these are read, none is
+//! left, and every other key is. Not here: the transaction that makes members of them (`contest-start`).
 
 mod plain;
 mod show;
@@ -26,14 +25,14 @@ use tally_rules::{Micros, PlayerId};
 
 /// Applications of the contest.
 const SIZES: [usize; 2] = [50, 100];
-/// Turns of the index at least, however long they take, and of `SCAN`.
+/// The fewest rounds of the index, however long they take, and the rounds of `SCAN`.
 const TURNS_MIN: usize = 20;
 const SCANS: usize = 5;
-/// Turns that are not measured: connections and scripts are new.
+/// Rounds that are not measured: connections and scripts are new.
 const WARM_UP: usize = 5;
-/// Keys that are set at once.
+/// Keys of one command while filling.
 const AT_ONCE: u64 = 1_000;
-/// Of one value.
+/// The size of a value.
 const BYTES: usize = 64;
 /// Applications of one page, as in a start.
 const PAGE: usize = 1_000;
@@ -41,28 +40,27 @@ const PAGE: usize = 1_000;
 /// How applications are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// All keys are looked through.
+    /// `SCAN` over all keys.
     Scan,
-    /// The contest has an index.
+    /// By the index of the contest.
     Index,
-    /// The same by tally.
+    /// By tally's client.
     Tally,
 }
 
 const WAYS: [Way; 3] = [Way::Scan, Way::Index, Way::Tally];
 
-/// A server with other keys.
+/// A server with its number of other keys.
 struct Place {
     others: u64,
     client: Client,
     plain: Plain,
     desks: RedisApplications,
-    /// Of each size, the times of each way.
+    /// For each size the times of each way.
     times: [[Latencies; 3]; 2],
     _server: Redis,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let title = "reading and clearing a contest's applications in Redis: SCAN, an index, tally";
     let mut report = Report::new("contest-clear", title, options);
@@ -94,7 +92,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where there is no Redis.
+/// Fails without a Redis.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     redis::needs(&options.redis)
 }
@@ -136,7 +134,7 @@ impl Place {
     }
 }
 
-/// Other keys, as other features of a game would have them.
+/// Other keys, as other features of a game would have.
 fn fill(client: &mut Client, others: u64) -> std::io::Result<()> {
     let value = vec![b'x'; BYTES];
     for first in (0..others).step_by(usize::try_from(AT_ONCE).unwrap_or(1)) {
@@ -153,7 +151,7 @@ fn player(number: usize) -> String {
     format!("player-{number:08}")
 }
 
-/// What a start does in Redis when it has the contest, by the client that the server has.
+/// The Redis part of a start, by the client of the server.
 fn by_tally(desks: &RedisApplications, size: usize) -> Result<(Vec<String>, Duration), Error> {
     let key = ApplicationsKey { contest: Uuid([7; 16]), number: Uuid([8; 16]) };
     desks.begin(key).during("begin to take applications")?;

@@ -1,7 +1,7 @@
-//! R1's own two ways, written with a plain client: a key for each application.
+//! R1's own two ways with a plain client: a key for each application.
 //!
-//! `SCAN` looks for them by their prefix, 100 keys a round trip, as clients are commonly told to; an index names them in three
-//! sets, read in one pipelined round trip. Then both read the values at once and delete everything at once.
+//! `SCAN` finds them by their prefix, 100 keys a round trip, as clients are commonly told to. The index names them in three
+//! sets, read in one pipelined round trip. Then both read all values at once and delete everything at once.
 
 use super::player;
 use crate::redis::client::Client;
@@ -10,14 +10,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_wire::resp::Reply;
 
-/// Keys that one step of `SCAN` looks at.
+/// Keys of one step of `SCAN`.
 const COUNT: &str = "100";
-/// What the keys of applications begin with.
+/// The prefix of the keys of applications.
 const PREFIX: &str = "contest:7:application:";
-/// The sets that name them: the pending by time, the accepted, the rejected.
+/// The sets of the index: the pending by time, the accepted, the rejected.
 const INDEX: [&str; 3] = ["contest:7:pending", "contest:7:accepted", "contest:7:rejected"];
 
-/// A plain client.
 pub(super) struct Plain(Client);
 
 impl Plain {
@@ -25,7 +24,7 @@ impl Plain {
         Client::open(address).map(Self)
     }
 
-    /// Writes applications, and then reads and clears them: which were read, and how long that took.
+    /// Writes applications, and then reads and clears them: what was read, and how long that took.
     pub(super) fn turn(&mut self, scan: bool, size: usize) -> io::Result<(Vec<String>, Duration)> {
         self.write(scan, size)?;
         let began = Instant::now();
@@ -67,7 +66,7 @@ impl Plain {
             keys.extend(texts(found)?);
             cursor = next;
             if cursor == b"0" {
-                // It may name a key twice.
+                // `SCAN` may return a key twice.
                 keys.sort_unstable();
                 keys.dedup();
                 return Ok(keys);

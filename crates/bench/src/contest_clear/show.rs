@@ -4,7 +4,7 @@ use super::{Place, SIZES, WAYS, Way};
 use crate::targets::CLEAR_TIMES_EMPTY;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
-/// R1's own, of 50 and of 100 applications: other keys, milliseconds by SCAN and by the index.
+/// R1's own figures for 50 and 100 applications: other keys, milliseconds by SCAN and by the index.
 const THEIRS: [[(u64, f64, f64); 3]; 2] = [
     [(0, 0.295, 0.298), (10_000, 20.0, 0.314), (100_000, 142.6, 0.306)],
     [(0, 0.600, 0.364), (10_000, 21.7, 0.353), (100_000, 146.3, 0.342)],
@@ -82,7 +82,7 @@ fn table(places: &[Place], at: usize, size: usize) -> Table {
 fn chart(places: &[Place], at: usize, size: usize) -> Chart {
     let line = |name: &str, way: Way| Series {
         name: name.to_owned(),
-        // A logarithm has no zero.
+        // Zero has no logarithm.
         points: places.iter().map(|place| (place.others.max(1) as f64, place.median(at, way))).collect(),
     };
     Chart {

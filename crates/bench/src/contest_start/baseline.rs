@@ -1,7 +1,8 @@
 //! A client without a service: three tables, prepared statements, a save for each member.
 //!
-//! They ask for the state and for those accepted, write members one after the other (each its own commit, or all in one),
-//! change the state, and delete the contest's applications by its key. No leaderboard is made and nothing is judged.
+//! It reads the state and the accepted applications, and writes members one after the other (each its own commit, or all
+//! in one). Then it changes the state, and deletes the contest's applications by its key. It makes no leaderboard and
+//! checks no rules.
 
 use super::{Place, Stands, Way};
 use crate::database::connect;
@@ -31,7 +32,7 @@ const APPLY: &str = "INSERT INTO applications (contest, player, place, status) V
 const COUNTS: &str = "SELECT (SELECT COUNT(*) FROM members WHERE contest = ?), \
      (SELECT COUNT(*) FROM applications WHERE contest = ?), state FROM contests WHERE id = ?";
 
-/// On SQLite, as durable as the product is.
+/// On SQLite, as durable as the product.
 pub(super) struct OnSqlite {
     connection: Connection,
     way: Way,

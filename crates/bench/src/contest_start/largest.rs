@@ -1,8 +1,7 @@
-//! The largest contests there may be, started and settled for real: how long that takes, how much memory, and how long
-//! transfers of others wait meanwhile.
+//! The largest contests, started and settled for real: the time and the memory, and the longest transfer meanwhile.
 //!
 //! Every member has a score and a prize. The members' wallets and applications are written as rows, because no request waits for
-//! them here; holds, scores, the start and the settling are the service's.
+//! them here. Holds, scores, the start and the settling are the service's.
 
 use super::ours::{Ours, id, no};
 use super::peak;
@@ -29,16 +28,15 @@ use tally_service::{Failure, Tally};
 use tally_store::{LedgerWriteSet, ReadSet, WriteSet};
 use tokio::runtime::Runtime;
 
-/// Of the contest, behind those of the scenario.
+/// The number of the contest, after those of the scenario.
 const CONTEST: u32 = 1_000_000;
 /// Requests that wait together, and rows of one transaction while filling.
 const TOGETHER: usize = 1_000;
-/// What a member pays, where it costs something.
+/// The fee of a member, if there is one.
 const FEE: i64 = 10;
-/// How long transfers are measured with nothing else going on.
+/// How long transfers are measured with nothing else running.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// What was measured.
 #[derive(Debug)]
 pub(super) struct Large {
     pub(super) members: u32,
@@ -46,12 +44,12 @@ pub(super) struct Large {
     /// Seconds.
     pub(super) started: f64,
     pub(super) settled: f64,
-    /// The longest transfer of others with nothing else going on, while it started, and while it was settled: milliseconds.
+    /// The longest other transfer, alone, during the start, and during the settling: milliseconds.
     pub(super) waits: [f64; 3],
     pub(super) grew_kib: Option<u64>,
 }
 
-/// Starts and settles one.
+/// Starts and settles one contest.
 pub(super) fn measure(ours: &Ours, runtime: &Runtime, members: u32, fee: bool) -> Result<Large, Error> {
     let numbers: Vec<u64> = (0..u64::from(members) + 2).collect();
     let payers =
@@ -84,7 +82,7 @@ pub(super) fn measure(ours: &Ours, runtime: &Runtime, members: u32, fee: bool) -
     Ok(Large { members, fee, started, settled, waits: [idle, starting, settling], grew_kib })
 }
 
-/// Does it while others transfer money; the longest transfer in milliseconds.
+/// Runs `with` beside transfers; returns the longest transfer in milliseconds.
 fn beside<T>(
     ours: &Ours,
     runtime: &Runtime,
@@ -115,7 +113,7 @@ fn won() -> Currency {
     Currency::parse("KRW").expect("a currency")
 }
 
-/// One of a contest's own: that of so many members.
+/// A member of the contest with so many members.
 fn member(of: u32, number: u64) -> MemberId {
     let mut bytes = [1; 16];
     bytes[4..8].copy_from_slice(&of.to_be_bytes());
@@ -132,7 +130,7 @@ fn movement(what: TransferKind, units: i64) -> NewTransfer {
     NewTransfer { order, identity: None }
 }
 
-/// Wallets with money, and a contest in which every application is accepted.
+/// Wallets with money, and a contest whose applications are all accepted.
 fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[u64]) -> Result<(), Error> {
     let key = |number: &u64| WalletKey { member: member(members, *number), currency: won() };
     for some in numbers.chunks(TOGETHER) {
@@ -203,7 +201,7 @@ async fn score(tally: &Arc<Tally>, contest: &ContestId, members: u32) -> Result<
     Ok(())
 }
 
-/// How many prizes were paid.
+/// The number of paid prizes.
 fn paid(tally: &Tally, contest: &ContestId) -> Result<u32, Error> {
     let (mut paid, mut from) = (0, 0);
     loop {

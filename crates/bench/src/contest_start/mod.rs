@@ -1,9 +1,9 @@
-//! Scenario `contest-start`: those accepted become members, on SQLite and on MariaDB; tally's start beside the two ways that
-//! are written first: a commit for each member, and a loop of saves in one transaction.
+//! Scenario `contest-start`: accepted applicants become members, on SQLite and on MariaDB. It compares tally's start with
+//! the two usual ways: a commit for each member, and a loop of saves in one transaction.
 //!
-//! Every way has contests of its own with the same applications, and at each size the ways have their turn after each other,
-//! so that what drifts on a machine drifts for all. Each start is proved: all are members, no application is left. Not here:
-//! fees, which only tally would take, and finding applications among others (`contest-clear`).
+//! Every way has its own contests with the same applications. At each size the ways alternate, so that drift affects all. A
+//! check of each start shows that all are members and no application is left. Not here: fees, which only tally supports, and
+//! finding applications among others (`contest-clear`).
 
 mod baseline;
 mod largest;
@@ -21,13 +21,13 @@ use std::time::Instant;
 use tally_load::report::Report;
 use tokio::runtime::Runtime;
 
-/// From so many members on a start is not measured often: a commit for each takes long.
+/// A start of so many members is measured once: a commit for each takes long.
 const LARGE: u32 = 1_000;
 
 /// How members are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// A commit for each.
+    /// A commit for each member.
     Each,
     /// One after the other in one transaction.
     Loop,
@@ -47,7 +47,7 @@ impl Way {
     }
 }
 
-/// What a contest has: members, applications, and whether it runs.
+/// The state of a contest: members, applications, and whether it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stands {
     pub(crate) members: u32,
@@ -55,15 +55,15 @@ pub(crate) struct Stands {
     pub(crate) runs: bool,
 }
 
-/// Somewhere a contest starts.
+/// A store with one way to start a contest.
 pub(crate) trait Place {
-    /// Makes a contest of that number that takes applications, with so many accepted.
+    /// Makes a contest that takes applications, with so many accepted ones.
     fn prepare(&mut self, contest: u32, members: u32) -> Result<(), Error>;
 
     /// Starts it.
     fn start(&mut self, contest: u32) -> Result<(), Error>;
 
-    /// What is stored of it.
+    /// Its stored state.
     fn stands(&mut self, contest: u32) -> Result<Stands, Error>;
 }
 
@@ -72,20 +72,19 @@ pub(crate) trait Place {
 pub(crate) struct Cell {
     way: Way,
     members: u32,
-    /// Milliseconds of each, ascending at the end.
+    /// Milliseconds of each start, sorted at the end.
     took: Vec<f64>,
-    /// The most that the process' peak of resident memory grew by, in KiB.
+    /// The largest growth of the process' peak of resident memory, in KiB.
     grew_kib: Option<u64>,
 }
 
 impl Cell {
-    /// The one in the middle.
+    /// The median.
     fn ms(&self) -> f64 {
         self.took[self.took.len() / 2]
     }
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let sizes: &[u32] = options.pick(&[10, 50], &[10, 50, 100, 200, 10_000]);
     let rounds = options.pick(2, 15);
@@ -127,7 +126,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The largest without a fee and with one, in a store of their own.
+/// The largest contests, without a fee and with one, each in its own store.
 fn largest(
     options: &Options,
     runtime: &Runtime,
@@ -151,7 +150,7 @@ fn cells(
 ) -> Result<Vec<Cell>, Error> {
     let (mut all, mut contest) = (Vec::new(), 0);
     for &members in sizes {
-        // The first of each warms what is prepared once, and does not count; a large one is measured once.
+        // The first start warms what is prepared once, and does not count; a large one is measured once.
         let (warm, rounds) = if members < LARGE { (1, rounds) } else { (0, 1) };
         let mut of_size = Way::ALL.map(|way| Cell { way, members, took: Vec::new(), grew_kib: None });
         for round in 0..warm + rounds {

@@ -1,5 +1,5 @@
-//! Our way: the service in this process. A start judges each application, makes members and the leaderboard and changes the
-//! state in one transaction, and clears the applications.
+//! The service in this process. In one transaction a start checks each application, makes members and the leaderboard, and
+//! changes the state; then it clears the applications.
 
 use super::{Place, Stands};
 use crate::error::{During, Error};
@@ -34,7 +34,7 @@ impl Ours {
     }
 
     pub(super) fn on_mysql(url: &str) -> Result<Self, Error> {
-        // As the product opens it: with orders in memory one server writes.
+        // As the product opens it: with rankings in memory there is one writer.
         let options = mysql::Options { writer: Some("the bench".into()), ..mysql::Options::default() };
         Self::on(Arc::new(mysql::MySqlStore::open(url, &options).during("open the store")?))
     }
@@ -44,7 +44,7 @@ impl Ours {
         Ok(Self { store, tally })
     }
 
-    /// Makes a contest with as many applications as its desk says, each changed by `with`, which is told its place from 0.
+    /// Makes a contest with as many applications as its counts say; `with` changes each one by its index from 0.
     pub(super) fn fill(
         &self,
         contest: u32,

@@ -1,17 +1,17 @@
-//! How much the peak of this process' resident memory grows while something is done.
+//! The growth of this process' peak of resident memory during an operation.
 //!
-//! The kernel keeps the peak and forgets it when it is told to. What was allocated and given back below the peak is not seen,
-//! nor what fits into memory that the process has already: a figure is what a machine must have more, to the page.
+//! The kernel keeps the peak and can reset it. The figure leaves out memory that was freed below the peak, and allocations
+//! that fit into memory that the process already has. It is what a machine must have in addition, to the page.
 
 use std::fs;
 
-/// Forgets the peak; resident KiB now. `None` where the system cannot.
+/// Resets the peak; returns the resident KiB now. `None` if the system has no such reset.
 pub(super) fn begin() -> Option<u64> {
     fs::write("/proc/self/clear_refs", "5").ok()?;
     status("VmRSS:")
 }
 
-/// How much more than that was resident at most since.
+/// The growth of the peak since then.
 pub(super) fn grown_kib(before: u64) -> Option<u64> {
     Some(status("VmHWM:")?.saturating_sub(before))
 }

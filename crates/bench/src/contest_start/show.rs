@@ -1,4 +1,4 @@
-//! The report of `contest-start`: a table for each store, the ratios, and what a reader has to know.
+//! The report of `contest-start`: a table for each store, the ratios, and notes.
 
 use super::largest::Large;
 use super::{Cell, Way};
@@ -31,7 +31,7 @@ pub(super) fn show(report: &mut Report, store: &str, cells: &[Cell]) {
         ]);
     }
     report.tables.push(table);
-    // A small run has no such size, and no target then.
+    // A small run has no such size, and so no target.
     let compared = cells.iter().map(|cell| cell.members).filter(|members| *members <= COMPARED).max();
     let compared = compared.expect("there is a size");
     let tally = of(compared, Way::Tally).ms();
@@ -44,7 +44,7 @@ pub(super) fn show(report: &mut Report, store: &str, cells: &[Cell]) {
     report.ratios.push(Ratio::times(&name("a loop in one transaction"), looped));
 }
 
-/// The largest contests there may be.
+/// The largest contests.
 pub(super) fn largest(report: &mut Report, all: &[(&str, Vec<Large>)]) {
     let columns = [
         "store",

@@ -1,7 +1,7 @@
-//! A MariaDB or MySQL for scenarios: one that is given by its URL, or one of this run's own.
+//! A MariaDB or MySQL for scenarios: the server of a URL, or one that the run starts.
 //!
-//! A scenario works in databases that it makes and that are gone with the value. Not here: what a scenario keeps there
-//! ([`table`]), and how a server is started ([`start`]).
+//! A scenario works in databases that it makes; they are dropped with the value. Not here: the tables of a scenario
+//! ([`table`]), and starting a server ([`start`]).
 
 mod start;
 pub(crate) mod table;
@@ -14,22 +14,22 @@ use mysql_async::{Conn, Opts, OptsBuilder};
 use std::path::Path;
 use tokio::runtime::Runtime;
 
-/// What an address begins with; anything else is a program.
+/// The prefix of an address; anything else is a program.
 const SCHEME: &str = "mysql://";
 
-/// A database server, and what drives the connections to it.
+/// A database server, and the runtime of the connections to it.
 #[derive(Debug)]
 pub(crate) struct Database {
     /// Its address without a database.
     server: Opts,
     pub(crate) runtime: Runtime,
-    /// Names of databases that were made here.
+    /// Names of databases to drop.
     made: Vec<String>,
-    /// Ends with the value, after the databases.
+    /// Dropped after the databases.
     own: Option<Started>,
 }
 
-/// Refuses where there is neither a server nor a program that could be one.
+/// Fails without a server or a program that could be one.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     if options.mysql.starts_with(SCHEME) || start::is_there(Path::new(&options.mysql)) {
         return Ok(());
@@ -43,12 +43,12 @@ pub(crate) fn needs(options: &Options) -> Result<(), Error> {
 }
 
 impl Database {
-    /// The one that the options name.
+    /// Opens the server of the options.
     pub(crate) fn open(options: &Options) -> Result<Self, Error> {
         Self::open_with(options, None)
     }
 
-    /// The same; one that is started keeps its data in this folder, which may have some.
+    /// The same; a started server keeps its data in this folder, which may have some.
     pub(crate) fn open_at(options: &Options, data: &Path) -> Result<Self, Error> {
         Self::open_with(options, Some(data))
     }
@@ -70,7 +70,7 @@ impl Database {
         Ok(database)
     }
 
-    /// That it takes files of its clients, by which tables are filled.
+    /// The server must accept files of its clients, which fill tables.
     fn prove_loads(&self) -> Result<(), Error> {
         let asked = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
@@ -86,7 +86,7 @@ impl Database {
         ))
     }
 
-    /// Makes an empty database; gives its address for others.
+    /// Makes an empty database; returns its address for others.
     pub(crate) fn create(&mut self, name: &str) -> Result<String, Error> {
         let name = format!("tally_bench_{}_{name}", std::process::id());
         let url = self.make(&format!("CREATE DATABASE {name} CHARACTER SET utf8mb4"), &name)?;
@@ -94,7 +94,7 @@ impl Database {
         Ok(url)
     }
 
-    /// Makes a database that stays, where it is not there; gives its address for others.
+    /// Makes a database that stays, if it is missing; returns its address for others.
     pub(crate) fn keep(&self, name: &str) -> Result<String, Error> {
         self.make(&format!("CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb4"), name)
     }
@@ -120,17 +120,17 @@ impl Database {
         Conn::new(self.server.clone()).await
     }
 
-    /// Seconds of processor time it has used, where it is this run's own and the system tells.
+    /// Its processor time in seconds, if this run started it and the system reports it.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
         self.own.as_ref()?.process.cpu_s()
     }
 
-    /// Its resident bytes, likewise.
+    /// Its resident bytes, under the same conditions.
     pub(crate) fn resident_bytes(&self) -> Option<u64> {
         self.own.as_ref()?.process.resident_bytes()
     }
 
-    /// What it says of itself: release and what decides how durable and how fast it is.
+    /// Its release, and the settings that decide its durability and speed.
     pub(crate) fn says(&self) -> Result<String, Error> {
         let asked = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
@@ -160,12 +160,12 @@ fn words(on: bool) -> &'static str {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // One of our own ends with all its databases.
+        // A server of this run ends with all its databases.
         if self.own.is_some() {
             return;
         }
         let names = std::mem::take(&mut self.made);
-        // If the given server is gone by now, its operator sees what was left.
+        // If the given server is unreachable by now, its databases stay.
         let _ = self.runtime.block_on(async {
             let mut conn = Conn::new(self.server.clone()).await?;
             for name in names {
@@ -176,7 +176,7 @@ impl Drop for Database {
     }
 }
 
-/// A connection to what the address names. No compression, no socket behind our back.
+/// A connection to an address, without compression and without a switch to a socket.
 pub(crate) async fn connect(url: &str) -> mysql_async::Result<Conn> {
     let opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false).tcp_nodelay(true);
     Conn::new(opts).await

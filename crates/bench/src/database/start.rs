@@ -1,8 +1,8 @@
-//! A MariaDB or MySQL server of its own for a run, on a free port of this machine, in a folder that is gone afterwards.
+//! A private MariaDB or MySQL server of a run, on a free port of this machine, in a folder that is removed afterwards.
 //!
-//! A commit is on the disk before it is answered, and there is no binary log; the log is large enough that no run waits for
-//! it to be emptied. A data directory that lies beside the program as `NAME.data` is copied, as the tests' programs have
-//! one; otherwise the server's own tools make one.
+//! A commit is on the disk before it is answered, and there is no binary log. The redo log is so large that no run waits
+//! for its checkpoint. A data directory beside the program, named `NAME.data`, is copied, as for the tests' programs;
+//! otherwise the server's own tools make one.
 
 use crate::error::{During, Error};
 use crate::process::{Started, release};
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Settings of either server; what only one of them knows is `loose`.
+/// Settings of both servers; those that only one knows are `loose`.
 const SETTINGS: &[&str] = &[
     "--user=root",
     "--bind-address=127.0.0.1",
@@ -25,7 +25,7 @@ const SETTINGS: &[&str] = &[
     "--loose-mysqlx=OFF",
 ];
 
-/// What asks a program for its release.
+/// Arguments that print a program's release.
 const RELEASE: &[&str] = &["--no-defaults", "--version"];
 
 /// Whether this program can be started.
@@ -33,11 +33,11 @@ pub(super) fn is_there(program: &Path) -> bool {
     release(program, RELEASE).is_some()
 }
 
-/// Starts it with so many MiB for pages and waits until it is ready. Its data are in `kept`, or gone with it.
+/// Starts it with a buffer pool of so many MiB and waits until it is ready. Its data are in `kept`, or removed with it.
 pub(super) fn start(program: &Path, pool_mib: u32, kept: Option<&Path>) -> Result<Started, Error> {
     Started::start(program, "ready for connections", |folder, port| {
         let data = kept.map_or_else(|| folder.join("data"), Path::to_owned);
-        // What was interrupted while it was made has no file of this name.
+        // A data directory whose making was interrupted has no file of this name.
         let whole = data.join("whole");
         if kept.is_none() || !whole.exists() {
             let _unfinished = std::fs::remove_dir_all(&data);
@@ -90,7 +90,7 @@ fn make_data(program: &Path, data: &Path) -> Result<(), Error> {
     Err(Error::Missing(format!("a data directory cannot be made for {}: {said}", program.display())))
 }
 
-/// A folder and all in it.
+/// A folder with its contents.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {

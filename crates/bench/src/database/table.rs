@@ -1,7 +1,7 @@
 //! The table of a client without a service: a row for each player, one primary key, nothing else.
 //!
-//! Names are bytes, so that both sides order alike. It is filled by the database's own bulk load, from a file in order of
-//! keys: the fastest way there is. Not here: what is then done to it.
+//! Names are bytes, so that both sides sort alike. The database's own bulk load fills it from a file in order of keys,
+//! which is the fastest way. Not here: the statements of scenarios.
 
 use super::connect;
 use crate::submit::Contents;
@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Rows of one step through a table.
+/// Rows of one step of a range scan.
 const WALK_ROWS: u64 = 50_000;
 
 /// A row: player, score, instant.
@@ -46,13 +46,13 @@ impl Lines {
         writeln!(self.0, "{player}\t{score}\t{changed_at}")
     }
 
-    /// It is on the disk, so that writing it is not part of what is measured next.
+    /// Synced, so that writing it is not part of the next measurement.
     pub(crate) fn end(self) -> std::io::Result<()> {
         self.0.into_inner()?.sync_all()
     }
 }
 
-/// Loads a file into an empty table: how long that takes.
+/// Loads a file into an empty table; returns the time.
 pub(crate) async fn load(url: &str, name: &str, path: &Path) -> mysql_async::Result<Duration> {
     let files = WhiteListFsHandler::new([path]);
     let opts = OptsBuilder::from_opts(Opts::from_url(url)?).prefer_socket(false);
@@ -65,7 +65,7 @@ pub(crate) async fn load(url: &str, name: &str, path: &Path) -> mysql_async::Res
     Ok(took)
 }
 
-/// What the table holds, in order of players.
+/// The rows of the table, in order of players.
 pub(crate) async fn contents(url: &str, name: &str) -> mysql_async::Result<Contents> {
     let mut contents = Contents::default();
     walk(url, name, |(player, score, changed_at)| contents.add(player, *score, 0, *changed_at)).await?;

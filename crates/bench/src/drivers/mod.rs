@@ -1,10 +1,11 @@
-//! Scenario `drivers`: durable submits at equal connections, through drivers of others and through the service's lanes.
+//! Scenario `drivers`: durable submits at equal connections, through third-party drivers and through the service's
+//! lanes.
 //!
-//! A submit reads a player's record and writes the new one, as R2's game server would: through a driver that blocks, an
-//! ORM, and a driver that does not block; as plain statements, as a transaction driven by the client, by a stored
-//! procedure, and by one with a transaction inside. Callers have a connection each; the lanes have as many callers. Each
-//! way begins with the same rows, must end with the same, and must have seen the same scores before. The drivers are in
-//! a program of its own; without it the lanes are measured alone, and the report says how to build it.
+//! A submit reads a player's record and writes the new one, as R2's game server would. The drivers are a blocking one,
+//! an ORM, and an asynchronous one. They use plain statements, a transaction driven by the client, a stored procedure,
+//! and one with a transaction inside. Each caller has a connection; the lanes have as many callers. Each way begins with
+//! the same rows, must end with the same rows, and must have read the same previous scores. The drivers are in a
+//! separate program. Without it only the lanes are measured, and the report names the command that builds it.
 
 mod program;
 mod show;
@@ -24,13 +25,13 @@ use tally_load::player;
 use tally_load::report::{Report, number};
 use work::{Expected, Work};
 
-/// Drivers, as the program calls them and as the report does.
+/// Drivers, by their names in the program and in the report.
 const DRIVERS: [(&str, &str); 3] = [
     ("blocking", "blocking (mysql)"),
     ("orm", "blocking ORM (diesel)"),
     ("async", "asynchronous (mysql_async)"),
 ];
-/// Ways to say a submit, likewise.
+/// Ways to submit, likewise.
 const MODES: [(&str, &str); 4] = [
     ("plain", "plain statements"),
     ("transaction", "transaction of the client"),
@@ -38,12 +39,12 @@ const MODES: [(&str, &str); 4] = [
     ("procedure-transaction", "transaction in a procedure"),
 ];
 
-/// What the ORM cannot do: a statement that is prepared without columns gives it no rows.
+/// The ORM cannot call procedures: it gets no rows from a statement that is prepared without columns.
 fn can(driver: &str, mode: &str) -> bool {
     driver != "orm" || !mode.starts_with("procedure")
 }
 
-/// A result set and, behind it, what was done: the score before is the answer.
+/// Each returns the previous score as a result set, followed by the status of the call.
 const PROCEDURES: [&str; 2] = [
     "CREATE PROCEDURE submit(IN new_player VARCHAR(64) CHARACTER SET ascii, IN new_score BIGINT, IN new_at BIGINT) BEGIN \
      SELECT score FROM records WHERE player = new_player; \
@@ -55,17 +56,16 @@ const PROCEDURES: [&str; 2] = [
      ON DUPLICATE KEY UPDATE score = VALUES(score), changed_at = VALUES(changed_at); COMMIT; END",
 ];
 
-/// The lanes do more in a round: theirs is too short otherwise.
+/// The lanes do more submits in a round, which would otherwise be too short.
 const LANES_TIMES: u64 = 8;
 
-/// Figures of one way: of each round.
+/// Figures of one way, by round.
 struct Cell {
     name: &'static str,
     mode: &'static str,
     rounds: Vec<Said>,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let work = Work {
         players: options.rows.unwrap_or(options.pick(1_000, 100_000)),
@@ -122,7 +122,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The rows that every way begins with, and the procedures.
+/// The initial rows of every way, and the procedures.
 fn fill(database: &Database, url: &str, work: &Work, folder: &Path) -> Result<(), Error> {
     let file = folder.join("players");
     let mut lines = Lines::create(&file).during("write the players")?;
@@ -141,7 +141,7 @@ fn fill(database: &Database, url: &str, work: &Work, folder: &Path) -> Result<()
     filled.during("fill the table")
 }
 
-/// The table as it was at the beginning.
+/// Restores the initial table.
 fn reset(database: &Database, url: &str) -> Result<(), Error> {
     let done = database.runtime.block_on(async {
         let mut conn = database::connect(url).await?;
@@ -151,7 +151,7 @@ fn reset(database: &Database, url: &str) -> Result<(), Error> {
     done.during("make the table anew")
 }
 
-/// A round of ours, as the program would say it.
+/// A round of the lanes, with the figures of the program.
 fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Result<Said, Error> {
     let shares = divide(streams(work.callers, work.players, work.seed), work.callers, work.of_each);
     let done = database.runtime.block_on(lanes.round(board, shares)).during("submit")?;
@@ -166,7 +166,7 @@ fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Resu
     })
 }
 
-/// That all was done, read and written.
+/// Checks that all submits were done, read and written.
 fn proven(
     cell: &Cell,
     said: &Said,

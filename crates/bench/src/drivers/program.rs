@@ -1,6 +1,6 @@
-//! The program with the drivers of others: run for one way, and what it says.
+//! The program with third-party drivers: one run for one way, and its output.
 //!
-//! It lives in a workspace of its own, because the product needs none of what it needs. Not here: what it must leave behind.
+//! It is a workspace of its own, because the product needs none of its dependencies. Not here: the rows that it must leave.
 
 use crate::error::{During, Error};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// The command that builds it.
 pub(super) const BUILD: &str = "cargo xtask drivers";
 
-/// What it measured.
+/// Its figures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) operations: u64,
@@ -18,11 +18,11 @@ pub(super) struct Said {
     pub(super) p50_nanos: u64,
     pub(super) p95_nanos: u64,
     pub(super) p99_nanos: u64,
-    /// Scores before each submit, added up.
+    /// The sum of the previous scores.
     pub(super) previous: i64,
 }
 
-/// Runs it: this way, this mode, on this database, these operations.
+/// Runs it: this driver, this mode, on this database, with these operations.
 pub(super) fn run(
     program: &Path,
     (way, mode): (&str, &str),

@@ -3,7 +3,7 @@
 use super::{Cell, DRIVERS, MODES, program};
 use tally_load::report::{Ratio, Report, Table, number};
 
-/// R2's own figures, throughput against its first.
+/// R2's own figures; throughput relative to its first.
 const THEIRS: &str = "R2 on MySQL, 23 machines: blocking 100 %, in a procedure 72 %, with a transaction in it 69 %; blocking \
     ORM 109 %; asynchronous 190 %, 180 %, 168 %";
 
@@ -15,7 +15,7 @@ impl Cell {
         operations as f64 / nanos as f64 * 1e9
     }
 
-    /// A latency in milliseconds: the mean of the rounds'.
+    /// A latency in milliseconds: the mean over all rounds.
     fn latency(&self, of: impl Fn(&super::Said) -> u64) -> f64 {
         let nanos: u64 = self.rounds.iter().map(of).sum();
         nanos as f64 / self.rounds.len() as f64 / 1e6

@@ -1,7 +1,7 @@
-//! The submits that every driver does, as a file, and what must come of them.
+//! The submits of every driver, as a file, and their expected result.
 //!
-//! A model in memory does them, too: the rows at the end, and the sum of all scores that were there before each submit,
-//! which only a read can tell.
+//! A model in memory does them, too. The result is the final rows, and the sum of all previous scores, which only a
+//! read returns.
 
 use crate::submit::{BEGIN_MICROS, Contents};
 use crate::upsert::shares::{divide, streams};
@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use tally_load::player;
 
-/// So many callers do so many submits each.
+/// The number of callers, and the submits of each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub(super) players: u64,
@@ -19,7 +19,7 @@ pub(super) struct Work {
     pub(super) seed: u64,
 }
 
-/// What must come of it.
+/// The expected result.
 pub(super) struct Expected {
     pub(super) contents: Contents,
     pub(super) previous: i64,
@@ -42,7 +42,7 @@ impl Work {
         file.flush()
     }
 
-    /// Does it in memory.
+    /// Does the submits in memory.
     pub(super) fn expected(&self) -> Expected {
         let mut rows = vec![(0_i64, BEGIN_MICROS); self.players as usize];
         let mut previous = 0_i64;

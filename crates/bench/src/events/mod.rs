@@ -1,9 +1,9 @@
-//! Scenario `events`: submits at a steady rate beside open streams of events, and beside none.
+//! Scenario `events`: submits at a steady rate beside open event streams, and without them.
 //!
-//! The real server over HTTP. Arrivals are due by the clock, so a submit that waits because streams are written is seen to wait. Streams
-//! of a board without submits show what an open one costs; those of the board that is scored on hear ten batches a
-//! second each. The baseline to know of a change is to ask again and again: as many callers that read the top of the board
-//! once a second. Not here: events of contests and money, which are as rare as those are.
+//! The real server over HTTP. Arrivals are due by the clock, so the figures show a submit that waits for the writing of streams.
+//! Streams of a board without submits show the cost of an open stream. Those of the scored board get ten batches a second each.
+//! The baseline is polling: as many callers read the top of the board once a second. Not here: events of contests and money,
+//! which are rare.
 
 mod streams;
 
@@ -18,10 +18,10 @@ use tally_load::report::{Ratio, Report, Table, number, or_dash};
 use tally_load::{Latencies, People, Skew, Target, fill};
 
 const BOARD: &str = "bench";
-/// One without submits.
+/// The board without submits.
 const QUIET: &str = "quiet";
 
-/// A run beside some listeners.
+/// A run beside some subscribers.
 struct Run {
     name: &'static str,
     outcome: Outcome,
@@ -30,7 +30,6 @@ struct Run {
     resident: Option<u64>,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let binary = options.binary("events")?;
     let players = options.members.unwrap_or(options.pick(2_000, 1_000_000));
@@ -51,7 +50,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         let mut tell = |done| options.tell("filling", done, players);
         fill(&target, options.seed, &mut tell).during("fill the board")?;
     }
-    // Once before anything counts: players that are new on the board are another kind of submit.
+    // Once before anything counts: a submit of a new player is of another kind.
     load(&server, players, rate, options)?;
     let mut runs = Vec::new();
     for (name, listen) in [
@@ -83,7 +82,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where there is no server to measure.
+/// Fails without a server to measure.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     options.binary("events").map(drop)
 }

@@ -1,4 +1,5 @@
-//! Listeners: connections that hear events, or that ask once a second. One thread reads all of them.
+//! Subscribers: connections that receive events, or that poll once a second. One thread reads all of
+//! them.
 
 use crate::error::{During, Error};
 use std::io;
@@ -12,20 +13,20 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-/// What a listener does, and on which board.
+/// What a subscriber does, and on which board.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     Stream(&'static str),
     Poll(&'static str),
 }
 
-/// What all heard together.
+/// What all subscribers received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heard {
-    /// Events, or answers.
+    /// Events, or responses.
     pub(super) events: u64,
     pub(super) bytes: u64,
-    /// Connections that ended by themselves.
+    /// Connections that the server closed.
     pub(super) broken: u64,
 }
 
@@ -38,14 +39,14 @@ struct Shared {
     ended: Notify,
 }
 
-/// Some of them, until they are closed.
+/// Open subscribers.
 pub(super) struct Listeners {
     shared: Arc<Shared>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl Listeners {
-    /// Opens so many and waits until all of them are.
+    /// Opens so many and waits until all of them are open.
     pub(super) fn open(address: SocketAddr, what: What, count: u32) -> Result<Self, Error> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -61,14 +62,14 @@ impl Listeners {
                     let begin = Duration::from_secs(1) * number / count;
                     tokio::task::spawn_local(listen(connection, (address, what), begin, Arc::clone(&own)));
                 }
-                // The caller continues when they have had the time to ask.
+                // The caller continues when they have had the time to send a request.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let _gone = tell.send(());
                 own.ended.notified().await;
                 Ok(())
             })
         });
-        // The error is that of the thread.
+        // The thread returns the error.
         if opened.recv().is_err() {
             thread.join().expect("listening does not panic").during("open streams")?;
             return Err(Error::Proof("streams ended before they were open".to_owned()));
@@ -78,7 +79,7 @@ impl Listeners {
         Ok(Self { shared, thread })
     }
 
-    /// Closes them; what they heard.
+    /// Closes them; returns what they received.
     pub(super) fn close(self) -> Result<Heard, Error> {
         let of = |count: &AtomicU64| count.load(Ordering::SeqCst);
         let Shared { events, bytes, broken, .. } = &*self.shared;
@@ -130,7 +131,7 @@ async fn stream(
     }
 }
 
-/// Asks once a second.
+/// Polls once a second.
 async fn poll(
     connection: &mut TcpStream,
     (address, begin): (SocketAddr, Duration),
@@ -144,7 +145,7 @@ async fn poll(
     loop {
         every.tick().await;
         connection.write_all(request.as_bytes()).await?;
-        // Ten rows fit into one piece.
+        // Ten rows fit into one read.
         let read = connection.read(&mut buffer).await?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,8 +1,8 @@
-//! Scenario `http`: the real server over a socket, beside what Nakama was measured to do.
+//! Scenario `http`: the real server over a socket, beside measured figures of Nakama.
 //!
-//! The board is filled over the wire, each kind of request has its own run, and at the end random players must have the
-//! score that was acknowledged last. There is no baseline to start: another server on its own database is not made in
-//! a moment, so its figures are those of one careful measurement on the same kind of machine.
+//! The board is filled over the wire, and each kind of request has its own run. At the end random players must have
+//! their last acknowledged score. No baseline runs: another server with its own database takes long to set up. Its
+//! figures are those of one careful measurement on the same kind of machine.
 
 use crate::error::{During, Error, prove};
 use crate::options::Options;
@@ -14,7 +14,7 @@ use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, fill, run, ver
 
 /// Players whose score is read back.
 const READ_BACK: u64 = 1_000;
-/// Percentiles of the chart, as how many times rarer than all.
+/// Percentiles of the chart: one request in so many is slower.
 const RARITIES: [f64; 7] = [2.0, 5.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0];
 const KINDS: [Kind; 5] = [Kind::Submit, Kind::Top, Kind::Rank, Kind::Around, Kind::Mix];
 
@@ -24,7 +24,6 @@ struct Measured {
     server_cores: Option<f64>,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let binary = options.binary("http")?;
     let players: u64 = options.pick(1_000, 200_000);
@@ -68,7 +67,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where there is no server to measure.
+/// Fails without a server to measure.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     options.binary("http").map(drop)
 }
@@ -139,7 +138,7 @@ fn show(report: &mut Report, all: &[Measured]) {
 fn chart(all: &[Measured]) -> Chart {
     let line = |one: &Measured| {
         let latencies = one.outcome.latencies();
-        // A percentile that fewer than one request decides says nothing.
+        // A percentile needs at least one request.
         let known = RARITIES.into_iter().filter(|rarity| *rarity <= latencies.count() as f64);
         let points = known.map(|rarity| (rarity, latencies.percentile_ms(100.0 - 100.0 / rarity))).collect();
         Series { name: one.outcome.kind.name().to_owned(), points }

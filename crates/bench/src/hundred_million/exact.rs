@@ -1,4 +1,4 @@
-//! Whether ranks are exact: those that a server gave, against a count of every stored row.
+//! Whether ranks are exact: the ranks of a server against a count of every stored row.
 
 use super::BOARD;
 use super::place::{Place, ask};
@@ -9,19 +9,19 @@ use tally_load::people::player;
 use tally_rules::{PlayerId, Record};
 use tally_store::plan::ALL_TIME;
 
-/// Players whose rank is counted.
+/// Players whose rank is checked.
 const SAMPLES: usize = 200;
-/// Rows read in one go.
+/// Rows of one read.
 const WALK_ROWS: usize = 50_000;
 
-/// A player, and the rank that a server gave it.
+/// A player with its rank from a server.
 pub(super) struct Given {
     player: PlayerId,
     score: i64,
     rank: u64,
 }
 
-/// Asks a server for the ranks of some players, and for pages around them.
+/// Reads the ranks of some players from a server, and pages around them.
 pub(super) fn ask_ranks(place: &Place<'_>, server: &Server, seed: u64) -> Result<Vec<Given>, Error> {
     let mut random = Random::new(seed);
     let mut given = Vec::with_capacity(SAMPLES);
@@ -47,12 +47,12 @@ pub(super) fn ask_ranks(place: &Place<'_>, server: &Server, seed: u64) -> Result
     Ok(given)
 }
 
-/// Counts every row of the store while no server runs on it; gives how many rows there are.
+/// Counts every row of the store while no server runs on it; returns the number of rows.
 pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
     let store = place.open()?;
     let boards = store.boards().during("read boards")?;
     let board = boards.iter().find(|row| row.id.as_str() == BOARD).expect("it is served");
-    // Better: a larger score, then an earlier one, then the name.
+    // The order: a larger score, then an earlier one, then the name.
     let key = |player: &PlayerId, record: &Record| (-record.score, record.at.0, player.clone());
     let mut samples = Vec::with_capacity(given.len());
     for one in given {
@@ -65,7 +65,7 @@ pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
         samples.push((key(&one.player, &record), one));
     }
     samples.sort_by(|a, b| a.0.cmp(&b.0));
-    // How many rows come before the sample at each place, and not before the one before it.
+    // At each index the rows that come before this sample, and not before the previous one.
     let mut before = vec![0_u64; samples.len() + 1];
     let (mut rows, mut after) = (0, None);
     loop {

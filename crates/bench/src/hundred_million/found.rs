@@ -1,4 +1,4 @@
-//! What one step has found, as a file of the work directory.
+//! The result of one step, as a file of the work directory.
 
 use crate::error::{During, Error};
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tally_load::report::{Chart, Ratio, Table};
 
-/// A step's finding.
+/// The result of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Found {
-    /// Of how many players, and with which seed.
+    /// The number of players, and the seed.
     pub(super) players: u64,
     pub(super) seed: u64,
-    /// When it began, how long it took, and how many percent of the processors others used.
+    /// When it began, how long it took, and the percentage of the processors that others used.
     pub(super) at: String,
     pub(super) seconds: f64,
     pub(super) others_percent: Option<f64>,
-    /// Figures that the end compares, by name.
+    /// Figures that the report compares, by name.
     pub(super) figures: BTreeMap<String, f64>,
     pub(super) tables: Vec<Table>,
     pub(super) ratios: Vec<Ratio>,
@@ -33,13 +33,13 @@ impl Found {
         self.notes.push(note.into());
     }
 
-    /// Reads what was found before, if it was of as many players.
+    /// Reads the result of an earlier run, if it had as many players.
     pub(super) fn read(path: &Path, players: u64, seed: u64) -> Option<Self> {
         let found: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         (found.players == players && found.seed == seed).then_some(found)
     }
 
-    /// Keeps it: whole, or not at all.
+    /// Writes it atomically.
     pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
         let beside = path.with_extension("new");
         let json = serde_json::to_vec_pretty(self).during("write what a step has found")?;

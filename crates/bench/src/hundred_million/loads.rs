@@ -1,7 +1,7 @@
-//! R3's load by `tally load scores`, while memory, bytes written and slow transactions are looked at.
+//! R3's load by `tally load scores`, with samples of memory, bytes written and slow transactions.
 //!
-//! Arrivals are due by the clock, so a pause is not hidden. Every second in which one waited for more than 50 ms is held against the
-//! transactions that the server calls slow, and against what the disk did then.
+//! Arrivals are due by the clock, so a pause is not hidden. Every second with a wait of more than 50 ms is compared with the slow
+//! log of the server, and with what the disk did then.
 
 use super::found::Found;
 use super::place::Place;
@@ -17,19 +17,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tally_load::report::{Axis, Chart, Ratio, Series, Table, number, or_dash};
 use tally_service::clock;
 
-/// An iteration that takes longer is a pause: as long as a transaction that the server calls slow.
+/// A longer iteration is a pause: the threshold of the slow log.
 const PAUSE_MS: f64 = tally_store::SLOW.as_millis() as f64;
 /// Pauses that a report lists; all are counted.
 const LISTED: usize = 30;
 
-/// A load.
 struct Load {
     title: &'static str,
     reads: u32,
     skew: &'static str,
-    /// Whether it speaks the Redis protocol.
+    /// Whether it uses the Redis protocol.
     redis: bool,
-    /// Arrivals a second, and seconds of a run of full size.
+    /// Arrivals per second, and seconds of a run of full size.
     rate: &'static str,
     seconds: u32,
 }
@@ -39,7 +38,7 @@ const ZIPF: Load = Load {
     reads: 50,
     skew: "zipf",
     redis: false,
-    // One in a hundred more than the floor: a rate that is kept is counted a hair lower than it was offered.
+    // One percent more than the floor: the achieved rate is a hair lower than the offered one.
     rate: "20200",
     seconds: 1_800,
 };
@@ -100,7 +99,7 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let rate = run.options.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
     let seconds = run.options.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
-    // Another one each time: a load that is run again on the same store would submit what is there, and write nothing.
+    // A new seed each time: the same load on the same store would submit what is there, and write nothing.
     let seed = run.options.seed.wrapping_add(clock::system().now().0.cast_unsigned()).to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);
     command
@@ -113,12 +112,12 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     command
 }
 
-/// One second in which a caller waited long.
+/// One second with a long wait.
 struct Pause {
     at: f64,
     ms: f64,
     cause: String,
-    /// The disk then.
+    /// The disk in this second.
     disk: Option<Counts>,
 }
 
@@ -130,7 +129,7 @@ fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
         if ms <= PAUSE_MS {
             return None;
         }
-        // What made a caller wait ended before the answer did, and the answer within this second.
+        // The cause of a wait ended before the response did, and the response within this second.
         let until = ((begun + at) * 1e6) as i64;
         let from = until - 1_000_000 - (ms * 1e3) as i64;
         let stolen = second["stolen_percent"].as_f64().unwrap_or_default();
@@ -200,11 +199,11 @@ fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> F
     found
 }
 
-/// What is shown of a second of the disk.
+/// The shown figures of a second of the disk.
 const DISK: [fn(Counts) -> f64; 3] =
     [|disk| disk.bytes as f64 / 1e6, |disk| disk.writes as f64, Counts::ms_a_write];
 
-/// Memory, bytes written and the disk meanwhile.
+/// Memory, bytes written and the disk during the load.
 fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
     let columns = [
         "resident GiB, first",
@@ -233,7 +232,7 @@ fn beside(load: &Load, name: &str, submits: f64, watched: &Watched) -> Table {
     table
 }
 
-/// The most that was done a second over five of them.
+/// The highest rate over five seconds.
 fn best(figures: &Value) -> f64 {
     let done: Vec<f64> = figures["per_second"]
         .as_array()
@@ -263,7 +262,7 @@ fn disk_chart(load: &Load, name: &str, figures: &Value, watched: &Watched) -> Op
     let names = ["MB a second", "ms a write"];
     let line = |(name, figure): (&str, fn(Counts) -> f64)| {
         let points = watched.disk.iter().map(|(at, disk)| (*at as f64 / 1e6 - begun, figure(*disk)));
-        // Nothing stands at zero on a logarithmic axis.
+        // A logarithmic axis has no zero.
         let points = points.filter(|(at, value)| *at > 0.0 && *value > 0.0).collect();
         Series { name: name.to_owned(), points }
     };

@@ -1,9 +1,9 @@
 //! Scenario `hundred-million`: R3's headline on one machine, step by step.
 //!
-//! A store of so many players is filled, served, killed and served again; then R3's mix is sent to it, a period of it ends, and
-//! what R3 had (a sorted set in Redis) is measured beside it at a size that fits. Each step leaves its finding in a file of the
-//! work directory and is not done again; so does what it made, a store of each kind. A run that was interrupted goes on
-//! with the step that it was in. Not here: more than one machine, which `docs/deploy` has arithmetic for.
+//! A store of so many players is filled, served, killed and served again. Then it gets R3's mix, a period of it ends, and R3's
+//! solution (a sorted set in Redis) is measured beside it at a size that fits. The work directory keeps the result of each
+//! step, and a store of each kind, so no step runs twice. An interrupted run continues with its step. Not here: more than one
+//! machine, for which `docs/deploy` has arithmetic.
 
 mod exact;
 mod found;
@@ -23,22 +23,21 @@ use found::Found;
 use std::path::{Path, PathBuf};
 use tally_load::report::{Report, number};
 
-/// The board of so many players.
+/// The board with all players.
 const BOARD: &str = "arena";
 /// Players of the board that score while the server is killed.
 const WRITERS: u64 = 10_000;
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// What a step is given.
+/// The arguments of a step.
 struct Run<'r> {
     options: &'r Options,
     binary: &'r Path,
-    /// Where everything is kept.
+    /// The work directory.
     folder: &'r Path,
     players: u64,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let own;
     let folder = match &options.work {
@@ -62,7 +61,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where something is not there.
+/// Fails if a requirement is missing.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     options.binary("hundred-million")?;
     redis::needs(&options.redis)?;

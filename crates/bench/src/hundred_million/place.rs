@@ -1,4 +1,4 @@
-//! The stores of the run, which stay where they are from step to step, and the server on one of them.
+//! The stores of the run, which all steps share, and the server on one of them.
 
 use super::Run;
 use crate::database::Database;
@@ -18,17 +18,17 @@ use tally_store::sqlite::{Options as SqliteOptions, SqliteStore};
 /// The database of the run.
 const DATABASE: &str = "tally_hundred_million";
 
-/// Where the scores are.
+/// A store of scores.
 pub(super) struct Place<'r> {
     pub(super) run: &'r Run<'r>,
     pub(super) name: &'static str,
-    /// The data directory is below it.
+    /// The parent of the data directory.
     pub(super) folder: PathBuf,
-    /// The address of the database and the process that keeps it running; SQLite otherwise.
+    /// The address of the database, and its process; `None` for SQLite.
     database: Option<(String, Database)>,
 }
 
-/// How a start went.
+/// A started server with the figures of its start.
 pub(super) struct Start {
     pub(super) server: Server,
     pub(super) seconds: f64,
@@ -51,7 +51,7 @@ impl<'r> Place<'r> {
         Ok(Self { run, name: "MariaDB", folder, database: Some((url, database)) })
     }
 
-    /// Arguments of a command that works on this store.
+    /// Arguments of a command for this store.
     fn store_args(&self) -> Vec<String> {
         self.database.as_ref().map_or_else(Vec::new, |(url, _)| vec!["--store".to_owned(), url.clone()])
     }
@@ -87,7 +87,8 @@ impl<'r> Place<'r> {
         })
     }
 
-    /// Bytes of the files with its rows: a database has logs beside them, as large as it was told.
+    /// Bytes of the files with its rows; the logs of a database are left out, because a setting
+    /// decides their size.
     pub(super) fn bytes(&self) -> Result<u64, Error> {
         let folder = match &self.database {
             Some(_) => self.folder.join("database").join(DATABASE),
@@ -111,10 +112,10 @@ fn size(folder: &std::path::Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-/// Looks at `/readyz` until it says that it is ready.
+/// Polls `/readyz` until the server is ready.
 fn phases(http: SocketAddr, began: Instant) -> Vec<(String, f64)> {
     let mut phases: Vec<(String, f64)> = Vec::new();
-    // As long as a start may take at most: a server that died does not answer any more.
+    // The longest possible start: a server that died does not respond.
     while began.elapsed() < Duration::from_secs(1800) {
         if let Ok((_, body)) = tally_load::look(http, "/readyz") {
             let phase = body["phase"].as_str().unwrap_or_default().to_owned();
@@ -133,14 +134,14 @@ fn phases(http: SocketAddr, began: Instant) -> Vec<(String, f64)> {
     phases
 }
 
-/// What a server says at a path.
+/// The response of a server to a path.
 pub(super) fn ask(server: &Server, path: &str) -> Result<Value, Error> {
     let (status, body) = tally_load::look(server.listens.http, path).during("ask the server")?;
     prove(status == 200, || format!("{path} was answered with {status}: {body}"))?;
     Ok(body)
 }
 
-/// The board for a load of its own.
+/// The board, for a load of so many players.
 pub(super) fn target(server: &Server, players: u64) -> Target {
     Target { address: server.listens.http, token: None, board: super::BOARD.to_owned(), players }
 }

@@ -46,7 +46,7 @@ fn recover(place: &Place<'_>) -> Result<Found, Error> {
     show(place, &all, given.len(), rows)
 }
 
-/// Kills the server in the middle of submits.
+/// Kills the server during submits.
 fn kill_under_load(
     run: &Run<'_>,
     started: Start,
@@ -61,7 +61,7 @@ fn kill_under_load(
         skew: Skew::Uniform,
         connections: 64,
         warm_up: Duration::ZERO,
-        // It is killed before this is over.
+        // The kill comes before this is over.
         duration: time * 2,
         seed,
     };
@@ -75,7 +75,7 @@ fn kill_under_load(
     })
 }
 
-/// What the server says of itself, and whether it has all that was acknowledged.
+/// The server's own figures, and whether it has everything acknowledged.
 fn look(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
     let server = &started.server;
     let status = ask(server, "/v1/status")?;

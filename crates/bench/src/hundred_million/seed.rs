@@ -1,4 +1,4 @@
-//! Filling a store by `tally seed scores`. It goes on where it was interrupted.
+//! Filling a store by `tally seed scores`, which continues after an interruption.
 
 use super::found::Found;
 use super::place::{Place, target};
@@ -28,7 +28,7 @@ fn seed(place: &Place<'_>) -> Result<Found, Error> {
     started.server.stop()?;
     let began = Instant::now();
     let mut command = place.command(&["seed", "scores", BOARD, "--players", &run.players.to_string()]);
-    // Its bar is shown by this command.
+    // The command shows its own progress bar.
     let seeded = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).output();
     let seeded = seeded.during("seed scores")?;
     prove(seeded.status.success(), || format!("`tally seed scores` ended with {}", seeded.status))?;

@@ -1,11 +1,11 @@
-//! The report: every step's finding in order, and R3's own figures beside the ones that answer to them.
+//! The report: the results of all steps in order, and R3's own figures beside the matching ones.
 
 use super::found::Found;
 use super::{GIB, Run};
 use crate::targets::{R3_MEMORY_GIB, R3_RATE};
 use tally_load::report::{Report, Table, number, or_dash};
 
-/// What a plain sorted set of Redis 7 takes for a member with an id of such a length.
+/// Bytes of a member of a plain sorted set of Redis 7, with ids of this length.
 const REDIS_BYTES: f64 = 130.0;
 
 pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, Found)]) {
@@ -16,7 +16,7 @@ pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, Fou
         report.ratios.extend(found.ratios.iter().cloned());
         report.charts.extend(found.charts.iter().cloned());
         for note in &found.notes {
-            // Scenarios that are steps say the same of the machine.
+            // Scenarios that are steps have the same notes about the machine.
             if !report.notes.contains(note) {
                 report.note(note.clone());
             }

@@ -1,4 +1,4 @@
-//! The steps in their order, each done once.
+//! The steps in their order; each runs once.
 
 use super::{Found, Run, loads, recover, seed};
 use crate::cpu::Cpu;
@@ -17,7 +17,7 @@ pub(super) struct Step {
     work: fn(&Run<'_>) -> Result<Found, Error>,
 }
 
-/// Every step. Those of a kind of store come after the one that fills it.
+/// Every step. Those on a store come after the step that fills it.
 pub(super) const STEPS: &[Step] = &[
     Step { name: "seed-sqlite", about: "fill SQLite", work: seed::sqlite },
     Step {
@@ -54,7 +54,7 @@ pub(super) const STEPS: &[Step] = &[
     },
 ];
 
-/// Does a step, or reads what was found when it was done.
+/// Runs a step, or reads its result if it has run.
 pub(super) fn once(step: &Step, run: &Run<'_>) -> Result<Found, Error> {
     let path = run.path(&format!("{}.json", step.name));
     if let Some(found) = Found::read(&path, run.players, run.options.seed) {
@@ -74,7 +74,7 @@ pub(super) fn once(step: &Step, run: &Run<'_>) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// What another scenario measures, with other numbers and in the work directory.
+/// The result of another scenario, with other numbers and in the work directory.
 fn of_scenario(
     run: &Run<'_>,
     measure: fn(&Options) -> Result<Report, Error>,

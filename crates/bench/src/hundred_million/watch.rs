@@ -1,4 +1,4 @@
-//! What is looked at beside a load, every second: memory, bytes written, what the disk did, and transactions that took long.
+//! Samples beside a load, every second: memory, bytes written, the disk, and slow transactions.
 
 use super::place::ask;
 use crate::device::{Counts, Device};
@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tally_service::clock;
 
-/// Between two looks: the server keeps the last slow transactions for longer.
+/// The interval of samples, far below the time that the server keeps its slow log.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What was seen.
+/// The samples.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
-    /// Resident bytes at each look.
+    /// Resident bytes of each sample.
     pub(super) resident: Vec<u64>,
-    /// Slow transactions, by when they ended in microseconds since 1970: how long they took in ms, and why.
+    /// Slow transactions, by their end in microseconds since 1970: milliseconds and cause.
     pub(super) slow: BTreeMap<i64, (f64, String)>,
-    /// Bytes that the server wrote through to the disk, from the first look to the last.
+    /// Bytes that the server wrote through to the disk, from the first sample to the last.
     pub(super) written: Option<u64>,
-    /// What the disk under the data did between two looks, by when that ended.
+    /// What the disk under the data did between two samples, by the time of the later one.
     pub(super) disk: BTreeMap<i64, Counts>,
 }
 
-/// Looks until `over` says so.
+/// Takes samples until `over` is set.
 pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched {
     let mut watched = Watched::default();
     let pid = server.process.0.id();
@@ -40,7 +40,7 @@ pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched 
         let now = device.as_ref().and_then(Device::counts);
         watched.disk.extend(now.zip(then).map(|(now, then)| (wall.now().0, now.since(then))));
         then = now;
-        // A server that is too busy to say it now says it at the next look.
+        // A server that is too busy now reports it in the next sample.
         if let Ok(status) = ask(server, "/v1/status") {
             status["store"]["slow"].as_array().into_iter().flatten().for_each(|one| watched.note(one));
         }
@@ -65,19 +65,19 @@ impl Watched {
         self.slow.insert(at.0, (ms, cause));
     }
 
-    /// The slowest transaction that ended within a second or so of these microseconds.
+    /// The slowest transaction that ended between these microseconds.
     pub(super) fn cause(&self, from: i64, until: i64) -> Option<&(f64, String)> {
         self.slow.range(from..=until).map(|(_, slow)| slow).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// The second of the disk in these microseconds in which a write waited longest.
     pub(super) fn disk_in(&self, from: i64, until: i64) -> Option<Counts> {
-        // A look ends up to a second after what it saw.
+        // A sample covers the second before it.
         let near = self.disk.range(from..=until + LOOK.as_micros() as i64).map(|(_, counts)| *counts);
         near.max_by(|a, b| a.ms_a_write().total_cmp(&b.ms_a_write()))
     }
 
-    /// The median of a figure of the disk's seconds.
+    /// The median of a figure over the seconds of the disk.
     pub(super) fn disk_median(&self, figure: impl Fn(Counts) -> f64) -> Option<f64> {
         let mut all: Vec<f64> = self.disk.values().map(|counts| figure(*counts)).collect();
         all.sort_unstable_by(f64::total_cmp);

@@ -1,7 +1,7 @@
-//! The baseline: what is written by hand with the maps of a standard library.
+//! The baseline: a ranking by hand with the maps of a standard library.
 //!
 //! A sorted set of (score, stamp, id) and a map from id to entry. Updates are fine; a rank is a count from the front,
-//! because a sorted set does not know how many stand before.
+//! because a sorted set does not know its ordinal positions.
 
 use super::players::{Digest, Id, changes, id, some};
 use super::rounds::median_ns;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use tally_index::{Entry, RankingIndex};
 use tally_load::Random;
 
-/// An order of entries.
+/// A ranking.
 pub(super) struct Baseline {
     order: BTreeSet<(i64, i64, Id)>,
     entries: HashMap<Id, Entry<i64>>,
@@ -25,7 +25,7 @@ pub(super) struct Figures {
 }
 
 impl Baseline {
-    /// The present players of an index.
+    /// A baseline with the present players of an index.
     pub(super) fn of(order: &RankingIndex<i64>, members: u64) -> Self {
         let mut baseline = Self { order: BTreeSet::new(), entries: HashMap::new() };
         for id in (0..members).map(id) {
@@ -56,7 +56,7 @@ impl Baseline {
         }
     }
 
-    /// The hash of the order.
+    /// The hash of the ranking.
     pub(super) fn digest(&self) -> Digest {
         let mut digest = Digest::new();
         for (score, stamp, id) in &self.order {
@@ -66,7 +66,7 @@ impl Baseline {
     }
 }
 
-/// Makes the same changes to both and times each; leaves both with what should be one content.
+/// Makes the same changes to both and times each; both should have the same contents then.
 pub(super) fn beside(
     baseline: &mut Baseline,
     order: &mut RankingIndex<i64>,

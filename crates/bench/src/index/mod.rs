@@ -1,7 +1,7 @@
-//! Scenario `index`: the order in memory at growing sizes, beside maps of the standard library and Redis.
+//! Scenario `index`: the ranking in memory at growing sizes, beside maps of the standard library and Redis.
 //!
 //! The baseline is measured at a size where its ranks are bearable, with the same changes, and both must end with the
-//! same order. At every size the index is walked and checked before its figures count.
+//! same ranking. At every size the index is checked before its figures count.
 
 mod baseline;
 mod ours;
@@ -16,12 +16,11 @@ use baseline::Baseline;
 use ours::Figures;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let sizes: &[u64] = options.pick(&[100_000], &[10_000_000, 1_000_000, 100_000]);
     let mut report = Report::new("index", "the order in memory, 16-byte ids, random scores", options);
     let mut figures = Vec::new();
-    // The largest first: memory that a smaller one gave back would be reused, and missing from the resident set.
+    // The largest first: memory that a smaller one freed would be reused, and missing from the resident set.
     for &members in sizes {
         options.say(&format!("index of {members} members"));
         figures.push(ours::measure(members, options.pick(3, 41), options.seed)?.0);
@@ -65,7 +64,7 @@ fn table_of_sizes(figures: &[Figures]) -> Table {
     for (at, one) in figures.iter().enumerate() {
         let resident = match one.resident {
             Some(bytes) if at == 0 => number(bytes),
-            // Smaller ones live in memory that the first gave back.
+            // Smaller ones reuse memory that the first one freed.
             Some(_) => "–".to_owned(),
             None => "unknown".to_owned(),
         };
@@ -119,7 +118,7 @@ fn beside_baseline(report: &mut Report, options: &Options) -> Result<(), Error> 
     let members = options.pick(10_000, 100_000);
     options.say(&format!("the baseline, {members} members"));
     let (_, mut order) = ours::measure(members, 1, options.seed)?;
-    // The index has been changed at random by now; the baseline starts from what it holds.
+    // The index has had random changes by now; the baseline starts with its contents.
     let mut baseline = Baseline::of(&order, members);
     let (theirs, ours) = baseline::beside(&mut baseline, &mut order, options.seed);
     let (left, right) = (baseline.digest(), ours::digest(&order));

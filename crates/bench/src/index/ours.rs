@@ -1,4 +1,4 @@
-//! The index at a size: built at once, asked, changed at random, asked again.
+//! The index at one size: built at once, read, changed at random, read again.
 
 use super::players::{Digest, all, changes, some};
 use super::rounds::median_ns;
@@ -11,7 +11,7 @@ use tally_load::Random;
 
 /// Operations in a round: a few milliseconds, so that the clock costs nothing.
 const ROUND: usize = 50_000;
-/// Players whose rank is checked against the rank of their score.
+/// Players whose rank is compared with the rank of their score.
 const CHECKED: usize = 1_000;
 
 /// Figures at one size; times in nanoseconds of one operation.
@@ -22,7 +22,7 @@ pub(super) struct Figures {
     pub(super) built: State,
     pub(super) update_ns: f64,
     pub(super) updated: State,
-    /// Resident bytes per member, where the system tells.
+    /// Resident bytes per member, if the system reports it.
     pub(super) resident: Option<f64>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct State {
     pub(super) around_ns: f64,
 }
 
-/// Builds, asks, changes half as many players as there are, asks again, and checks the order.
+/// Builds, reads, changes half as many players as there are, reads again, and checks the ranking.
 pub(super) fn measure(members: u64, rounds: usize, seed: u64) -> Result<(Figures, RankingIndex<i64>), Error> {
     let before = resident::bytes();
     let start = Instant::now();
@@ -78,7 +78,8 @@ fn update(order: &mut RankingIndex<i64>, random: &mut Random) -> f64 {
     })
 }
 
-/// That no player was lost, that the order is one, and that ranks found from below are those found from above.
+/// Checks that no player was lost, that the ranking is sorted, and that ranks from leaves equal those from the
+/// root.
 fn check(order: &RankingIndex<i64>, members: u64, random: &mut Random) -> Result<(), Error> {
     let digest = digest(order);
     prove(digest.count == members, || format!("the index lists {} of {members} members", digest.count))?;
@@ -92,7 +93,7 @@ fn check(order: &RankingIndex<i64>, members: u64, random: &mut Random) -> Result
     Ok(())
 }
 
-/// The hash of an order.
+/// The hash of a ranking.
 pub(super) fn digest(order: &RankingIndex<i64>) -> Digest {
     let mut digest = Digest::new();
     for row in order.range(0) {

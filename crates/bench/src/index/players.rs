@@ -1,6 +1,6 @@
-//! Players, scores and the order in which they are asked: the same for the index and for its baseline.
+//! Players, scores and the sequence of requests: the same for the index and for its baseline.
 //!
-//! Ids of 16 bytes without a pattern, scores drawn evenly, stamps of a season in microseconds: the worst case for caches.
+//! Ids of 16 bytes without a pattern, uniform scores, stamps of a season in microseconds: the worst case for caches.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tally_index::Entry;
@@ -44,7 +44,7 @@ pub(super) fn some(members: u64, count: usize, random: &mut Random) -> Vec<Id> {
     (0..count).map(|_| id(random.below(members))).collect()
 }
 
-/// A hash of an order: equal where the same players stand in the same order with the same entries.
+/// A hash of a ranking: equal for the same entries in the same order.
 #[derive(Default)]
 pub(super) struct Digest {
     hasher: DefaultHasher,

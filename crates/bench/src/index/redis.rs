@@ -1,7 +1,7 @@
-//! A sorted set of Redis with the same members, where a redis-server is installed.
+//! A sorted set of Redis with the same members, if a redis-server is installed.
 //!
-//! It is started for the run, without persistence. Not here: a fair race, since one side is a process away (the scenario
-//! `resp` has one); the bytes are what compares.
+//! It is started for the run, without persistence. Not here: a fair race, since only Redis is a process away (the
+//! scenario `resp` has one); the bytes are what compares.
 
 use super::players::{Id, all, some};
 use crate::error::{During, Error, prove};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 use tally_load::Random;
 
-/// Commands sent before answers are read, while filling.
+/// Commands sent before replies are read, while filling.
 const FILL_PIPELINE: usize = 500;
 
 /// Figures of one sorted set.
@@ -24,7 +24,7 @@ pub(super) struct Figures {
     pub(super) ranks_pipelined: f64,
 }
 
-/// Fills a set and asks for ranks; `None` where there is no redis-server.
+/// Fills a set and reads ranks; `None` without a redis-server.
 pub(super) fn measure(
     program: &Path,
     members: u64,

@@ -1,13 +1,13 @@
-//! Timing operations that take less than a look at the clock: in rounds, and the median of them.
+//! Timing operations that take less than a clock reading: in rounds, and the median of them.
 //!
-//! What a round works on is made before its clock starts. The median leaves out the rounds in which something else ran;
-//! a mean would not, and a minimum would leave out what the structure itself does now and then.
+//! The input of a round is made before its clock starts. The median leaves out the rounds in which something else ran.
+//! A mean would not, and a minimum would leave out the structure's own occasional work.
 
 use std::hint::black_box;
 use std::time::Instant;
 use tally_load::Random;
 
-/// Times rounds of `count` operations, each on what `prepare` gives; median nanoseconds of one operation.
+/// Times rounds of `count` operations, each on a value of `prepare`; returns the median nanoseconds of one operation.
 pub(super) fn median_ns<T>(
     rounds: usize,
     count: usize,
@@ -27,12 +27,12 @@ pub(super) fn median_ns<T>(
     took[took.len() / 2]
 }
 
-/// Nanoseconds of one read that waits for memory, out of this many places of four bytes: the unit in which to read times
-/// of a structure that does not fit into the caches. Machines share theirs with neighbours, so it drifts.
+/// Nanoseconds of one read that misses the caches, out of so many cells of four bytes. It is the unit for times of a
+/// structure larger than the caches. Virtual machines share caches with neighbours, so it drifts.
 pub(super) fn miss_ns(places: u32) -> f64 {
     let mut random = Random::new(7);
     let mut next: Vec<u32> = (0..places).collect();
-    // Sattolo's shuffle: one cycle through all places.
+    // Sattolo's shuffle: one cycle through all cells.
     for at in (1..places).rev() {
         next.swap(at as usize, random.below(u64::from(at)) as usize);
     }

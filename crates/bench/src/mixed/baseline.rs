@@ -1,8 +1,8 @@
-//! The way that R3 replaced: a row and a member of a sorted set for each submit, one after the other.
+//! The solution that R3 replaced: a row and a member of a sorted set for each submit, one after the other.
 //!
-//! Callers are threads with a connection to the database and one to Redis, held, statements prepared once; a server that
-//! takes their requests is left out, which favours this way. A submit is durable in the database before Redis hears of it,
-//! and what a crash in between leaves is not repaired here. Players belong to callers, so what each must have is known.
+//! Callers are threads that hold a connection to the database and one to Redis, with statements prepared once. There is no
+//! server in front of them, which favours this way. A submit is durable in the database before it is in Redis, and a crash
+//! in between is not repaired here. Players belong to callers, so the expected score of each is known.
 
 use super::{BOARD, Cores, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
 use crate::database::table::{self, Lines};
@@ -26,16 +26,16 @@ use tokio::runtime::Runtime;
 
 const NAME: &str = "baseline: one upsert, one ZADD";
 const TABLE: &str = "records";
-/// As in the load of our way.
+/// As in the load of the other ways.
 const SCORE_END: u64 = 1_000_000_000;
-/// Neighbours on either side.
+/// Neighbours on each side.
 const AROUND: i64 = 5;
 /// Members that are set before replies are read, while filling.
 const FILL_PIPELINE: u64 = 500;
 /// Rows between two progress lines.
 const TELL_ROWS: u64 = 50_000;
 
-/// What a caller promised last, by player.
+/// The last acknowledged score of each player.
 type Promised = HashMap<u64, i64>;
 
 pub(super) fn measure(
@@ -64,7 +64,7 @@ pub(super) fn measure(
     Ok(Way { name: NAME, filled, started_s: None, runs, memory })
 }
 
-/// The same scores as our way begins with: rows by the database's bulk load, members in pipelines.
+/// The same initial scores as in the other ways: rows by the database's bulk load, members in pipelines.
 fn fill(
     database: &Database,
     url: &str,
@@ -104,7 +104,7 @@ struct Caller {
     redis: Client,
     number: u64,
     callers: u64,
-    /// Of all players, and of the caller's own.
+    /// All players, and those of the caller.
     any_player: Draws,
     own: Draws,
     random: Random,
@@ -226,7 +226,7 @@ fn run(
     Ok(Run { skew, seconds, submits, reads, cores })
 }
 
-/// That both have what was promised last.
+/// Checks that both have the last acknowledged scores.
 fn read_back(database: &Database, url: &str, redis: &Redis, promised: &Promised) -> Result<(), Error> {
     let mut client = Client::open(redis.address()).during("connect to Redis")?;
     let some: Vec<(&u64, &i64)> = promised.iter().take(READ_BACK as usize).collect();

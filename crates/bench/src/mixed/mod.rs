@@ -1,10 +1,10 @@
 //! Scenario `mixed`: R3's load, half pages of ranks around a player and half durable submits, at once.
 //!
-//! Ours is the real server over HTTP: its store on MariaDB with ranks in memory, then the same database with ranks in
-//! Redis, and SQLite with ranks in memory. The baseline is what R3 replaced: 64 callers with a connection to each, which
-//! upsert one row and then set one member of a sorted set, and read a rank and then its neighbours. Each way is filled with
-//! the same scores and asked in turn for players drawn alike and by Zipf's law. At the end random players must have what
-//! was acknowledged last. Not here: a hundred million players, unless `--members` says so, and recovery.
+//! Tally is the real server over HTTP. Its store is MariaDB with ranks in memory, then the same database with ranks in
+//! Redis, and SQLite with ranks in memory. The baseline is what R3 replaced: 64 callers with a connection to each. They
+//! upsert one row and then set one member of a sorted set, or read a rank and then its neighbours. Each way has the same
+//! initial scores, and gets requests for uniform players and by Zipf's law. At the end random players must have their last
+//! acknowledged score. Not here: a hundred million players, unless `--members` says so, and recovery.
 
 mod baseline;
 mod ours;
@@ -20,18 +20,18 @@ use std::time::Duration;
 use tally_load::report::{Report, number};
 use tally_load::{Latencies, Skew};
 
-/// The board, and the sorted set.
+/// The name of the board and of the sorted set.
 const BOARD: &str = "bench";
-/// Players that are asked for at the end.
+/// Players that are read at the end.
 const READ_BACK: u64 = 1_000;
 const SKEWS: [Skew; 2] = [Skew::Uniform, Skew::Zipf];
 
-/// What one way has shown.
+/// The figures of one way.
 struct Way {
     name: &'static str,
-    /// Scores a second while filling, where it was filled.
+    /// Scores per second while filling, if it was filled.
     filled: Option<f64>,
-    /// Seconds that the server took to be ready again with all players; baseline: none.
+    /// Seconds until the restarted server was ready with all players; `None` for the baseline.
     started_s: Option<f64>,
     runs: Vec<Run>,
     memory: Memory,
@@ -46,25 +46,25 @@ struct Run {
     cores: Cores,
 }
 
-/// Processor time over time, where it is known.
+/// Processor time per second of the run, if known.
 #[derive(Clone, Copy, Debug)]
 struct Cores {
-    /// Of the server; baseline: of the callers.
+    /// Of the server; for the baseline of the callers.
     server: Option<f64>,
     database: Option<f64>,
     redis: Option<f64>,
 }
 
-/// Bytes, where they are known.
+/// Bytes, if known.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     server: Option<u64>,
-    /// What Redis says that it uses.
+    /// Redis' own figure.
     redis: Option<u64>,
     database: Option<u64>,
 }
 
-/// What a way is asked to do.
+/// The work of a way.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     players: u64,
@@ -83,27 +83,26 @@ impl Run {
         self.rate(&self.submits) + self.rate(&self.reads)
     }
 
-    /// Microseconds of a processor for one submit or read, of server, database and Redis.
+    /// Processor time of one submit or read in microseconds, of server, database and Redis.
     fn cpu_us_each(&self) -> [Option<f64>; 3] {
         let Cores { server, database, redis } = self.cores;
         [server, database, redis].map(|cores| Some(cores? * 1e6 / self.all()))
     }
 
-    /// The same of every known player.
+    /// The sum over the known processes.
     fn cpu_us(&self) -> f64 {
         self.cpu_us_each().into_iter().flatten().sum()
     }
 }
 
 impl Cores {
-    /// Between two looks at seconds of processor time.
+    /// The difference of two readings of processor time, divided by the time.
     fn between(before: [Option<f64>; 3], now: [Option<f64>; 3], seconds: f64) -> Self {
         let over = |at: usize| Some((now[at]? - before[at]?) / seconds);
         Self { server: over(0), database: over(1), redis: over(2) }
     }
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let binary = options.binary("mixed")?;
     let work = Work {
@@ -133,7 +132,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where something is not there.
+/// Fails if a requirement is missing.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     options.binary("mixed")?;
     redis::needs(&options.redis)?;

@@ -1,4 +1,4 @@
-//! The real server over HTTP, on one store with one place for ranks.
+//! The real server over HTTP, on one store with its ranking.
 
 use super::{BOARD, Cores, Memory, READ_BACK, Run, SKEWS, Way, Work, redis_memory};
 use crate::database::Database;
@@ -10,16 +10,16 @@ use std::path::Path;
 use std::time::Instant;
 use tally_load::{Acknowledged, Kind, Plan, Skew, Target, fill, run, verify};
 
-/// Loading many players keeps Redis busy, and here all share its processors.
+/// Loading many players keeps Redis busy, and all share its processors here.
 const RANKING_TIMEOUT: (&str, &str) = ("TALLY_RANKING_TIMEOUT", "20s");
 
-/// Where scores and ranks are kept.
+/// The store and the ranking.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'p> {
     pub(super) name: &'static str,
-    /// An address in a database; SQLite otherwise.
+    /// An address in a database; `None` for SQLite.
     pub(super) store: Option<(&'p str, &'p Database)>,
-    /// Memory otherwise.
+    /// `None` for memory.
     pub(super) ranking: Option<&'p Redis>,
 }
 
@@ -50,7 +50,8 @@ impl Place<'_> {
     }
 }
 
-/// Fills the store, unless a run before it did and gives what was acknowledged; starts again; asks; reads back.
+/// Fills the store, unless an earlier run did and passes what was acknowledged. Then it restarts the server,
+/// sends the load, and reads back.
 pub(super) fn measure(
     binary: &Path,
     place: &Place<'_>,

@@ -1,4 +1,4 @@
-//! What a Redis says that it uses: of its data, without what its allocator keeps.
+//! The memory that a Redis reports for its data, without what its allocator keeps.
 
 use crate::error::{During, Error};
 use crate::redis::Redis;

@@ -38,7 +38,7 @@ pub(super) fn show(report: &mut Report, ways: &[Way], work: Work) {
             let name = format!("submits and reads/s, {} / baseline, {}", way.name, skew.name());
             report.ratios.push(Ratio::times(&name, way.runs[at].all() / baseline.runs[at].all()));
             let (theirs, ours) = (baseline.runs[at].cpu_us(), way.runs[at].cpu_us());
-            // Of a system that does not tell it, nothing is known.
+            // 0 is an unknown figure.
             if theirs > 0.0 && ours > 0.0 {
                 let name =
                     format!("processor time of a submit or read, baseline / {}, {}", way.name, skew.name());

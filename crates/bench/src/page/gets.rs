@@ -1,7 +1,7 @@
 //! Plain values, as a web service keeps them: `GET` one by one, `MGET`, and `GET`s in a pipeline.
 //!
-//! Keys of a cluster lie in different slots. It refuses an `MGET` of those, so this one gets keys that a hash tag keeps
-//! together, at one node; pipelines go to all nodes at once. One thread asks.
+//! Keys of a cluster lie in different slots, and a cluster rejects an `MGET` of those. So the `MGET` has keys with one
+//! hash tag, on one node; pipelines go to all nodes at once. One thread sends everything.
 
 use super::{LOOK_UPS, Pages, Way, prove_page};
 use crate::error::{During, Error, prove};
@@ -12,18 +12,18 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tally_wire::resp::Reply;
 
-/// Of a value.
+/// The size of a value.
 const BYTES: usize = 100;
 
-/// A key, and the number of the node that has it.
+/// A key with the number of its node.
 type Key = (String, usize);
 
 /// Values in a single server, or in a cluster.
 pub(super) struct Gets {
     clients: Vec<Client>,
-    /// Those of a page.
+    /// The keys of a page.
     spread: Vec<Key>,
-    /// The same in one slot.
+    /// The keys of a page in one slot.
     together: Vec<Key>,
     values: Vec<Reply>,
 }

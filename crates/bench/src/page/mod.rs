@@ -1,9 +1,9 @@
 //! Scenario `page`: a hundred look-ups for one page, one after the other, in one command, and in a pipeline.
 //!
-//! The shape of R4, whose API asked a Redis Cluster once for each item: plain values by `GET` and `MGET`, and what tally
-//! asks, the ranks of a page, by its own client of Redis. Servers are this run's own, a single one and a cluster of three.
-//! On the loopback interface a question costs little more than the work for it, which hides what a loop costs elsewhere; so
-//! everything is measured once more behind a stated round trip. Every answer is compared with what is known, outside the
+//! It follows R4, whose API sent a Redis Cluster a command for each item. The look-ups are plain values by `GET` and
+//! `MGET`, and the ranks of a page by tally's own Redis client. The run starts its servers, a single one and a cluster of
+//! three. On the loopback interface a round trip costs little more than the work for it, which hides the cost of a loop
+//! elsewhere. So everything is measured once more behind a stated round trip. Every reply is checked outside the
 //! measurement. Not here: other clients, and reads beside writes.
 
 mod gets;
@@ -24,59 +24,58 @@ use tally_load::report::Report;
 
 /// Look-ups of a page.
 const LOOK_UPS: usize = 100;
-/// What is added to a round trip: nothing, and what a data centre has.
+/// The added round trip: none, and that of a data centre.
 const ROUND_TRIPS: [Duration; 2] = [Duration::ZERO, Duration::from_millis(1)];
-/// Pages of a size at least, however long they take.
+/// The fewest pages of a size, however long they take.
 const PAGES_MIN: usize = 5;
-/// Questions that tell the round trip.
+/// Commands that measure the round trip.
 const PINGS: usize = 50;
 
-/// How a page is asked for.
+/// How a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// One question after the other.
+    /// One command after the other.
     Loop,
-    /// One for all.
+    /// One command for all.
     Command,
-    /// All of them at once.
+    /// All commands at once.
     Pipeline,
 }
 
 const WAYS: [Way; 3] = [Way::Loop, Way::Command, Way::Pipeline];
 
-/// What can be asked for a page.
+/// Look-ups of one kind.
 trait Pages {
-    /// Asks for so many: how long the answer took, which was as it must be.
+    /// Reads so many and checks the reply; returns the time.
     fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error>;
 
-    /// Proves that a look-up that fails among others fails alone.
+    /// Checks that a failed look-up among others fails alone.
     fn prove_alone(&mut self) -> Result<(), Error>;
 }
 
-/// What was measured of one kind of page at one place.
+/// Figures of one kind of page on one server or cluster.
 struct Cell {
     name: &'static str,
-    /// Whether the target is of it.
+    /// Whether the target applies to it.
     ours: bool,
     clustered: bool,
-    /// Of each size, the times of each way.
+    /// For each size the times of each way.
     sizes: Vec<(usize, [Latencies; 3])>,
 }
 
-/// Everything at one distance.
+/// Everything with one added round trip.
 struct Distance {
     added: Duration,
-    /// Of a question to a single server, in milliseconds.
+    /// Of a command to a single server, in milliseconds.
     round_trip_ms: f64,
     cells: Vec<Cell>,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let title = format!("a page of {LOOK_UPS} look-ups: loop, one command, pipeline");
     let mut report = Report::new("page", &title, options);
     let release = crate::process::release(&options.redis, &["--version"]).unwrap_or_default();
-    // What follows is of its build.
+    // The rest describes its build.
     let release = release.split(" sha=").next().unwrap_or_default();
     let distances: Vec<Distance> =
         ROUND_TRIPS.into_iter().map(|added| measure_at(added, options)).collect::<Result<_, _>>()?;
@@ -84,7 +83,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where there is no Redis.
+/// Fails without a Redis.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     redis::needs(&options.redis)
 }
@@ -118,7 +117,7 @@ fn measure_at(added: Duration, options: &Options) -> Result<Distance, Error> {
     Ok(Distance { added, round_trip_ms, cells })
 }
 
-/// The median of single questions.
+/// The median time of single commands.
 fn round_trip_ms(at: SocketAddr) -> std::io::Result<f64> {
     let (mut client, mut latencies) = (Client::open(at)?, Latencies::default());
     for _ in 0..PINGS {
@@ -129,7 +128,7 @@ fn round_trip_ms(at: SocketAddr) -> std::io::Result<f64> {
     Ok(latencies.percentile_ms(50.0))
 }
 
-/// Pages of every size; the three ways take turns, so that what drifts drifts for all.
+/// Pages of every size; the three ways alternate, so that drift affects all.
 fn measure_pages(pages: &mut dyn Pages, options: &Options) -> Result<Vec<(usize, [Latencies; 3])>, Error> {
     let sizes: &[usize] = options.pick(&[1, LOOK_UPS], &[1, 10, 30, LOOK_UPS]);
     let mut all = Vec::with_capacity(sizes.len());
@@ -147,7 +146,7 @@ fn measure_pages(pages: &mut dyn Pages, options: &Options) -> Result<Vec<(usize,
     Ok(all)
 }
 
-/// That a page was answered as it must be.
+/// Checks the reply of a page.
 fn prove_page<T: PartialEq>(answered: &[T], known: &[T], way: Way) -> Result<(), Error> {
     prove(answered == known, || format!("{way:?}: a page of {} was answered otherwise", known.len()))
 }

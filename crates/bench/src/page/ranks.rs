@@ -1,4 +1,4 @@
-//! Ranks, as tally asks for them: one by one, many of one board in a script, one of each of many boards at once.
+//! Ranks, as tally reads them: one by one, many of one board in a script, one of each of many boards at once.
 //!
 //! Boards are dense: those are in one slot each on a cluster too, so the boards of a page are spread over all nodes.
 
@@ -24,7 +24,7 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Connects and loads a board of so many players for each look-up of a page.
+    /// Connects and loads a board with so many players for each look-up of a page.
     pub(super) fn fill(url: &str, players: u64) -> Result<Self, Error> {
         Self::try_fill(url, players).during("load boards into Redis")
     }
@@ -56,7 +56,7 @@ fn id(number: u64) -> PlayerId {
     PlayerId::new(&format!("player-{number}")).expect("it is short")
 }
 
-/// The rank of a player that is there; no player has 0.
+/// The rank of a player; 0, which no player has, if there is none.
 fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
     answer.ok().flatten().map_or(0, |ranked| ranked.rank)
 }

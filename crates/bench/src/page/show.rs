@@ -5,7 +5,7 @@ use crate::targets::PAGE_TIMES_LOOP;
 use std::time::Duration;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
-/// R4's own: milliseconds of a loop, one command and a pipeline.
+/// R4's own figures: milliseconds of a loop, one command and a pipeline.
 const THEIRS: [f64; 3] = [365.0, 19.0, 25.0];
 
 impl Cell {

@@ -1,7 +1,7 @@
-//! The baseline: the end of the day is one statement that ranks it and one that deletes it, in one transaction on the
-//! connection that every caller waits for.
+//! The baseline: at the end of the day one statement ranks it and one deletes it, in one transaction on the connection
+//! that every caller waits for.
 //!
-//! It does less than the service does: it answers neither with the previous score nor with a rank.
+//! It does less than the service: it returns neither the previous score nor a rank.
 
 use super::{
     AFTER, BEFORE, BEGIN_MICROS, CALLERS, CLOSING, DONE, END_MICROS, Measured, Phase, Waits, first_score,
@@ -37,11 +37,11 @@ const ALL_TIME: i64 = 0;
 const DAY: i64 = 1;
 const NEXT_DAY: i64 = 2;
 
-/// How long callers go on around the closing, as a part of the time before it.
+/// How long callers continue around the closing, as a part of the time before it.
 const AROUND: f64 = 0.5;
 
-/// Does the same submits, as far as it comes in this time; what is left is then written unmeasured, and the day ends while
-/// callers go on with those of the next.
+/// Does the same submits, as many as fit into this time; the rest is written unmeasured. Then the day ends while callers
+/// continue with submits of the next.
 pub(super) fn measure(
     folder: &Path,
     players: u64,

@@ -1,9 +1,9 @@
-//! Scenario `periods`: the end of a period of many players, while others submit.
+//! Scenario `periods`: the end of a period of many players, during submits.
 //!
-//! Callers submit without a pause; in the middle of it the period ends. The service closes it in steps between batches;
-//! the baseline ranks it in one statement in one transaction. Both get the same scores into the period, and both closed
-//! orders must be the same. What submits waited is told apart: before the end, while the period was being closed, and
-//! after. Not here: the wire, and many boards that end at once.
+//! Callers submit without a pause, and in the middle the period ends. The service closes it in bounded steps between
+//! batches; the baseline ranks it in one statement in one transaction. Both get the same scores into the period, and
+//! both closed rankings must be equal. The waits of submits are separate: before the end, during the close, and after.
+//! Not here: the wire, and many boards that end at once.
 
 mod baseline;
 mod ours;
@@ -20,12 +20,12 @@ use tally_load::report::{Ratio, Report, Table, number};
 
 /// Concurrent callers.
 const CALLERS: usize = 16;
-/// The day that ends: its first instant, and that of the next. The scores of [`BEGIN_MICROS`] lie in it.
+/// The day that ends: its first instant, and that of the next. It contains the scores of [`BEGIN_MICROS`].
 const START_MICROS: i64 = 1_699_920_000_000_000;
 const END_MICROS: i64 = START_MICROS + 86_400_000_000;
 const _: () = assert!(START_MICROS < BEGIN_MICROS && BEGIN_MICROS + 3_600_000_000 < END_MICROS);
 
-/// What is going on.
+/// The phases.
 const BEFORE: usize = 0;
 const CLOSING: usize = 1;
 const AFTER: usize = 2;
@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-/// Waits by phase; one that touches the closing is one of it.
+/// Waits by phase; a wait that overlaps the close counts as closing.
 #[derive(Clone, Debug, Default)]
 struct Waits([Latencies; 3]);
 
@@ -61,24 +61,23 @@ impl Waits {
     }
 }
 
-/// What either way shows.
+/// The figures of either way.
 #[derive(Clone, Debug)]
 struct Measured {
     waits: Waits,
-    /// How long each phase lasted.
+    /// The duration of each phase.
     seconds: [f64; 3],
     /// Submits of each caller into the period that ended.
     counts: Vec<u64>,
-    /// The closed order, from the first.
+    /// The closed ranking, from the first.
     contents: Contents,
 }
 
-/// The score that a player begins with.
+/// The initial score of a player.
 fn first_score(number: u64) -> i64 {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as i64
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let players = options.members.unwrap_or(options.pick(5_000, 1_000_000));
     let sync = crate::disk::sync_ms().during("try the disk")?;

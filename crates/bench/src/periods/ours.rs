@@ -1,7 +1,7 @@
-//! Our way: the service in this process, with a clock that is set to the end of the day.
+//! The service in this process, with a clock that is set to the end of the day.
 //!
-//! Callers await the same use case as the listeners do. Until a caller is told that the day is over its scores say when they
-//! happened, so that what is in the day is a function of how many each caller did.
+//! Callers await the same use case as the listeners do. Until a reply says that the day is over, a caller's scores carry
+//! an instant. So the scores of the day depend only on the number of each caller's submits.
 
 use super::{
     AFTER, BEFORE, CLOSING, DONE, END_MICROS, Measured, Phase, START_MICROS, Waits, first_score, timed,
@@ -30,13 +30,13 @@ use tally_store::sqlite::{Options as StoreOptions, SqliteStore};
 use tally_store::{BoardRow, ReadSet, ScoreKey, Store, StoreError, Window, WindowKey, WindowRow, WriteSet};
 use timed::Timed;
 
-/// Rows in one transaction while filling, and entries of one page of the walk.
+/// Rows of one transaction while filling, and entries of one page.
 const ROWS: u64 = 10_000;
-/// Ranks asked in the closed day.
+/// Ranks read in the closed day.
 const RANKS: usize = 500;
-/// After closing, when the allocator has had time to give back.
+/// The time after the close for the allocator to release memory.
 const SOON: Duration = Duration::from_secs(1);
-/// Between two looks at whether the day is closed.
+/// The interval of checks whether the day is closed.
 const LOOK_AGAIN: Duration = Duration::from_micros(500);
 
 /// The service's figures.
@@ -50,7 +50,7 @@ pub(super) struct Ours {
     pub(super) rank_us: f64,
 }
 
-/// What the day's order holds, by its own count and by the system's.
+/// The memory of the day's ranking, by its own count and by the system's.
 pub(super) struct Memory {
     pub(super) order_before: u64,
     pub(super) resident_before: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
     fill(&*store, players).during("fill the store")?;
     let ahead = Arc::new(AtomicI64::new(0));
     let (served, now) = (Arc::clone(&store), clock(&ahead));
-    // On a thread of its own that ends, as the server does: its memory goes back when another thread frees it.
+    // On a thread that ends, as in the server: its memory is released when another thread frees it.
     let started = std::thread::spawn(move || serve(served, now)).join();
     let tally = started.expect("the start does not panic").during("start the service")?;
     let runtime =
@@ -118,7 +118,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
     })
 }
 
-/// The last hour of the day, and what it is set ahead.
+/// The last hour of the day, moved forward by `ahead`.
 fn clock(ahead: &Arc<AtomicI64>) -> Clock {
     let (began, ahead) = (Instant::now(), Arc::clone(ahead));
     Clock::of(move || {
@@ -185,19 +185,19 @@ fn player_id(number: u64) -> PlayerId {
 }
 
 fn serve(store: Arc<dyn Store>, clock: Clock) -> Result<Arc<Tally>, Failure> {
-    // Nothing outlives the run, so nothing has to be secret.
+    // Nothing outlives the run, so nothing must be secret.
     let (secret, settings) = (Secret::new([7; 32]), Settings::default());
     let keys = Keys::load(Arc::clone(&store), secret.clone(), clock.clone(), &settings)?;
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default())
 }
 
-/// Bytes of the day's order while it is in memory.
+/// Bytes of the day's ranking while it is in memory.
 fn order_bytes(tally: &Tally) -> Option<u64> {
     let board = tally.boards.get(&board())?;
     board.periods().live(day()).map(|live| live.order.bytes())
 }
 
-/// Submits until the end; gives the waits, and how many were in time for the day.
+/// Submits until the end; returns the waits, and the number of scores in the day.
 async fn call(
     tally: Arc<Tally>,
     mut operations: Operations,

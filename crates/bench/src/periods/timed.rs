@@ -1,6 +1,6 @@
-//! A store that remembers how long transactions took, by caller: the score lane, or the close of periods.
+//! A store that records the duration of transactions, by caller: the score lane, or the close of periods.
 //!
-//! It stands between the service and its store and changes nothing. A time includes the wait for the other one.
+//! It wraps the store of the service and changes nothing. A duration includes the wait for the other caller.
 
 use super::{AFTER, Phase};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tally_store::{
     WindowRow, WriteSet,
 };
 
-/// The store with its times.
+/// The store with its durations.
 pub(super) struct Timed {
     inner: SqliteStore,
     phase: Arc<Phase>,
@@ -35,7 +35,7 @@ impl Timed {
         [0, 1, 2].map(|phase| milliseconds(&self.batches_ns[phase]))
     }
 
-    /// How many transactions closed the period, and the slowest in milliseconds.
+    /// The number of transactions that closed the period, and the slowest in milliseconds.
     pub(super) fn steps(&self) -> (u64, f64) {
         (self.steps.load(Ordering::Relaxed), milliseconds(&self.steps_ns))
     }
@@ -52,7 +52,7 @@ impl Transactions for Timed {
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
         let began = Instant::now();
-        // Closing changes pieces of orders and windows; a batch of submits changes records.
+        // A close changes archive blocks and windows; a batch of submits changes records.
         let (mut records, mut pieces) = (false, false);
         let done = self.inner.run(plan, &mut |loaded| {
             let changes = decide(loaded);

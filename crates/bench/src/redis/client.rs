@@ -1,12 +1,12 @@
-//! A plain client of the Redis protocol: asks, waits, and takes an error for one.
+//! A plain client of the Redis protocol: it sends, waits, and returns an error reply as an error.
 //!
-//! For what surrounds a measurement: settings, counts, proofs. Not here: load; `tally_load` makes that.
+//! For what surrounds a measurement: settings, counts, checks. Not here: load; `tally_load` makes that.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use tally_wire::resp::{Replies, Reply, command};
 
-/// What is read at once, if there is so much.
+/// The most bytes of one read.
 const READ_BYTES: usize = 16 << 10;
 
 /// An open connection.
@@ -24,19 +24,19 @@ impl Client {
         Ok(Self { stream, out: Vec::new(), received: Vec::new() })
     }
 
-    /// Adds a command to those that are sent together.
+    /// Adds a command to the next send.
     pub(crate) fn add<A: AsRef<[u8]>>(&mut self, args: &[A]) {
         command(args, &mut self.out);
     }
 
-    /// Sends what was added.
+    /// Sends the added commands.
     pub(crate) fn send(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.out)?;
         self.out.clear();
         Ok(())
     }
 
-    /// Sends what was added and waits for that many replies; gives the last.
+    /// Sends the added commands and waits for so many replies; returns the last.
     pub(crate) fn exchange(&mut self, replies: usize) -> io::Result<Reply> {
         self.send()?;
         let mut last = Reply::Null;
@@ -52,7 +52,7 @@ impl Client {
         self.exchange(1)
     }
 
-    /// One command that is answered with an integer.
+    /// One command with an integer reply.
     pub(crate) fn integer<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<i64> {
         match self.call(args)? {
             Reply::Integer(number) => Ok(number),
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// The next reply that is no error.
+    /// The next reply; an error reply is an error.
     fn reply(&mut self) -> io::Result<Reply> {
         match self.receive()? {
             Reply::Error(text) => Err(io::Error::other(String::from_utf8_lossy(&text).into_owned())),
@@ -76,7 +76,7 @@ impl Client {
         }
     }
 
-    /// The next reply, whatever it is.
+    /// The next reply of any kind.
     pub(crate) fn receive(&mut self) -> io::Result<Reply> {
         let mut replies = Replies::new();
         loop {
@@ -96,12 +96,12 @@ impl Client {
     }
 }
 
-/// What `INFO` said.
+/// A reply of `INFO`.
 #[derive(Debug)]
 pub(crate) struct Info(String);
 
 impl Info {
-    /// A field's text; empty where there is none.
+    /// A field's text; empty if there is none.
     pub(crate) fn field(&self, name: &str) -> &str {
         let field = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::len);
         let line = self.0.lines().find(|line| field(line).is_some());

@@ -1,8 +1,7 @@
-//! A Redis Cluster of a run's own: three nodes, each with a third of the slots, no replicas.
+//! A private Redis Cluster of a run: three nodes, each with a third of the slots, no replicas.
 //!
-//! It is put together by the commands that an operator's tool sends. With a round trip each node stands behind a relay
-//! ([`Delay`]) and tells clients that it is found there; nodes speak to each other directly. Not here: failover, and moving
-//! slots.
+//! It is set up with the commands that an operator's tool sends. With a round trip each node has a relay ([`Delay`]) before
+//! it and announces the relay's address; nodes talk to each other directly. Not here: failover, and moving slots.
 
 use super::Redis;
 use super::client::Client;
@@ -15,26 +14,26 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tally_wire::resp::Reply;
 
-/// Keys are spread over these; so says the specification.
+/// The number of slots of a cluster, by its specification.
 const SLOTS: usize = 16_384;
 const NODES: usize = 3;
-/// How long they may take to agree.
+/// How long the nodes may take to agree.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// One node, and where clients find it.
+/// One node, and its address for clients.
 #[derive(Debug)]
 struct Node {
     redis: Redis,
     delay: Option<Delay>,
 }
 
-/// Nodes that serve together; they end with the value.
+/// Nodes of one cluster; they end with the value.
 #[derive(Debug)]
 pub(crate) struct Cluster(Vec<Node>);
 
 impl Cluster {
-    /// Starts it and waits until every node sees all of it.
+    /// Starts it and waits until every node knows all nodes.
     pub(crate) fn start(program: &Path, round_trip: Duration) -> Result<Self, Error> {
         let nodes = (0..NODES).map(|_| Node::start(program, round_trip)).collect::<Result<_, _>>()?;
         let cluster = Self(nodes);
@@ -42,7 +41,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Where clients find the nodes, in the order of their slots.
+    /// The addresses for clients, in the order of the nodes' slots.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.0.iter().map(Node::address).collect()
     }
@@ -58,7 +57,7 @@ impl Cluster {
         for (at, client) in clients.iter_mut().enumerate() {
             let (first, last) = (slots_before(at).to_string(), (slots_before(at + 1) - 1).to_string());
             client.call(&["CLUSTER", "ADDSLOTSRANGE", &first, &last])?;
-            // Nodes of the same epoch would have to settle first which is right.
+            // Nodes of one epoch would first have to resolve their conflict.
             client.call(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()])?;
         }
         for at in 1..NODES {
@@ -91,7 +90,7 @@ impl Node {
         let delay = (!round_trip.is_zero()).then(|| Delay::listen(round_trip)).transpose();
         let delay = delay.during("listen in front of a node")?;
         let redis = Redis::start_with(program, || {
-            // The nodes speak to each other on a second port.
+            // The nodes talk to each other on a second port.
             let bus = free_port()?.to_string();
             let mut args = vec!["--cluster-enabled".to_owned(), "yes".to_owned()];
             args.extend(["--cluster-port".to_owned(), bus]);
@@ -112,7 +111,7 @@ impl Node {
     }
 }
 
-/// Whether this node says that all slots are served by nodes that it sees.
+/// Whether this node reports that reachable nodes serve all slots.
 fn is_whole(client: &mut Client) -> io::Result<bool> {
     let Reply::Bulk(info) = client.call(&["CLUSTER", "INFO"])? else { return Ok(false) };
     let info = String::from_utf8_lossy(&info).into_owned();

@@ -1,7 +1,7 @@
-//! Servers of Redis of a run's own: one ([`Redis`]) or three that are a cluster ([`cluster`]), and a plain client of them.
+//! Private Redis servers of a run: one ([`Redis`]) or three that are a cluster ([`cluster`]), and a plain client of them.
 //!
-//! A server begins without persistence. Its log is never rewritten while it runs: whether that falls into one burst or
-//! another is chance, and without it Redis is at its best. Not here: what is asked of it.
+//! A server begins without persistence. It never rewrites its log during a run: chance would decide which burst pays for
+//! that, and Redis is at its best without. Not here: the commands.
 
 pub(crate) mod client;
 pub(crate) mod cluster;
@@ -14,11 +14,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long it may take to write what it holds into a log.
+/// How long it may take to write its contents into a log.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// A server that runs; it ends with the value.
+/// A running server; it ends with the value.
 #[derive(Debug)]
 pub(crate) struct Redis(Started);
 
@@ -27,7 +27,7 @@ pub(crate) fn is_there(program: &Path) -> bool {
     release(program, &["--version"]).is_some()
 }
 
-/// Refuses where it cannot.
+/// Fails if it cannot.
 pub(crate) fn needs(program: &Path) -> Result<(), Error> {
     if is_there(program) {
         return Ok(());
@@ -45,7 +45,7 @@ impl Redis {
         Self::start_with(program, || Ok(Vec::new()))
     }
 
-    /// The same with more arguments, which are asked for before each try.
+    /// The same with more arguments, which are made anew for each try.
     fn start_with(program: &Path, args: impl Fn() -> Result<Vec<String>, Error>) -> Result<Self, Error> {
         let command = |folder: &Path, port: u16| {
             let mut command = Command::new(program);
@@ -66,7 +66,7 @@ impl Redis {
     }
 }
 
-/// Changes settings and waits until they hold: a log that is switched on begins with all that is in memory.
+/// Changes settings and waits until they hold: a log that is turned on begins with the whole contents of memory.
 pub(crate) fn configure(client: &mut Client, settings: &[(&str, &str)]) -> std::io::Result<()> {
     for (name, value) in settings {
         client.call(&["CONFIG", "SET", name, value])?;

@@ -1,8 +1,8 @@
-//! Bursts: one kind of command in one pipeline against one server, and the processor time that it cost.
+//! Bursts: one kind of command in one pipeline against one server, and its processor time.
 //!
-//! The servers take turns, Redis, tally twice, Redis, so that a machine that slows down slows both alike. A turn is not
-//! over until its server is idle: work that was put off is counted where it belongs, and does not disturb the other's
-//! turn. Not here: what the figures mean.
+//! The servers alternate, Redis, tally twice, Redis, so that a machine that slows down slows both alike. A burst ends
+//! only when its server is idle. So deferred work counts for the right server, and does not disturb the other one. Not
+//! here: what the figures mean.
 
 use super::commands::{Commands, Kind};
 use crate::error::{During, Error, prove};
@@ -15,26 +15,26 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tally_load::{Latencies, Pipelines, Replied, run_pipelines};
 
-/// Connections that ask.
+/// Connections that send commands.
 pub(super) const CONNECTIONS: usize = 50;
-/// How long a server may work on after a turn.
+/// How long a server may work on after a burst.
 pub(super) const SETTLE_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to send so many commands.
+/// How long so many commands may take.
 const COUNTED_MAX: Duration = Duration::from_secs(3_600);
-/// It is idle when it uses less than this part of a core.
+/// A server that uses less than this part of a core is idle.
 const IDLE_CORES: f64 = 0.11;
 
 /// One of the two servers.
 pub(super) struct Side<'s> {
     pub(super) process: &'s Process,
     pub(super) address: SocketAddr,
-    /// What each connection sends first.
+    /// The first commands of each connection.
     pub(super) opening: Vec<Vec<u8>>,
-    /// How long after the last command it begins with work that it has put off.
+    /// How long after the last command it begins with deferred work.
     pub(super) puts_off: Duration,
 }
 
-/// What is asked in a cell.
+/// The commands of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub(super) kind: Kind,
@@ -42,14 +42,14 @@ pub(super) struct Ask {
     pub(super) members: u64,
 }
 
-/// What one server has shown in a cell.
+/// The figures of one server in a cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Figures {
     rates: Vec<f64>,
     pub(super) latencies: Latencies,
     commands: u64,
     cpu_s: Option<f64>,
-    /// Turns after which it did not become idle in time.
+    /// Bursts after which it did not become idle in time.
     pub(super) restless: u64,
 }
 
@@ -62,7 +62,7 @@ impl Figures {
         if rates.len() % 2 == 1 { rates[middle] } else { rates[middle - 1].midpoint(rates[middle]) }
     }
 
-    /// Microseconds of processor time for one command.
+    /// Processor time of one command in microseconds.
     pub(super) fn cpu_us(&self) -> Option<f64> {
         self.cpu_s.map(|seconds| seconds * 1e6 / self.commands as f64)
     }
@@ -82,7 +82,8 @@ pub(super) fn measure(
     Ok([theirs, ours])
 }
 
-/// Bursts of these numbers, until the server is idle again. Both servers get the same commands in bursts of one number.
+/// The bursts of these numbers, until the server is idle again. Both servers get the same commands in bursts of one
+/// number.
 fn turn(
     side: &Side,
     ask: Ask,
@@ -104,7 +105,7 @@ fn burst(side: &Side, ask: Ask, options: &Options, number: u64, figures: &mut Fi
     let plan = Pipelines {
         connections: CONNECTIONS,
         opening: side.opening.clone(),
-        // With small numbers a burst ends by count: however slow the machine, something was answered.
+        // With small numbers a burst ends by count, so even a slow machine has replies.
         warm_up: options.pick(Duration::ZERO, Duration::from_millis(200)),
         duration: options.pick(COUNTED_MAX, options.duration().mul_f64(0.1)),
         commands_max: options.pick(4 * CONNECTIONS as u64 * ask.pipeline, u64::MAX),
@@ -125,7 +126,7 @@ fn burst(side: &Side, ask: Ask, options: &Options, number: u64, figures: &mut Fi
     Ok(())
 }
 
-/// Gives every member a score; gives the rate.
+/// Gives every member a score; returns the rate.
 pub(super) fn fill(side: &Side, members: u64, options: &Options) -> Result<f64, Error> {
     const PIPELINE: u64 = 256;
     let plan = Pipelines {
@@ -159,7 +160,7 @@ fn prove_answered(replied: &Replied, what: &str) -> Result<(), Error> {
     })
 }
 
-/// Waits until it is idle; false where it was not in time, and true where the system does not tell.
+/// Waits until it is idle; false after the timeout, and true if the system does not report it.
 fn settle(side: &Side, options: &Options) -> bool {
     // Figures of small numbers are not quoted, so the run does not wait.
     std::thread::sleep(options.pick(Duration::ZERO, side.puts_off));

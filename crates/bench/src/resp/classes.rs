@@ -1,7 +1,7 @@
-//! Classes of commands: how both servers keep what they are told, and what the ratio is held against.
+//! Classes of commands: the durability of both servers, and the targets of the ratio.
 //!
-//! One pair of servers serves all of them, one after the other, so that they are filled once: Redis is told to keep more
-//! from class to class, tally by the connection. Not here: measuring.
+//! One pair of servers serves all classes, one after the other, so that they are filled once. Redis gets settings from
+//! class to class, tally from the connection. Not here: measuring.
 
 use super::commands::Kind;
 use crate::targets::{DURABLE_TIMES_REDIS, READS_TIMES_REDIS, RELAXED_TIMES_REDIS};
@@ -12,18 +12,18 @@ use tally_load::report::Target;
 pub(super) struct Class {
     pub(super) name: &'static str,
     pub(super) kinds: &'static [Kind],
-    /// Settings of Redis, and how they are called in a report.
+    /// Settings of Redis, and their name in a report.
     pub(super) redis: &'static [(&'static str, &'static str)],
     pub(super) redis_is: &'static str,
-    /// What tally's connections ask for with `LB.DURABILITY`.
+    /// The argument of `LB.DURABILITY` on tally's connections.
     pub(super) durability: &'static str,
-    /// Times Redis' rate with one command at a time, and with 16.
+    /// Tally's rate divided by Redis' rate, with one command at a time, and with 16.
     targets: [Target; 2],
 }
 
 const WRITES: &[Kind] = &[Kind::Zadd, Kind::Zincrby, Kind::Mix];
 
-/// In the order in which Redis keeps more.
+/// In the order of Redis' durability.
 pub(super) const CLASSES: [Class; 3] = [
     Class {
         name: "reads",
@@ -52,12 +52,12 @@ pub(super) const CLASSES: [Class; 3] = [
 ];
 
 impl Class {
-    /// Whether its commands leave something to be stored.
+    /// Whether its commands change the store.
     pub(super) fn writes(&self) -> bool {
         self.kinds == WRITES
     }
 
-    /// What must and should be reached with this pipeline, where that is said.
+    /// The target with this pipeline, if there is one.
     pub(super) fn target(&self, pipeline: u64) -> Option<Target> {
         match pipeline {
             1 => Some(self.targets[0]),

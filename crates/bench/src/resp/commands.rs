@@ -1,16 +1,16 @@
-//! What is asked: commands of a sorted set, on random members, the same bytes for both servers.
+//! The commands: those of a sorted set, on random members, with the same bytes for both servers.
 //!
-//! Members are 16 bytes without a pattern. A write is for a member that exists, so the board stays as large as it was
-//! filled. Not here: which connection asks, and how often.
+//! Members are 16 bytes without a pattern. A write is for a member that exists, so the board keeps its size. Not
+//! here: which connection sends them, and how often.
 
 use crate::index::players::id;
 use std::io::Write;
 use tally_load::Random;
 use tally_wire::resp::command;
 
-/// The key, and the board.
+/// The name of the key and of the board.
 pub(super) const KEY: &str = "bench";
-/// Scores are below this; increments below the other.
+/// Scores are below the first; increments below the second.
 const SCORE_END: u64 = 1_000_000_000;
 const INCREMENT_END: u64 = 1_000;
 
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Zscore,
     /// The best ten.
     Zrevrange,
-    /// Of ten commands six `ZADD` and four `ZREVRANK`, in random order.
+    /// In ten commands six `ZADD` and four `ZREVRANK`, in random order.
     Mix,
 }
 
@@ -50,12 +50,12 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// The commands of this seed, on a board of so many members.
+    /// The commands of this seed, on a board with so many members.
     pub(super) fn new(kind: Kind, members: u64, seed: u64) -> Self {
         Self { kind, members, random: Random::new(seed), number: Vec::new() }
     }
 
-    /// Appends the next one.
+    /// Appends the next command.
     pub(super) fn append(&mut self, out: &mut Vec<u8>) {
         let kind = match self.kind {
             Kind::Mix if self.random.below(10) < 6 => Kind::Zadd,

@@ -1,8 +1,8 @@
-//! Scenario `resp`: sorted sets over the Redis protocol, the real server beside a real redis-server, in turns.
+//! Scenario `resp`: sorted sets over the Redis protocol, the real server and a real redis-server in alternation.
 //!
-//! Both are filled with the same members over the same protocol, must then answer alike, and get the same streams of
-//! commands from the same generator. Every cell is short and has its own ratio: what drifts on a machine drifts for both.
-//! At the end both must have as many members as at the beginning. Not here: HTTP (`http`), and memory (`index`).
+//! Both get the same members over the same protocol, must then reply alike, and get the same streams of commands from the
+//! same generator. Every cell is short and has its own ratio, so drift of the machine affects both. At the end both must
+//! have as many members as at the beginning. Not here: HTTP (`http`), and memory (`index`).
 
 mod cells;
 mod classes;
@@ -24,12 +24,11 @@ use tally_load::Random;
 use tally_load::report::{Report, number};
 use tally_wire::resp::command;
 
-/// Members on which both must agree after they were filled.
+/// Members on which both must agree after filling.
 const COMPARED: u64 = 200;
-/// Boards of more members are not asked with the longest pipeline.
+/// Larger boards skip the longest pipeline.
 const LARGE: u64 = 1_000_000;
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let binary = ready(options)?;
     let members = options.members.unwrap_or(options.pick(2_000, 1_000_000));
@@ -52,7 +51,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         opening: Vec::new(),
         puts_off: Duration::ZERO,
     };
-    // Rows that were written wait in the store's journal until nothing more comes.
+    // Written rows stay in the store's memtable until the store is idle.
     let idle = tally_store::sqlite::Options::default().flush_idle;
     let ours = |durability: &str, puts_off: Duration| {
         let mut opening = Vec::new();
@@ -85,12 +84,12 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Refuses where there is nothing to compare.
+/// Fails if either server is missing.
 pub(crate) fn needs(options: &Options) -> Result<(), Error> {
     ready(options).map(drop)
 }
 
-/// The server's binary, if Redis is there as well.
+/// The server's binary, if there is also a Redis.
 fn ready(options: &Options) -> Result<&Path, Error> {
     let binary = options.binary("resp")?;
     redis::needs(&options.redis)?;
@@ -123,7 +122,7 @@ struct Clients {
 }
 
 impl Clients {
-    /// Both say the same of random members and of the best.
+    /// Checks that both reply alike for random members and for the top.
     fn prove_alike(&mut self, members: u64, seed: u64) -> Result<(), Error> {
         self.prove_members(members)?;
         let mut random = Random::new(!seed);

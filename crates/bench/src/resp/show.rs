@@ -1,11 +1,11 @@
-//! The figures as tables, ratios and lines. Not here: measuring any.
+//! The figures as tables, ratios and charts. Not here: measuring.
 
 use super::cells::Figures;
 use super::classes::Class;
 use super::commands::Kind;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
 
-/// One cell: what was asked, and what both have shown.
+/// One cell: its commands, and the figures of both.
 pub(super) struct Cell {
     pub(super) kind: Kind,
     pub(super) pipeline: u64,
@@ -13,7 +13,7 @@ pub(super) struct Cell {
     pub(super) tally: Figures,
 }
 
-/// Adds what is known of a class.
+/// Adds the figures of a class.
 pub(super) fn show(report: &mut Report, class: &Class, cells: &[Cell]) {
     let title = format!("{}: Redis with {}, tally {}", class.name, class.redis_is, class.durability);
     let columns = [

@@ -6,7 +6,7 @@ use tally_rules::{Micros, PlayerId, Record};
 /// The instant of every row before the run; those of the run follow.
 pub(super) const BEGIN_MICROS: i64 = 1_700_000_000_000_000;
 
-/// Batches of random rows, each in order of keys and without a key twice.
+/// Batches of random rows, each in order of keys and without duplicates.
 pub(super) struct Batches {
     random: Random,
     pub(super) players: u64,
@@ -19,7 +19,7 @@ impl Batches {
         Self { random: Random::new(seed), players, size, done: 0 }
     }
 
-    /// The next one.
+    /// The next batch.
     pub(super) fn draw(&mut self) -> Vec<(PlayerId, Record)> {
         self.done += 1;
         let mut players: Vec<u64> = (0..self.size).map(|_| self.random.below(self.players)).collect();
@@ -37,7 +37,7 @@ pub(super) fn name(number: u64) -> PlayerId {
     PlayerId::new(&player(number)).expect("a name of 16 letters and digits")
 }
 
-/// What each row is before the run.
+/// The initial value of each row.
 pub(super) fn before() -> Record {
     Record { score: 0, subscore: 0, at: Micros(BEGIN_MICROS) }
 }

@@ -1,7 +1,7 @@
 //! The baseline: each batch upserted into its table in one transaction, synced.
 //!
-//! It is done as well as it can be without a journal: rows in key order, a statement prepared once, one descent of the
-//! tree for each row, a large log before a checkpoint.
+//! It is as good as possible without a journal: rows in key order, a statement prepared once, one descent of the tree
+//! for each row, a large log before a checkpoint.
 
 use super::Measured;
 use super::batches::{Batches, before, name};
@@ -26,7 +26,7 @@ const LIST: &str =
     "SELECT player, score, subscore, at FROM scores WHERE board = 1 AND part = 0 ORDER BY player";
 const ROWS: u64 = 10_000;
 
-/// Writes so many batches, as far as it comes in this time, and then the rest unmeasured.
+/// Writes so many batches, as many as fit into this time, and then the rest unmeasured.
 pub(super) fn measure(
     path: &Path,
     mut batches: Batches,

@@ -14,10 +14,11 @@ use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardNo, Maintenance, ReadSet, Reads, ScoreKey, StoreError, Transactions, WriteSet};
 
 const BOARD: BoardNo = BoardNo(1);
-/// Rows in one transaction while filling, and in one step of a walk.
+/// Rows of one transaction while filling, and of one step of a range scan.
 const ROWS: usize = 10_000;
 
-/// Writes batches for a time, at most `most` of them, and then the rest of `most` unmeasured. Says how many there were.
+/// Writes batches for a time, at most `most` of them, and then the rest of `most` unmeasured. Returns the number of
+/// measured ones.
 pub(super) fn measure(
     path: &Path,
     mut batches: Batches,

@@ -1,12 +1,12 @@
 //! Scenario `store`: the write path of the store alone, batches of random rows into a filled table.
 //!
-//! Three ways do the same batches: `direct` upserts them into the table and syncs, as a client without a store would;
-//! `journal` is the product's store with rows that its caller knows already; `journal, reading` is the same where each
-//! transaction reads its rows first. The second goes first and for a time, and its time ends when everything is in the
-//! tables; the others do the same batches for as long. What a way did not reach is written outside the measurement, and
-//! all three tables must end with the same rows.
+//! Three ways do the same batches. `direct` upserts them into the table and syncs, as a client without a store would.
+//! `journal` is the product's store with rows that its caller knows already. In `journal, reading` each transaction
+//! reads its rows first. `journal` goes first and for a time, which ends when everything is in the tables; the others
+//! do the same batches for as long. The rest of a way is written outside the measurement, and all three tables must end
+//! with the same rows.
 //!
-//! Not here: lanes, ranks and answers (`submit`).
+//! Not here: lanes, ranks and replies (`submit`).
 
 mod batches;
 mod direct;
@@ -38,14 +38,13 @@ impl Measured {
         self.rows as f64 / self.drained_seconds
     }
 
-    /// Bytes written for each row; none where nothing is written through to a disk.
+    /// Bytes written for each row; `None` if nothing is written through to a disk.
     fn bytes(&self) -> Option<f64> {
         let bytes = self.spent?.written_bytes;
         (bytes > 0).then(|| bytes as f64 / self.rows as f64)
     }
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let players = options.rows.unwrap_or(options.pick(2_000, 1_000_000));
     let sync = crate::disk::sync_ms().during("try the disk")?;

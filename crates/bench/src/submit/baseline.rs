@@ -1,7 +1,7 @@
 //! The baseline: a connection behind a mutex, and one upsert for each request in a transaction of its own.
 //!
-//! The same table, the same settings that make a commit durable, the same memory for pages, a statement prepared once.
-//! It does less than the service does: it answers neither with the previous score nor with a rank.
+//! The same table, the same settings for durable commits, the same page cache, a statement prepared once. It does less
+//! than the service: it returns neither the previous score nor a rank.
 
 use super::measured::Measured;
 use super::operations::{BEGIN_MICROS, Contents, Operations};
@@ -24,8 +24,8 @@ const UPSERT: &str = "
 const LIST: &str =
     "SELECT player, score, subscore, at FROM scores WHERE board = 1 AND part = 0 ORDER BY player";
 
-/// Does so many submits of each caller, one thread for each, as far as it comes in this time. What is left is then written
-/// in one transaction outside the measurement, so that the table can be compared.
+/// Does so many submits of each caller, one thread for each, as many as fit into this time. The rest is then written in
+/// one transaction outside the measurement, so that the tables can be compared.
 pub(super) fn measure(
     folder: &Path,
     players: u64,

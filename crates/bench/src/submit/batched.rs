@@ -1,6 +1,6 @@
-//! Our way: the service in this process, its score lane in front of its store.
+//! The service in this process, its score lane in front of its store.
 //!
-//! What is missing beside a server is the wire.
+//! Compared with a server only the wire is missing.
 
 use super::measured::Measured;
 use super::operations::Operations;
@@ -15,7 +15,7 @@ use tally_service::{Failure, Tally};
 use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
 
-/// Lets so many callers submit for a time.
+/// Runs so many callers for a time.
 pub(super) fn measure(
     folder: &Path,
     players: u64,

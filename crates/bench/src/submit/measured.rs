@@ -1,4 +1,4 @@
-//! What either way shows.
+//! The figures of either way.
 
 use super::operations::Contents;
 use tally_load::Latencies;
@@ -7,7 +7,7 @@ use tally_load::Latencies;
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) seconds: f64,
-    /// From asking to hearing that it is durable.
+    /// From the request to its durable commit.
     pub(super) latencies: Latencies,
     /// Submits of each caller.
     pub(super) counts: Vec<u64>,

@@ -1,8 +1,8 @@
 //! Scenario `submit`: durable submits on SQLite, the service's lane beside one upsert per transaction.
 //!
-//! The lane goes first and for a time; the baseline then does the same submits for as long, and what it did not reach is
-//! written outside the measurement. Both tables must end with the same rows. Every number of callers begins with new
-//! files, so that none inherits a full log.
+//! The lane goes first and for a time; the baseline then does the same submits for as long, and the rest is written
+//! outside the measurement. Both tables must end with the same rows. Every number of callers begins with new files, so
+//! that none inherits a full log.
 
 mod baseline;
 mod batched;
@@ -22,7 +22,6 @@ struct Pair {
     lane: Measured,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let players = options.pick(2_000, 200_000);
     let sync = crate::disk::sync_ms().during("try the disk")?;
@@ -67,7 +66,7 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// That both ways hold all players, and the same of each.
+/// Checks that both ways have all players with equal records.
 fn prove_same(pair: &Pair, players: u64) -> Result<(), Error> {
     let (baseline, lane) = (&pair.baseline, &pair.lane);
     let done = lane.counts.iter().sum::<u64>();

@@ -1,8 +1,8 @@
-//! The submits, as a function of the seed: both ways do the same, so both must end the same.
+//! The submits, as a function of the seed: both ways do the same, so both must end with the same records.
 //!
-//! Each caller owns the players whose number leaves its remainder and goes through a sequence of its own. A player's
-//! scores come from one caller, one after the other, each with its own instant: the last one is the truth, in whatever
-//! order callers are served.
+//! Each caller owns the players whose number leaves its remainder and has a sequence of its own. A player's scores
+//! come from one caller, one after the other, each with its own instant. So the last one is the final record, whatever
+//! the order of the callers.
 
 use rusqlite::Connection;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -34,7 +34,7 @@ impl Operations {
         Self { random: Random::new(seed ^ (caller << 32)), caller, callers, players, done: 0 }
     }
 
-    /// The next one. No two neighbours of one player have the same score, which would leave the older instant.
+    /// The next submit. Consecutive scores of a player differ, because an equal one would keep the older instant.
     pub(crate) fn draw(&mut self) -> Operation {
         let own = (self.players - self.caller).div_ceil(self.callers);
         let player = self.random.below(own) * self.callers + self.caller;
@@ -44,7 +44,7 @@ impl Operations {
     }
 }
 
-/// What a table holds: a hash of its rows in order of players, and how many there are.
+/// The contents of a table: a hash of its rows in order of players, and their number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     hasher: DefaultHasher,
@@ -57,7 +57,7 @@ impl Contents {
         self.rows += 1;
     }
 
-    /// Of a statement that gives player, score, subscore and instant.
+    /// From a statement that returns player, score, subscore and instant.
     pub(crate) fn of(connection: &Connection, list: &str) -> rusqlite::Result<Self> {
         let mut contents = Self::default();
         let mut statement = connection.prepare(list)?;

@@ -1,7 +1,7 @@
 //! R5's flows, statement by statement, through a pool.
 //!
-//! All are transactions of prepared statements. A deadlock, which the baseline flow has where two members give to each other,
-//! is begun again; latencies count from the first try and include the wait for a connection.
+//! All are transactions of prepared statements. The baseline flow has deadlocks if two members pay each other. A deadlock is
+//! retried; latencies count from the first try and include the wait for a connection.
 
 use super::tables::phone;
 use super::traffic::{Pairs, Traffic};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tally_load::Latencies;
 use tokio::sync::Semaphore;
 
-/// Codes of the database for "begin again": a deadlock, and a lock that was waited for too long.
+/// Error codes of the database that ask for a retry: a deadlock, and a lock timeout.
 const AGAIN: [u16; 2] = [1213, 1205];
 
 const KNOWN: &str = "SELECT group_id FROM requests WHERE member_id = ? AND request_key = ?";
@@ -138,7 +138,7 @@ async fn one(conn: &mut Conn, way: Way, transfer: &Transfer) -> mysql_async::Res
     conn.query_drop("COMMIT").await
 }
 
-/// A statement for each wallet, each update, each side and each code; the account of the entries.
+/// A statement for each wallet, each update, each side and each code, and for the account of the entries.
 async fn baseline(conn: &mut Conn, transfer: &Transfer, to: u64) -> mysql_async::Result<u32> {
     let Transfer { from, amount, group, .. } = transfer;
     let own: Option<(u64, i64)> = conn.exec_first(LOCK_ONE, (from,)).await?;
@@ -153,7 +153,7 @@ async fn baseline(conn: &mut Conn, transfer: &Transfer, to: u64) -> mysql_async:
     Ok(payable.expect("the code is there"))
 }
 
-/// One statement for both wallets, both updates, both sides and both codes, which a cache spares.
+/// One statement for both wallets, both updates, both sides and both codes; a cache omits the last.
 async fn tuned(conn: &mut Conn, way: Way, transfer: &Transfer, to: u64) -> mysql_async::Result<u32> {
     let Transfer { from, amount, group, .. } = transfer;
     let rows: Vec<(u64, i64)> = conn.exec(LOCK_BOTH, (from, to)).await?;

@@ -1,9 +1,9 @@
 //! Scenario `transfer`: transfers of money on a filled MariaDB or MySQL, R5's three flows beside the ledger's lane.
 //!
-//! R5 measured a flow of twelve statements, one of eight (both wallets locked by one ordered query, updates and inserts
-//! combined, a unique index) and the latter with a cache from phone number to member. Each is done here as it was described,
-//! through a pool of so many connections, by as many callers at once as ask the lane. What every wallet has, added up,
-//! must be what it was, and every transfer that was answered must be there. Not here: HTTP (`tally load transfers`).
+//! R5 measured a flow of twelve statements, and one of eight (both wallets locked by one ordered query, updates and inserts
+//! combined, a unique index). The third adds a cache from phone number to member. Each is done here as described, through a
+//! pool of so many connections, with as many callers as the lane has. The sum of all balances must stay the same, and every
+//! acknowledged transfer must be there. Not here: HTTP (`tally load transfers`).
 
 mod flows;
 mod ours;
@@ -21,7 +21,7 @@ use traffic::{TRAFFICS, Traffic};
 
 /// Connections of the pools.
 const CONNECTIONS: [usize; 2] = [5, 32];
-/// Callers at once: far more than connections, as requests of a game are.
+/// Concurrent callers: far more than connections, as requests of a game are.
 const CALLERS: usize = 256;
 
 /// How a transfer is done.
@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// Figures of one way on one traffic.
+/// Figures of one way with one traffic.
 struct Cell {
     way: Way,
     traffic: Traffic,
@@ -56,7 +56,7 @@ struct Cell {
     connections: usize,
     callers: usize,
     ran: Ran,
-    /// Statements that the database counted, and messages it was sent.
+    /// Statements that the database counted, and messages that it received.
     statements: u64,
     messages: u64,
 }
@@ -71,14 +71,13 @@ impl Cell {
     }
 }
 
-/// How much there is.
+/// The size of the data.
 #[derive(Clone, Copy)]
 struct Amount {
     members: u64,
     transactions: u64,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let transactions = options.rows.unwrap_or(options.pick(2_000, 1_000_000));
     let amount = Amount { members: (transactions / 10).max(100), transactions };
@@ -142,11 +141,11 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// What a run of one way has shown.
+/// The figures of a run of one way.
 struct Ran {
     seconds: f64,
     latencies: Latencies,
-    /// Transfers that had to be begun again after a deadlock.
+    /// Transfers that were retried after a deadlock.
     again: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Our way: the service in this process, its ledger's lane in front of the store on MySQL or MariaDB.
+//! The service in this process, its ledger's lane in front of the store on MySQL or MariaDB.
 //!
-//! Every wallet begins with a deposit and the history is done by the lane itself, so the ledger balances. Not here: HTTP.
+//! Every wallet begins with a deposit, and the lane itself writes the history, so the ledger balances. Not here: HTTP.
 
 use super::tables::OPENING;
 use super::traffic::{Pairs, Traffic};
@@ -23,11 +23,11 @@ use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{LedgerWriteSet, ReadSet, Store, WriteSet};
 use tokio::runtime::Runtime;
 
-/// Movements of one request while filling, and requests at a time.
+/// Transfers of one request while filling, and concurrent requests.
 const FILL: u64 = 1_000;
 const FILLERS: u64 = 8;
 
-/// Keys of requests, unique over all runs.
+/// Idempotency keys, unique over all runs.
 static KEYS: AtomicU64 = AtomicU64::new(0);
 
 /// The running service.
@@ -39,9 +39,9 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    /// Starts it in an empty database, and fills that.
+    /// Starts it in an empty database and fills it.
     pub(super) fn start(url: &str, amount: Amount, runtime: &Runtime) -> Result<Self, Error> {
-        // As the product opens it: with orders in memory one server writes.
+        // As the product opens it: with rankings in memory there is one writer.
         let writer = Some("the bench".to_owned());
         let store =
             MySqlStore::open(url, &Options { writer, ..Options::default() }).during("open the store")?;
@@ -147,7 +147,7 @@ impl Ours {
         Ok(latencies)
     }
 
-    /// Ends it, having proved that nothing was made or lost and every transfer is there.
+    /// Stops it, after a check that no money was made or lost and every transfer is there.
     pub(super) fn stop(self, amount: Amount, done: u64) -> Result<(), Error> {
         self.tally.drain();
         let totals = self.store.ledger().totals().during("read the totals")?;

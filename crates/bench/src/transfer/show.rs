@@ -1,4 +1,4 @@
-//! The report of `transfer`: a table for each traffic, ratios against targets, and what a reader has to know.
+//! The report of `transfer`: a table for each traffic, ratios against targets, and notes.
 
 use super::traffic::{TRAFFICS, Traffic};
 use super::{Amount, CALLERS, Cell, Way};
@@ -19,7 +19,6 @@ const COLUMNS: [&str; 11] = [
     "× baseline",
 ];
 
-/// The figures.
 pub(super) fn show(report: &mut Report, cells: &[Cell]) {
     for traffic in TRAFFICS {
         let mut table = Table::new(&format!("Money {}", traffic.name()), &COLUMNS);
@@ -60,7 +59,7 @@ fn lane(cells: &[Cell], traffic: Traffic) -> f64 {
     best(cells, |cell| cell.way == Way::Lane && cell.traffic == traffic)
 }
 
-/// The rate of the fastest of some.
+/// The highest rate of the matching cells.
 fn best(cells: &[Cell], is_one: impl Fn(&&Cell) -> bool) -> f64 {
     cells.iter().filter(is_one).map(Cell::rate).fold(0.0, f64::max)
 }

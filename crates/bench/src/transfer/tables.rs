@@ -1,13 +1,13 @@
 //! The tables of R5's flows: members, wallets, a transaction for each side, ledger rows, codes of accounts.
 //!
-//! Wallets are there twice, with a plain index on their member and with a unique one; the rest is shared. They are filled
-//! by the database itself. Not here: what the flows do with them.
+//! The wallets exist twice, with a plain index on their member and with a unique one; the rest is shared. The database
+//! itself fills them. Not here: the statements of the flows.
 
 use super::{Amount, Proof};
 use crate::database::connect;
 use mysql_async::prelude::Queryable;
 
-/// What every member begins with.
+/// The opening balance of every member.
 pub(super) const OPENING: i64 = 1_000_000_000;
 
 const TABLES: [&str; 8] = [
@@ -44,7 +44,7 @@ pub(super) async fn fill(url: &str, amount: Amount) -> mysql_async::Result<()> {
     let Amount { members, transactions } = amount;
     let mut count = 10;
     while count < members.max(transactions) {
-        // Each time as many again.
+        // Doubles the rows each time.
         let more = format!("INSERT INTO numbers SELECT n + {count} FROM numbers");
         conn.query_drop(more).await?;
         count *= 2;
@@ -75,7 +75,7 @@ pub(super) async fn fill(url: &str, amount: Amount) -> mysql_async::Result<()> {
     conn.disconnect().await
 }
 
-/// Adds everything up.
+/// Sums the balances and counts the transfers.
 pub(super) async fn proof(url: &str) -> mysql_async::Result<Proof> {
     let mut conn = connect(url).await?;
     let mut balances = [0; 2];

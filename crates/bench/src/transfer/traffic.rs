@@ -1,15 +1,15 @@
-//! Which member pays which.
+//! Which member pays which other member.
 
 use tally_load::{Draws, Random, Skew};
 
-/// How money moves.
+/// The distribution of payers and payees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Traffic {
-    /// Between any two.
+    /// Between any two members.
     Uniform,
-    /// From any member, to a few far more often.
+    /// From any member, mostly to a few.
     Zipf,
-    /// From any member, to one.
+    /// From any member, to one member.
     Hot,
 }
 
@@ -46,7 +46,7 @@ impl Pairs {
         }
     }
 
-    /// The payer and the payee: two members.
+    /// The payer and the payee: two different members.
     pub(super) fn next(&mut self) -> (u64, u64) {
         let from = self.any_member.draw(&mut self.random);
         let to = match self.traffic {

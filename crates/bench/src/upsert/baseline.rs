@@ -1,7 +1,7 @@
-//! A client without a service: upserts on connections of their own, each its own transaction.
+//! A client without a service: upserts, each in its own transaction, each share on its own connection.
 //!
-//! A statement has one row, or many in order of keys, and is prepared once. It answers neither with the previous score nor
-//! with a rank. No caller waits for others to fill a statement: its rows are at hand, as in an import.
+//! A statement has one row, or many in order of keys, and is prepared once. It returns neither the previous score nor a
+//! rank. No caller waits for others to fill a statement: its rows are at hand, as in an import.
 
 use super::measured::Round;
 use super::shares::Share;
@@ -12,7 +12,7 @@ use mysql_async::{Conn, Statement, Value};
 use std::time::{Duration, Instant};
 use tally_load::{Latencies, player};
 
-/// Upserts each share on a connection of its own, so many rows in a statement.
+/// Upserts each share on its own connection, with so many rows in a statement.
 pub(super) async fn round(
     url: &str,
     table: &str,
@@ -62,7 +62,7 @@ impl Caller {
             if batch.is_empty() {
                 return Ok((latencies, self.share, self.conn));
             }
-            // Rows are locked in one order; the sort keeps a player's scores in theirs.
+            // Rows are locked in one order; the stable sort keeps the order of a player's scores.
             batch.sort_by_key(|one| one.player);
             let values: Vec<Value> = batch.iter().flat_map(values).collect();
             let asked = Instant::now();

@@ -1,6 +1,6 @@
-//! Our way: the service in this process, its lanes in front of the store on MySQL or MariaDB.
+//! The service in this process, its lanes in front of the store on MySQL or MariaDB.
 //!
-//! Each number of callers has a board of its own, so that all begin alike. Not here: the wire.
+//! Each number of callers has its own board, so that all begin alike. Not here: the wire.
 
 use super::measured::Round;
 use super::shares::Share;
@@ -15,16 +15,16 @@ use tally_service::{Failure, Tally};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{BoardNo, Store};
 
-/// Lanes beside each other, as many as the product has by default.
+/// Concurrent lanes, the product's default.
 const LANES: usize = 3;
 
-/// What a round of lanes shows.
+/// The figures of a round of lanes.
 pub(crate) struct Submitted {
     pub(crate) round: Round,
-    /// Where the next round goes on.
+    /// The streams for the next round.
     pub(crate) streams: Vec<Operations>,
     pub(crate) rows_per_commit: f64,
-    /// The previous scores of all answers, added up.
+    /// The sum of the previous scores of all replies.
     pub(crate) previous: i64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Starts it in an empty database, with so many boards.
     pub(crate) fn start(url: &str, boards: usize, players: u64) -> Result<Self, Error> {
-        // As the product opens it: with orders in memory one server writes.
+        // As the product opens it: with rankings in memory there is one writer.
         let writer = Some("the bench".to_owned());
         let store =
             MySqlStore::open(url, &Options { writer, ..Options::default() }).during("open the store")?;
@@ -49,7 +49,7 @@ impl Lanes {
         Ok(Self { store, tally, boards })
     }
 
-    /// Submits each share by a caller of its own.
+    /// Submits each share by its own caller.
     pub(crate) async fn round(&self, number: usize, shares: Vec<Share>) -> Result<Submitted, Failure> {
         let before = self.tally.lane_stats();
         let began = Instant::now();
@@ -72,12 +72,11 @@ impl Lanes {
         Ok(Submitted { round: Round { seconds, latencies }, streams, rows_per_commit, previous })
     }
 
-    /// What a board holds.
+    /// The contents of a board.
     pub(crate) fn contents(&self, number: usize) -> Result<Contents, Error> {
         ours::list(&*self.store, self.boards[number]).during("read the store")
     }
 
-    /// Ends it.
     pub(crate) fn stop(self) {
         self.tally.drain();
     }

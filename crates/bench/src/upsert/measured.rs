@@ -1,11 +1,11 @@
-//! What a way shows.
+//! The figures of a way.
 
 use tally_load::Latencies;
 
 /// Figures of one round.
 pub(crate) struct Round {
     pub(crate) seconds: f64,
-    /// From asking to hearing that it is durable: of a submit, or of a statement.
+    /// From the request to the durable commit, of a submit or of a statement.
     pub(crate) latencies: Latencies,
 }
 
@@ -15,7 +15,7 @@ pub(super) struct Measured {
     pub(super) rows: u64,
     pub(super) seconds: f64,
     pub(super) latencies: Latencies,
-    /// Of each round, seconds of processor time: this process, and the database.
+    /// Processor time in seconds of each round: this process, and the database.
     pub(super) cpu: Vec<(Option<f64>, Option<f64>)>,
 }
 
@@ -26,7 +26,7 @@ impl Measured {
         self.latencies.merge(&round.latencies);
     }
 
-    /// Microseconds of processor time for a row, of one of both.
+    /// Processor time of a row in microseconds, of one of both.
     pub(super) fn cpu_us(&self, of: impl Fn(&(Option<f64>, Option<f64>)) -> Option<f64>) -> Option<f64> {
         let seconds: Option<f64> = self.cpu.iter().map(of).sum();
         seconds.map(|seconds| seconds * 1e6 / self.rows as f64)

@@ -1,9 +1,9 @@
 //! Scenario `upsert`: durable submits on MariaDB or MySQL, the service's lanes beside upserts of a client without a service.
 //!
-//! Every way has a table of its own with the same players and does the same submits, in rounds in which each way has its
-//! turn: what drifts on a machine drifts for all. At the end all tables must be alike. What they then hold is loaded into
-//! an empty table in order of keys by the database's own bulk load, which must end alike as well: the limit of anything
-//! that writes rows there. Not here: the wire, and drivers (`drivers`).
+//! Every way has its own table with the same players and does the same submits. The ways alternate in rounds, so that drift
+//! affects all. At the end all tables must be equal. Their rows are then loaded into an empty table in order of keys by the
+//! database's own bulk load, which must give the same table. Its rate is the limit of anything that writes rows there. Not
+//! here: the wire, and drivers (`drivers`).
 
 mod baseline;
 pub(crate) mod lanes;
@@ -28,10 +28,10 @@ const SINGLES: usize = 64;
 /// Bulk upserts: rows of a statement, and connections.
 const BULKS: [(usize, usize); 4] = [(64, 1), (64, 4), (500, 1), (500, 4)];
 
-/// How submits get into a table.
+/// How submits reach a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// So many rows in a statement.
+    /// With so many rows in a statement.
     Upsert { rows: usize },
     /// By the service, on this board.
     Lanes { board: usize },
@@ -46,7 +46,7 @@ struct Way {
     rows_per_commit: f64,
 }
 
-/// How much is done.
+/// The size of the work.
 struct Amount {
     players: u64,
     streams: usize,
@@ -54,7 +54,6 @@ struct Amount {
     of_each: u64,
 }
 
-/// Measures it.
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
     let callers: &[usize] = options.pick(&[16, 128], &[64, 256, 1024, 4096]);
     let amount = Amount {
@@ -113,7 +112,7 @@ impl Way {
         }
     }
 
-    /// Its table, where it has one.
+    /// Its table, if it has one.
     fn table(&self) -> Option<String> {
         match self.kind {
             Kind::Upsert { rows } => Some(format!("upserts_{rows}_{}", self.callers)),
@@ -147,7 +146,7 @@ impl Way {
     }
 }
 
-/// A table for each way but ours, with a row for each player.
+/// A table with a row for each player, for each way but the service.
 fn fill(database: &Database, url: &str, ways: &[Way], amount: &Amount, folder: &Path) -> Result<(), Error> {
     let file = folder.join("players");
     let mut lines = Lines::create(&file).during("write the players")?;
@@ -168,7 +167,7 @@ fn fill(database: &Database, url: &str, ways: &[Way], amount: &Amount, folder: &
         .during("fill the tables")
 }
 
-/// That every way ended with the same rows; what they are.
+/// Checks that every way ended with the same rows; returns them.
 fn alike(
     database: &Database,
     url: &str,
@@ -196,7 +195,7 @@ fn alike(
     Ok(end)
 }
 
-/// Loads what all ended with into empty tables: rows per second.
+/// Loads the final rows into empty tables; returns rows per second.
 fn load(database: &Database, url: &str, end: &Contents, folder: &Path, rounds: usize) -> Result<f64, Error> {
     let file = folder.join("end");
     let mut lines = Lines::create(&file).during("write what all ended with")?;

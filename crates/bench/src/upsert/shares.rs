@@ -1,12 +1,12 @@
 //! The same submits for every way, whatever its number of callers.
 //!
-//! There are as many streams of submits as any way has callers, each of players of its own. A caller takes from its streams
-//! in turn, so a player's scores come one after the other. A round does as many of each stream, so after it all tables must
-//! be alike. Not here: doing any of it.
+//! There are as many streams of submits as the way with the most callers has; each stream has its own players. A caller
+//! alternates between its streams, so a player's scores come one after the other. A round does as many submits of each
+//! stream, so all tables must be equal after it. Not here: doing any of it.
 
 use crate::submit::{Operation, Operations};
 
-/// What one caller does in one round.
+/// The submits of one caller in one round.
 pub(crate) struct Share {
     streams: Vec<Operations>,
     at: usize,
@@ -18,7 +18,7 @@ pub(crate) fn streams(count: usize, players: u64, seed: u64) -> Vec<Operations> 
     (0..count).map(|stream| Operations::new(stream, count, players, seed)).collect()
 }
 
-/// A round: so many submits of each stream, divided among callers.
+/// A round: `of_each` submits of each stream, divided among callers.
 pub(crate) fn divide(streams: Vec<Operations>, callers: usize, of_each: u64) -> Vec<Share> {
     let mut shares: Vec<Share> =
         (0..callers).map(|_| Share { streams: Vec::new(), at: 0, left: 0 }).collect();
@@ -31,12 +31,12 @@ pub(crate) fn divide(streams: Vec<Operations>, callers: usize, of_each: u64) -> 
 }
 
 impl Share {
-    /// How much is left of it.
+    /// The number of remaining submits.
     pub(crate) fn left(&self) -> usize {
         self.left as usize
     }
 
-    /// The streams where the next round goes on.
+    /// The streams for the next round.
     pub(crate) fn into_streams(self) -> Vec<Operations> {
         self.streams
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// The newest of each player after two rounds.
+    /// The newest record of each player after two rounds.
     fn newest(callers: usize) -> BTreeMap<u64, (i64, i64)> {
         let (mut streams, mut newest) = (streams(16, 100, 7), BTreeMap::new());
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! The report of `upsert`: one table, ratios against targets, and what a reader has to know.
+//! The report of `upsert`: one table, ratios against targets, and notes.
 
 use super::{Amount, Kind, SINGLES, Way};
 use crate::targets::{LANES_TIMES_BULK, LANES_TIMES_SINGLE};
@@ -71,7 +71,7 @@ fn cpu(way: &Way) -> String {
     format!("{} + {}", text(way.measured.cpu_us(|cpu| cpu.0)), text(way.measured.cpu_us(|cpu| cpu.1)))
 }
 
-/// The rate of the fastest of some ways.
+/// The highest rate of the matching ways.
 fn best(ways: &[Way], is_one: impl Fn(&&Way) -> bool) -> f64 {
     ways.iter().filter(is_one).map(|way| way.measured.rate()).fold(0.0, f64::max)
 }

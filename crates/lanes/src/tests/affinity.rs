@@ -1,4 +1,4 @@
-//! Lane affinity under every kind of schedule: a key's requests are in one lane at a time, and few lanes are used while little is asked.
+//! Lane affinity under every kind of schedule: a key is in one lane at a time, and low load uses few lanes.
 
 use super::explore;
 use crate::affinity::{ENOUGH, LaneAffinity, SILENT};
@@ -13,9 +13,9 @@ const KEYS: [u64; 2] = [0, 1 << 32];
 fn a_key_is_never_in_two_lanes() {
     explore(400, || {
         let seats = LaneAffinity::new(3);
-        // Whoever is in a lane adds to its 16 bits.
+        // Each lane has 16 bits that count the threads in it.
         let inside: Arc<AtomicU64> = Arc::default();
-        // The first lane has enough, so where it is sat down freely is another one.
+        // The first lane has enough, so a free assignment gives another one.
         let _elsewhere: Vec<_> = (0..ENOUGH).map(|_| seats.assign(KEYS[1])).collect();
         let one = |wished: usize| {
             let (seats, inside) = (seats.clone(), Arc::clone(&inside));
@@ -45,7 +45,7 @@ fn as_few_lanes_are_used_as_are_enough() {
         let seats = LaneAffinity::new(2);
         let first = seats.assign(KEYS[0]);
         assert_eq!(first.lane(), 0);
-        // The other key has the first lane to itself until that has enough, and then stays where it is.
+        // The other key has the first lane to itself until that has enough, and then keeps its lane.
         let many: Vec<_> = (1..=2 * ENOUGH).map(|_| seats.assign(KEYS[1])).collect();
         assert!(many.iter().all(|seat| seat.lane() == 0));
         drop(first);
@@ -78,7 +78,7 @@ fn a_silent_lane_gets_no_other_keys() {
         let seats = LaneAffinity::new(2);
         let stuck = seats.assign(KEYS[0]);
         assert_eq!(seats.assign(KEYS[1]).lane(), 0);
-        // Of the system's time, which is what seats go by.
+        // Real time, because the affinity reads the system's clock.
         std::thread::sleep(SILENT);
         assert_eq!(seats.assign(KEYS[1]).lane(), 1, "the first lane is silent");
         assert_eq!(seats.assign(KEYS[0]).lane(), 0, "a key stays where it is");

@@ -1,7 +1,7 @@
-//! Who heard what, and whether it is true.
+//! Records the answers of a run and compares them with the store.
 //!
-//! All replies write into one list, so the order of answers is known over all callers. The audit compares
-//! it with the log of the store: acknowledged = applied once, failed = not applied, unknown = either.
+//! All replies write into one list, so the order of answers is known across all callers. The audit compares it with the
+//! log of the store: acknowledged = applied once, failed = not applied, unknown = either.
 
 use super::Boxed;
 use super::model::{Answer, Fault, Request, Store};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 type Heard = Result<Answer, Fault>;
 
-/// Collects the answers of one run; clones share the list of answers, each has its own requests.
+/// Collects the answers of one run. Clones share the list of answers; each has its own requests.
 #[derive(Clone, Default)]
 pub(super) struct Ears {
     /// `std` on purpose: never held across a scheduling point.
@@ -29,17 +29,17 @@ impl Ears {
         Box::new(move |answer| heard.lock().unwrap().push((request.id, answer)))
     }
 
-    /// Notes that the lane did not take this request.
+    /// Records a request that the lane refused.
     pub(super) fn refused(&mut self, id: u32) {
         self.refused.push(id);
     }
 
-    /// Notes that these went in together.
+    /// Records requests that were submitted together.
     pub(super) fn grouped(&mut self, ids: Vec<u32>) {
         self.groups.push(ids);
     }
 
-    /// Takes over what another caller noted.
+    /// Merges what another caller recorded.
     pub(super) fn merge(&mut self, other: Self) {
         assert!(Arc::ptr_eq(&self.heard, &other.heard));
         self.asked.extend(other.asked);
@@ -47,12 +47,12 @@ impl Ears {
         self.groups.extend(other.groups);
     }
 
-    /// All answers so far, in the order in which they were given.
+    /// All answers so far, in the order in which they were sent.
     pub(super) fn heard(&self) -> Vec<(u32, Heard)> {
         self.heard.lock().unwrap().clone()
     }
 
-    /// What one request heard.
+    /// The answer of one request.
     pub(super) fn of(&self, id: u32) -> Heard {
         self.heard().iter().find(|(whose, _)| *whose == id).expect("it heard something").1
     }

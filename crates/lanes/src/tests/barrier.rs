@@ -1,4 +1,4 @@
-//! A gate under every kind of schedule: whoever is alone is alone, and everybody comes through.
+//! A barrier under every kind of schedule: exclusive batches are alone, and every batch passes.
 
 use super::explore;
 use crate::{Barrier, Blocked};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Who is inside at each of the places: how many beside each other, and how many alone.
+/// For each place, the number of threads inside side by side, and the number inside exclusively.
 type Counts = Arc<Vec<(AtomicU32, AtomicU32)>>;
 
 const PLACES: usize = 3;
@@ -119,7 +119,7 @@ fn nobody_waits_for_one_that_is_stuck() {
             lost.mark_stuck();
             assert_eq!(waiting.join().expect("a thread"), Blocked::Stuck(2));
             assert_eq!(gate.pass(3, true, LONG).unwrap_err(), Blocked::Stuck(2));
-            // What it does not concern goes on, and so does what may be beside it.
+            // Batches of other places pass, and so do batches that may share the place.
             assert!(gate.pass(5, true, LONG).is_ok() && gate.pass(2, false, LONG).is_ok());
             drop(lost);
             assert!(gate.pass(7, true, LONG).is_ok());

@@ -1,4 +1,4 @@
-//! What goes into a batch, why it ends, and what a full queue refuses.
+//! The content of a batch, why it ends, and what a full queue refuses.
 
 use super::audit::Ears;
 use super::model::{Request, Store};
@@ -16,7 +16,7 @@ const BOUNDS: Bounds = Bounds {
     retries_max: 0,
 };
 
-/// The batches made of requests given as (rows, bytes, kind), each with its cut.
+/// The batches of requests that are given as (rows, bytes, kind), each with its cut.
 fn batches(requests: &[(u32, u32, Kind)]) -> Vec<(Vec<usize>, Cut)> {
     let waiting = |(id, &(rows, bytes, kind)): (usize, &(u32, u32, Kind))| Waiting {
         since: std::time::Instant::now(),
@@ -69,7 +69,7 @@ fn cuts_are_counted_under_their_own_number() {
     assert_eq!(Cut::ALL.map(Cut::name), ["idle", "rows", "bytes", "kind", "drain"]);
 }
 
-/// A lane whose first batch, request 0 alone, is held in the store: what comes now waits.
+/// A lane whose first batch, request 0 alone, is held in the store, so that later requests wait.
 struct Held {
     lane: Lane<Store, Boxed>,
     thread: crate::LaneThread<Store>,
@@ -94,7 +94,7 @@ impl Held {
         self.lane.submit(request, self.ears.listen(request))
     }
 
-    /// Lets the store go on, and audits.
+    /// Releases the store, and audits.
     fn finish(self) -> (Store, crate::Stats) {
         drop(self.leave);
         self.lane.drain();

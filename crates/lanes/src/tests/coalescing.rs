@@ -1,4 +1,4 @@
-//! The working set against a plain map: coalescing changes how often a key is written, never what is left.
+//! The working set against a plain map: coalescing changes how often a key is written, never the final state.
 
 use crate::{WorkingSet, keys_to_load};
 use std::collections::BTreeMap;

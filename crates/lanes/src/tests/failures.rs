@@ -1,4 +1,4 @@
-//! Failures of a whole batch: retried, away, lost at the commit.
+//! Failures of a whole batch: retried, store unavailable, commit in doubt.
 
 use super::audit::Ears;
 use super::model::{Event, Fault, Request, Store};
@@ -48,8 +48,8 @@ fn retries_are_bounded_and_end_with_the_last_fault() {
 fn a_store_that_is_away_is_not_retried() {
     shuttle::check_random(
         || {
-            let (ears, store, _) = one_batch(BOUNDS, Store::scripted(&[Event::Away]), three());
-            assert!((0..3).all(|id| ears.of(id) == Err(Fault::Away)));
+            let (ears, store, _) = one_batch(BOUNDS, Store::scripted(&[Event::Unavailable]), three());
+            assert!((0..3).all(|id| ears.of(id) == Err(Fault::Unavailable)));
             assert_eq!((store.commits, store.pauses), (1, 0));
         },
         5,
@@ -85,7 +85,7 @@ fn a_lost_commit_that_left_no_trace_is_retried() {
     );
 }
 
-/// The waiters hear at once that nobody knows; the lane finds out before it commits anything else.
+/// The waiters learn at once that the outcome is unknown. The lane resolves it before it commits anything else.
 #[test]
 fn nothing_is_committed_before_a_lost_commit_is_resolved() {
     fn scenario(committed: bool) {
@@ -105,7 +105,7 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
             lane.submit(request, ears.listen(request)).unwrap();
             shuttle::thread::yield_now();
         }
-        // Only a lane that still takes work goes on asking until it knows.
+        // Only a lane that does not drain keeps trying until the commit is resolved.
         while lane.stats().resolves < 4 {
             shuttle::thread::yield_now();
         }

@@ -32,7 +32,7 @@ fn start(bounds: Bounds, store: Store) -> (Lane<Store, Boxed>, LaneThread<Store>
     Lane::start("lane", bounds, Store { bounds, ..store }).expect("a thread")
 }
 
-/// Starts a lane, has it handle these requests in one batch, drains it and audits what happened.
+/// Starts a lane that handles these requests in one batch, drains it and audits the run.
 fn one_batch(bounds: Bounds, store: Store, requests: Vec<Request>) -> (Ears, Store, crate::Stats) {
     let (lane, thread) = start(bounds, store);
     let mut ears = Ears::default();

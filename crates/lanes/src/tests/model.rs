@@ -1,14 +1,14 @@
-//! A store that is a map, with a log of what was committed, and faults on demand.
+//! A store that is a map, with a log of its commits, and faults on demand.
 //!
-//! It checks the lane while it runs: bounds and kinds of every batch, one publish after each commit and
-//! before the next, nothing committed while an outcome is unknown.
+//! It checks the lane while it runs: bounds and kinds of every batch, and one publish after each commit and before the
+//! next. It allows no commit while an outcome is unknown.
 
 use crate::batch::Bounds;
 use crate::{BatchHandler, Failure, Kind, Resolution, Weight, WorkingSet, keys_to_load};
 use shuttle::sync::mpsc::{Receiver, Sender};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Adds to a key. The id tells the caller (hundreds) and its order among that caller's requests.
+/// Adds to a key. The hundreds of the id are the caller, the rest is the order among that caller's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Request {
     pub(super) id: u32,
@@ -36,10 +36,10 @@ pub(super) struct Answer {
 pub(super) enum Fault {
     Deadlock,
     Guilty,
-    Away,
+    Unavailable,
     /// The outcome is not known.
     Unknown,
-    /// The outcome of someone else is not known.
+    /// The outcome of an earlier request is not known.
     Behind,
     RolledBack,
 }
@@ -50,15 +50,15 @@ pub(super) enum Event {
     Fine,
     Retry,
     Piece,
-    Away,
-    /// The answer to the commit is lost; the store cannot be asked for the next `silent` times.
+    Unavailable,
+    /// The answer to the commit is lost, and the next `silent` attempts to resolve it fail.
     Lost {
         committed: bool,
         silent: u32,
     },
 }
 
-/// What `publish` needs: the answers, and what readers are to see.
+/// What `publish` needs: the answers, and the changes for readers.
 pub(super) struct Committed {
     answers: Vec<Answer>,
     changes: Vec<(u8, Option<i64>)>,
@@ -69,7 +69,7 @@ pub(super) struct Store {
     /// Chooses what the n-th call of `commit` does.
     pub(super) script: Box<dyn FnMut(u64) -> Event + Send>,
     pub(super) guilty: BTreeSet<u32>,
-    /// Says that a commit has begun, then waits for leave (or for the other end to go away).
+    /// Signals that a commit has begun, then waits for permission (or for the other end to be dropped).
     pub(super) gate: Option<(Sender<()>, Receiver<()>)>,
     pub(super) commits: u64,
     pub(super) pauses: u64,
@@ -77,7 +77,7 @@ pub(super) struct Store {
     pub(super) log: Vec<Vec<u32>>,
     pub(super) truth: BTreeMap<u8, i64>,
     pub(super) shown: BTreeMap<u8, i64>,
-    /// A commit whose outcome was not told yet, and how often asking for it fails.
+    /// An in-doubt commit, and how many attempts to resolve it still fail.
     pub(super) lost: Option<(Option<Committed>, u32)>,
     /// The ids of a commit that readers do not see yet.
     pub(super) unpublished: Option<Vec<u32>>,
@@ -102,7 +102,7 @@ impl Default for Store {
 }
 
 impl Store {
-    /// A store whose first commits go as listed, and all later ones well.
+    /// A store whose first commits go as listed; all later commits succeed.
     pub(super) fn scripted(events: &[Event]) -> Self {
         let events = events.to_vec();
         let script =
@@ -110,7 +110,7 @@ impl Store {
         Self { script: Box::new(script), ..Self::default() }
     }
 
-    /// Whether the lane ended without learning what became of a commit.
+    /// Whether the lane ended with an unresolved commit.
     pub(super) fn left_unresolved(&self) -> bool {
         self.lost.is_some()
     }
@@ -161,7 +161,7 @@ impl BatchHandler for Store {
 
     fn commit(&mut self, batch: &[Request]) -> Result<Committed, Failure<Fault>> {
         if let Some((begun, leave)) = &self.gate {
-            // Either end may be gone: then the test no longer watches this store.
+            // Either end may be dropped: then the test no longer watches this store.
             let _ = begun.send(());
             let _ = leave.recv();
         }
@@ -173,9 +173,9 @@ impl BatchHandler for Store {
         let guilty = batch.iter().any(|request| self.guilty.contains(&request.id));
         match (self.script)(call) {
             Event::Retry => Err(Failure::Retry(Fault::Deadlock)),
-            Event::Piece => Err(Failure::Piece(Fault::Away)),
-            Event::Away => Err(Failure::Away(Fault::Away)),
-            Event::Fine | Event::Lost { .. } if guilty => Err(Failure::Row(Fault::Guilty)),
+            Event::Piece => Err(Failure::Piece(Fault::Unavailable)),
+            Event::Unavailable => Err(Failure::Unavailable(Fault::Unavailable)),
+            Event::Fine | Event::Lost { .. } if guilty => Err(Failure::PoisonRequest(Fault::Guilty)),
             Event::Fine => Ok(self.transact(batch)),
             Event::Lost { committed, silent } => {
                 let outcome = committed.then(|| self.transact(batch));

@@ -1,4 +1,4 @@
-//! Many callers at once, under every kind of schedule, with everything going wrong.
+//! Many concurrent callers, under every kind of schedule, with every kind of failure.
 
 use super::audit::Ears;
 use super::model::{Event, Request, Store};
@@ -16,7 +16,7 @@ const TIGHT: Bounds = Bounds {
     retries_max: 2,
 };
 
-/// Random requests of one caller, alone or as neighbours; notes what was refused and checks that it came
+/// Random requests of one caller, alone or as neighbours. Records refusals and checks that refused requests came
 /// back whole.
 fn call(lane: &Lane<Store, Boxed>, mut ears: Ears, caller: u32, count: u32) -> Ears {
     let mut rng = thread_rng();
@@ -52,13 +52,13 @@ fn random_request(id: u32, rng: &mut impl Rng) -> Request {
     request
 }
 
-/// A store in which about every third commit goes wrong in some way.
+/// A store in which about every third commit fails in some way.
 fn hostile() -> Store {
     let mut rng = thread_rng();
     let guilty = (0..400).filter(|_| rng.gen_bool(0.1)).collect();
     let script = move |_| match rng.gen_range(0..15) {
         0 | 1 => Event::Retry,
-        2 => Event::Away,
+        2 => Event::Unavailable,
         3 | 4 => Event::Lost { committed: rng.gen_bool(0.5), silent: rng.gen_range(0..4) },
         _ => Event::Fine,
     };
@@ -86,7 +86,7 @@ fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
     for caller in callers {
         ears.merge(caller.join().unwrap());
     }
-    // Without a drain midway the last handle to go is what ends the lane.
+    // Without an earlier drain, dropping the last handle ends the lane.
     drop(lane);
     let store = lane_thread.join().unwrap();
     ears.audit(&store);
@@ -148,7 +148,7 @@ fn a_caller_that_goes_away_disturbs_nobody() {
             thread::spawn(move || {
                 for id in 100..103 {
                     let (tell, hear) = mpsc::channel();
-                    // Whoever implements a reply ignores that nobody listens any more.
+                    // A reply ignores that its caller no longer waits.
                     let reply: Boxed = Box::new(move |answer| {
                         let _nobody = tell.send(answer);
                     });

@@ -1,10 +1,10 @@
-//! The guilty stand alone and fail; everyone else goes through, in order.
+//! Bisection: poison requests fail alone; all other requests commit, in order.
 
 use super::model::{Event, Fault, Request, Store};
 use super::one_batch;
 use crate::Bounds;
 
-/// Every set of guilty ones among up to six requests, on two keys.
+/// Every set of poison requests among up to six requests, on two keys.
 #[test]
 fn every_set_of_guilty_rows() {
     shuttle::check_random(
@@ -48,7 +48,7 @@ fn one_guilty_row_costs_a_logarithm() {
     );
 }
 
-/// Whatever happens to the n-th commit of a split batch, the audit holds.
+/// The audit holds for every failure of the n-th commit of a split batch.
 #[test]
 fn every_failure_at_every_commit_of_a_split_batch() {
     shuttle::check_random(
@@ -56,7 +56,7 @@ fn every_failure_at_every_commit_of_a_split_batch() {
             let lost = |committed, silent| Event::Lost { committed, silent };
             let events = [
                 Event::Retry,
-                Event::Away,
+                Event::Unavailable,
                 lost(true, 0),
                 lost(false, 0),
                 lost(true, 1),
@@ -85,14 +85,14 @@ fn every_failure_at_every_commit_of_a_split_batch() {
 fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
     shuttle::check_random(
         || {
-            // The whole and its first half: guilty. The first quarter: away. Nothing after it is tried.
-            let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Away]);
+            // The whole and its first half: refused. The first quarter: store unavailable. Nothing after it is tried.
+            let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Unavailable]);
             store.guilty = [1, 7].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
             let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!(store.commits, 3);
             assert!(store.log.is_empty());
-            assert!((0..8).all(|id| ears.of(id) == Err(Fault::Away)));
+            assert!((0..8).all(|id| ears.of(id) == Err(Fault::Unavailable)));
             assert_eq!(stats.faults, 8);
         },
         5,
@@ -103,13 +103,13 @@ fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
 fn a_piece_that_cannot_be_done_now_fails_alone() {
     shuttle::check_random(
         || {
-            // The whole and its first half: guilty. The first quarter cannot be done; what comes after it can.
+            // The whole and its first half: refused. The first quarter cannot commit now; the pieces after it can.
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Piece]);
             store.guilty = [1].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
             let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!((store.commits, stats.faults, stats.retries), (5, 2, 0));
-            assert!((0..8).all(|id| (ears.of(id) == Err(Fault::Away)) == (id < 2)));
+            assert!((0..8).all(|id| (ears.of(id) == Err(Fault::Unavailable)) == (id < 2)));
         },
         5,
     );

@@ -28,8 +28,8 @@ impl BatchHandler for Elsewhere {
         batch
     }
 
-    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.told.send((callers, telling)).expect("somebody tells them");
+    fn dispatch(&mut self, callers: usize, replies: Box<dyn Send>) {
+        self.told.send((callers, replies)).expect("somebody tells them");
     }
 }
 
@@ -52,9 +52,9 @@ fn callers_that_are_told_elsewhere_hear_once_and_in_order() {
     assert!(hear.try_recv().is_err(), "nobody was told by the lane");
     let teller = thread::spawn(move || {
         let mut callers = 0;
-        for (some, telling) in to_tell {
+        for (some, replies) in to_tell {
             callers += some;
-            drop(telling);
+            drop(replies);
         }
         (callers, thread::current().id())
     });

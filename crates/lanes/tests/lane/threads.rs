@@ -41,7 +41,7 @@ impl BatchHandler for Sum {
         if self.commits.is_multiple_of(7) {
             Err(Failure::Retry("deadlock"))
         } else if batch.iter().any(|number| number.is_multiple_of(10)) {
-            Err(Failure::Row("guilty"))
+            Err(Failure::PoisonRequest("guilty"))
         } else {
             Ok(())
         }

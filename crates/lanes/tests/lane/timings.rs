@@ -24,11 +24,11 @@ impl BatchHandler for Reads {
     fn commit(&mut self, batch: &[u32]) -> Result<(), Failure<&'static str>> {
         self.commits += 1;
         if batch.contains(&1) {
-            return Err(Failure::Away("no store"));
+            return Err(Failure::Unavailable("no store"));
         }
         self.read_at = Some(Instant::now());
         if batch.contains(&0) {
-            return Err(Failure::Row("guilty"));
+            return Err(Failure::PoisonRequest("guilty"));
         }
         // The first attempt of all meets another.
         if self.commits == 1 { Err(Failure::Retry("deadlock")) } else { Ok(()) }

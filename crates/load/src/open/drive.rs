@@ -1,11 +1,11 @@
-//! The run itself: one thread, its connections, and a queue of the iterations that wait for one.
+//! The run itself: one thread, its connections, and a queue of the iterations that wait for a connection.
 //!
-//! A connection that breaks, or does not answer in time, fails its iteration and is opened again for the next: a server
-//! that comes back is asked again. One that the server closed while it was idle is opened again before it is used.
-//! Members sign in before the clock starts where the journey needs their tokens.
+//! A connection that breaks or times out fails its iteration. The next iteration opens it again, so a server that comes
+//! back gets requests again. A connection that the server closed while it was idle is reopened before use. Members sign
+//! in before the clock starts if the journey needs their tokens.
 //!
-//! A run that is told to stop takes no more arrivals, forgets those that wait for a connection, and waits for those under
-//! way, no longer than an answer may take; told again, it does not wait.
+//! A run that is stopped takes no more arrivals and drops those that wait for a connection. It waits for running
+//! iterations at most as long as a response may take. A second stop ends that wait.
 
 use super::journey::{Actor, Call, Director, Scene, token};
 use super::link::Link;
@@ -24,31 +24,31 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinSet, LocalSet};
 
-/// Bounds of a run.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Connections.
     pub connections: usize,
-    /// Arrivals that may wait for one; the next is dropped.
+    /// Arrivals that may wait for a connection; the next one is dropped.
     pub waiting: usize,
-    /// How long an answer may take.
+    /// The timeout of a response.
     pub answer: Duration,
 }
 
-/// What is told while it runs.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
-    /// So many members of so many have signed in.
+    /// The members that have signed in, and all members.
     SignedIn(u64, u64),
     /// A second is over.
     Second(Second),
 }
 
-/// Runs a schedule until its end, or until `stop` says something. Blocks; must not be called from an async runtime.
+/// Runs a schedule until its end, or until `stop` receives a signal. Blocks; must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If the server cannot be reached at the begin, or does not let members in; [`io::ErrorKind::Interrupted`] if it was
+/// If the server is unreachable at the beginning, or rejects a sign-in; [`io::ErrorKind::Interrupted`] if the run was
 /// stopped before the clock started.
 pub fn run(
     scene: &Scene,
@@ -71,9 +71,9 @@ pub fn run(
 struct Shared {
     director: RefCell<Director>,
     outcome: RefCell<Outcome>,
-    /// Of the present second.
+    /// Of the current second.
     second: RefCell<(Second, Latencies)>,
-    /// Where the present second began.
+    /// At the start of the current second.
     ticks: Cell<Option<Ticks>>,
     queue: RefCell<VecDeque<Instant>>,
     busy: Cell<u64>,
@@ -82,7 +82,7 @@ struct Shared {
     bounds: Bounds,
 }
 
-/// What is done before the clock starts.
+/// Opens connections and signs members in, before the clock starts.
 async fn prepare(
     scene: &Scene,
     bounds: Bounds,
@@ -126,7 +126,7 @@ async fn drive(
     shared.outcome.borrow_mut().begun = SystemTime::now();
     let mut arrivals = pacer::start(schedule.clone(), begin)?;
     let mut seconds = tokio::time::interval_at((begin + SECOND).into(), SECOND);
-    // How long those under way are waited for, once it was told to stop.
+    // The end of the wait for running iterations, once the run was stopped.
     let mut until: Option<Instant> = None;
     loop {
         let given_up = async {
@@ -165,16 +165,16 @@ async fn drive(
     Ok(outcome)
 }
 
-/// Nothing, where the system does not tell.
+/// 0 on a system without these figures.
 fn stolen(then: Option<Ticks>, now: Option<Ticks>) -> f64 {
     then.zip(now).map_or(0.0, |(then, now)| now.stolen_since(then))
 }
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Sign-ins at a time before a run.
+/// Concurrent sign-ins before a run.
 const SIGN_INS: usize = 4;
 
-/// Signs members in, a few at a time: the server hashes as many passwords at once as it has processors for.
+/// Signs members in, a few at a time: the server hashes at most as many passwords at once as it has processors for.
 async fn sign_in(
     scene: &Scene,
     connections: &mut Vec<Link>,
@@ -258,8 +258,8 @@ async fn work(shared: Rc<Shared>, scene: Rc<Scene>, mut connection: Option<Link>
     }
 }
 
-/// One call: what went wrong, in a few words that are the same for all of a kind. A connection that fails, or is given up
-/// while an answer may still come, is not put back.
+/// One call; an error is a short text, equal for all errors of a kind. A connection that fails, or is given up before its
+/// response has arrived, is not reused.
 async fn ask(
     shared: &Shared,
     scene: &Scene,
@@ -300,7 +300,7 @@ impl Shared {
         self.wake.notify_waiters();
     }
 
-    /// No more arrivals; those that wait for a connection have never been.
+    /// Takes no more arrivals; those that wait for a connection do not count.
     fn interrupt(&self) {
         let waited = self.queue.take().len() as u64;
         let mut outcome = self.outcome.borrow_mut();
@@ -310,7 +310,7 @@ impl Shared {
         self.end_of_arrivals();
     }
 
-    /// Those that were not waited for have failed.
+    /// Counts the iterations that are still running as failed.
     fn give_up(&self) {
         let left = self.busy.replace(0);
         self.outcome.borrow_mut().failed += left;

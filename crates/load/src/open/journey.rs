@@ -1,6 +1,6 @@
 //! What one arrival does: calls in a row, on one connection, as one member or as the game's server.
 //!
-//! Not here: when it begins, and what becomes of its figures.
+//! Not here: when it begins, and its figures.
 
 use crate::draws::{Draws, Skew};
 use crate::people::{self, People};
@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Sent money is at most this, so that no member soon runs out of it.
+/// The highest amount of a transfer, so that members do not soon run out of money.
 const AMOUNT_MAX: u64 = 100;
 /// Transactions of a page.
 const PAGE: u32 = 20;
@@ -21,13 +21,13 @@ const SCORE_END: u64 = 1_000_000_000;
 /// What arrivals do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journey {
-    /// Money to a phone number.
+    /// A transfer to a phone number.
     Transfers,
     /// A score, or a page around a player.
     Scores,
     /// Profile, wallet and ranks.
     MainPage,
-    /// Sign in, main page, list of transactions, money to a phone number: six calls.
+    /// Sign-in, main page, list of transactions, transfer to a phone number: six calls.
     Mixed,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Call {
 }
 
 impl Journey {
-    /// Its calls, in order; of `Scores`, each arrival makes one of them.
+    /// Its calls, in order; an arrival of `Scores` makes one of them.
     pub(super) const fn calls(self) -> &'static [Call] {
         match self {
             Self::Transfers => &[TRANSFER],
@@ -58,7 +58,7 @@ impl Journey {
         }
     }
 
-    /// Names of its calls, in order.
+    /// The names of its calls, in order.
     #[must_use]
     pub fn names(self) -> Vec<&'static str> {
         self.calls().iter().map(|call| call.name).collect()
@@ -70,46 +70,46 @@ impl Journey {
     }
 }
 
-/// The protocol that is spoken.
+/// The protocol of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP.
     Http,
-    /// The Redis protocol; of the journeys only [`Journey::Scores`].
+    /// The Redis protocol; only for [`Journey::Scores`].
     Redis,
 }
 
 /// The server, the members and the requests.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What is spoken there.
+    /// The protocol of the server.
     pub protocol: Protocol,
     /// Where the server listens.
     pub address: SocketAddr,
-    /// What they do.
+    /// What arrivals do.
     pub journey: Journey,
-    /// The members that do it.
+    /// The members that act.
     pub people: People,
-    /// How many of them act; money goes to any.
+    /// The number of members that act; any member can receive money.
     pub members: u64,
-    /// The members that get money, and the players that score.
+    /// The distribution of recipients of money, and of players that score.
     pub skew: Skew,
     /// A key of the game's server, for scores.
     pub key: Option<String>,
     /// The leaderboard of scores.
     pub board: String,
-    /// Of a hundred arrivals of `Scores` so many read a page of five on either side of a player.
+    /// The percentage of arrivals of `Scores` that read a page of five players on either side of a player.
     pub reads: u32,
-    /// A word that no other run has: transfers are not taken for repeated ones.
+    /// A word that is unique to this run, so that its transfers are not taken for retries.
     pub run: String,
-    /// The same seed asks the same.
+    /// Equal seeds give equal requests.
     pub seed: u64,
 }
 
 /// Draws the member of each iteration, and writes the requests.
 pub(super) struct Director {
     scene: Scene,
-    /// Headers of each member that has signed in.
+    /// Headers of each signed-in member.
     tokens: Vec<Common>,
     signed_out: Common,
     actors: Draws,
@@ -124,7 +124,7 @@ pub(super) struct Director {
 #[derive(Clone, Debug)]
 pub(super) struct Actor {
     member: u64,
-    /// Where this iteration has signed in itself.
+    /// Set after a sign-in of this iteration.
     token: Option<Common>,
 }
 
@@ -172,7 +172,7 @@ impl Director {
                 let (one, to) = (self.scene.people.person(actor.member), self.scene.people.person(to));
                 let amount = 1 + self.random.below(AMOUNT_MAX);
                 self.body.clear();
-                // The PIN as a number, as scripts of clients send it: one that begins with 0 has fewer digits then.
+                // The PIN as a number, as scripts of clients send it: a PIN with a leading 0 has fewer digits then.
                 let pin: u64 = one.pin.parse().unwrap_or_default();
                 let (phone, body) = (&to.phone, &mut self.body);
                 write!(body, "{{\"phoneNumber\":\"{phone}\",\"amount\":{amount},\"password\":{pin}}}")
@@ -220,7 +220,7 @@ impl Director {
         people::player(self.any_member.draw(&mut self.random) + 1)
     }
 
-    /// Takes what an answer of success gives; `None` where it is not what was asked for.
+    /// Keeps the token of a sign-in; `None` if its response has none.
     pub(super) fn answered(&self, call: Call, actor: &mut Actor, body: &[u8]) -> Option<()> {
         if call == SIGN_IN {
             actor.token = Some(Common::new(self.scene.address, Some(&token(body)?)));
@@ -247,7 +247,7 @@ fn sign_in(body: &mut String, login: &str, password: &str) {
     write!(body, "{{\"loginId\":{login},\"password\":{password}}}").expect("a string takes everything");
 }
 
-/// Another member; with one member only there is none, and the server says so.
+/// Another member. If there is only one, it returns that one, and the server rejects the transfer.
 fn other(any_member: &Draws, random: &mut Random, than: u64) -> u64 {
     for _ in 0..100 {
         let drawn = any_member.draw(random);
@@ -258,7 +258,7 @@ fn other(any_member: &Draws, random: &mut Random, than: u64) -> u64 {
     than
 }
 
-/// The token of an answer to a sign-in.
+/// The token in a response to a sign-in.
 pub(super) fn token(body: &[u8]) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
     Some(answer["data"]["accessToken"].as_str()?.to_owned())

@@ -1,20 +1,19 @@
-//! One connection of an open loop, in either protocol: a request out, and whether it went well.
+//! One connection of an open loop, in either protocol: it sends a request and checks its response.
 //!
-//! Not here: what is asked (`journey`), and when.
+//! Not here: the requests (`journey`), and when they are sent.
 
 use super::journey::{Protocol, Scene};
 use crate::connection::Connection;
 use crate::resp;
 use std::io;
 
-/// An open connection.
 pub(super) enum Link {
     Http(Connection),
     Redis(resp::Connection),
 }
 
 impl Link {
-    /// Opens one, and authenticates where the protocol wants that first.
+    /// Opens a connection, and authenticates if the protocol requires it first.
     pub(super) async fn open(scene: &Scene) -> io::Result<Self> {
         match scene.protocol {
             Protocol::Http => Ok(Self::Http(Connection::open(scene.address).await?)),
@@ -30,7 +29,7 @@ impl Link {
         }
     }
 
-    /// Whether it can be used again: a server closes what has been idle for long.
+    /// Whether it can be reused: a server closes idle connections.
     pub(super) fn is_open(&self) -> bool {
         match self {
             Self::Http(connection) => connection.is_open(),
@@ -38,7 +37,8 @@ impl Link {
         }
     }
 
-    /// Sends one request and waits for its answer: its body (empty in the Redis protocol), or a short reason why it failed.
+    /// Sends one request and waits for its response: its body (empty in the Redis protocol), or a short reason of the
+    /// failure.
     pub(super) async fn ask(&mut self, request: &[u8]) -> io::Result<Result<&[u8], String>> {
         match self {
             Self::Http(connection) => {
@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// A rejection by status and code.
+/// A rejection as status and code.
 fn problem(status: u16, body: &[u8]) -> String {
     let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     match problem["code"].as_str() {

@@ -1,11 +1,11 @@
-//! An open loop: arrivals by a schedule, whatever the server does.
+//! Open-loop load: arrivals by a schedule, independent of the server.
 //!
-//! A closed loop asks a slow server less, and so does not show that it is slow. Here arrivals are due by
-//! the clock ([`Schedule`], `pacer`), each is measured from when it was due, and what finds no connection in time is
-//! counted as dropped. A [`Journey`] is what an arrival does; [`run`] does it; the [`Outcome`] has every figure in
-//! all and by the second, and a [`Threshold`] judges it.
+//! A closed loop sends a slow server fewer requests, which hides that it is slow. Here arrivals are due by the clock
+//! ([`Schedule`], `pacer`), and each is measured from its due time. An arrival that finds no connection in time is
+//! counted as dropped. A [`Journey`] is what an arrival does, and [`run`] does it. The [`Outcome`] has the figures
+//! in total and per second, and a [`Threshold`] judges it.
 //!
-//! Not here: showing any of it.
+//! Not here: showing the figures.
 
 mod drive;
 mod journey;

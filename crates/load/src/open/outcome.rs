@@ -1,10 +1,10 @@
-//! What an open run has shown, in all and second by second.
+//! The figures of an open-loop run, in total and per second.
 
 use crate::latencies::Latencies;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-/// Different errors that are told apart; what comes after counts as the last.
+/// The number of distinct errors; further ones count as the last.
 const ERRORS_MAX: usize = 50;
 
 /// One kind of call.
@@ -12,20 +12,20 @@ const ERRORS_MAX: usize = 50;
 pub struct Call {
     /// Its name.
     pub name: &'static str,
-    /// From when it was meant to go to the last byte of its answer, of those that were answered as wished.
+    /// From the due time to the last byte of the response, of the successful calls.
     pub latencies: Latencies,
-    /// The others, by status and code of the problem, or by what became of the connection.
+    /// The failed calls, by status and code of the problem, or by the failure of the connection.
     pub errors: BTreeMap<String, u64>,
 }
 
 impl Call {
-    /// How many were answered otherwise, or not at all.
+    /// The number of failed calls.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// How many were made.
+    /// The number of calls.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.latencies.count() + self.failed()
@@ -35,21 +35,22 @@ impl Call {
 /// One second of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Its end, in seconds from the begin.
+    /// Its end, in seconds from the start.
     pub at: f64,
-    /// Arrivals a second that the schedule asked for in the middle of it.
+    /// Arrivals per second that the schedule has in the middle of it.
     pub target: f64,
-    /// Iterations that ended well in it.
+    /// Iterations that succeeded in it.
     pub done: u64,
-    /// Iterations that failed in it, and that were dropped.
+    /// Iterations that failed in it; the dropped ones are included.
     pub failed: u64,
-    /// The same of iterations that found no free connection.
+    /// Iterations in it that found no free connection.
     pub dropped: u64,
-    /// Percentiles 50, 95 and 99 of latencies of iterations that ended well in it, and the slowest; in milliseconds.
+    /// Percentiles 50, 95 and 99 and the maximum of the latencies of iterations that succeeded in it, in
+    /// milliseconds.
     pub ms: [f64; 4],
-    /// Iterations that were under way, or waited, at its end.
+    /// Iterations that were running or waiting at its end.
     pub waiting: u64,
-    /// Percent of the processors that the host of a virtual machine gave to others in it.
+    /// Percentage of the processors that the host of a virtual machine gave to other guests in it.
     pub stolen: f64,
 }
 
@@ -58,11 +59,11 @@ pub struct Second {
 pub struct Outcome {
     /// Iterations that were due.
     pub arrived: u64,
-    /// Of those, what was never begun: too many were waiting for a connection.
+    /// Of those, the ones that were never started, because too many waited for a connection.
     pub dropped: u64,
-    /// Of those, what did not end well.
+    /// Of those, the ones that failed.
     pub failed: u64,
-    /// Of those that ended well, from when they were due to the last answer.
+    /// Latencies of the successful ones, from their due time to the last response.
     pub iterations: Latencies,
     /// Each kind of call.
     pub calls: Vec<Call>,
@@ -70,11 +71,11 @@ pub struct Outcome {
     pub seconds: Vec<Second>,
     /// When the clock started.
     pub begun: SystemTime,
-    /// From the begin to the last answer.
+    /// From the start to the last response.
     pub lasted: Duration,
-    /// Percent of the processors that the host of a virtual machine gave to others, over the whole run.
+    /// Percentage of the processors that the host of a virtual machine gave to other guests during the run.
     pub stolen: f64,
-    /// It was told to stop before the end of its schedule: what was under way too long for that has failed.
+    /// The run was stopped before the end of its schedule; iterations that ran too long after that have failed.
     pub interrupted: bool,
 }
 
@@ -95,7 +96,7 @@ impl Outcome {
         }
     }
 
-    /// Iterations that ended well, a second.
+    /// Successful iterations per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let seconds = self.lasted.as_secs_f64();

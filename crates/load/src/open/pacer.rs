@@ -1,17 +1,17 @@
-//! The clock of a run: a thread that sleeps until the next arrival and says that it is due.
+//! The clock of a run: a thread that sleeps until the next arrival is due and sends it.
 //!
-//! A thread and not a task: the runtime's timers are a millisecond coarse, which is as much as the answers that are
-//! measured. It says when each was due, so one that comes late is measured from when it should have come.
+//! It is a thread because the runtime's timers have a granularity of a millisecond, as much as the measured
+//! latencies. It sends the due time of each arrival, so a late arrival is measured from its due time.
 
 use super::schedule::Schedule;
 use std::io;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Arrivals that were not taken yet; past it the clock waits, and they count from when they were due all the same.
+/// Arrivals that may wait in the channel. A full channel blocks the clock; their due times stay the same.
 const AHEAD_MAX: usize = 1 << 16;
 
-/// Starts it; the channel closes after the last arrival, and dropping it ends the thread.
+/// Starts the clock; the channel closes after the last arrival. Dropping the channel ends the thread.
 pub(super) fn start(schedule: Schedule, begin: Instant) -> io::Result<mpsc::Receiver<Instant>> {
     let (send, receive) = mpsc::channel(AHEAD_MAX);
     std::thread::Builder::new().name("arrivals".into()).spawn(move || {

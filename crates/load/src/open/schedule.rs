@@ -1,22 +1,22 @@
-//! How many arrive, and when: rates that climb, stay and fall, as arithmetic.
+//! How many iterations arrive, and when: rates that climb, stay and fall, as arithmetic.
 //!
-//! A schedule is a row of stages; within one the rate goes evenly from one value to another. [`Schedule::due`] says when
-//! the n-th arrives by inverting the integral of the rate, so nothing is drawn, rounded or added up, and a run of an hour
-//! is as exact as one of a second. Pure: durations in, durations out.
+//! A schedule is a list of stages; within a stage the rate changes linearly. [`Schedule::due`] inverts the integral of the
+//! rate, so nothing is drawn, rounded or summed. A run of an hour is as exact as one of a second. Pure: durations in,
+//! durations out.
 
 use std::time::Duration;
 
-/// More arrivals a second than any one process can send.
+/// More arrivals per second than any one process can send.
 const RATE_MAX: f64 = 1_000_000.0;
 
-/// A stretch in which the rate goes evenly from one value to another.
+/// A span of time in which the rate changes linearly from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// Arrivals a second at its begin.
+    /// Arrivals per second at its start.
     pub from: f64,
     /// The same at its end.
     pub to: f64,
-    /// How long it takes.
+    /// Its duration.
     pub lasts: Duration,
 }
 
@@ -25,10 +25,10 @@ impl Stage {
         (self.from + self.to) / 2.0 * self.lasts.as_secs_f64()
     }
 
-    /// When so many have arrived, counted from its begin.
+    /// The seconds from its start after which `count` iterations have arrived.
     fn after(&self, count: f64) -> f64 {
         let climb = (self.to - self.from) / self.lasts.as_secs_f64();
-        // The root of a quadratic in the form that loses no digits where the rate hardly changes.
+        // The root of a quadratic in the form that loses no digits if the rate hardly changes.
         2.0 * count / (self.from + (self.from * self.from + 2.0 * climb * count).max(0.0).sqrt())
     }
 }
@@ -40,12 +40,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads `0..200..1000`, each step a stage, or one rate that stays. Stages last as given, in order, and the last of these
-    /// as long as all that follow.
+    /// Reads `0..200..1000`, where each step is a stage, or one constant rate. Stages have the given durations in order; the
+    /// last duration is used for all further stages.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// What is wrong, as text.
     pub fn parse(rates: &str, lasts: &[Duration]) -> Result<Self, String> {
         let rate = |text: &str| match text.trim().parse::<f64>() {
             Ok(rate) if (0.0..=RATE_MAX).contains(&rate) => Ok(rate),
@@ -74,19 +74,19 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// How many arrive in all.
+    /// The number of all arrivals.
     #[must_use]
     pub fn arrivals(&self) -> f64 {
         self.stages.iter().map(Stage::arrivals).sum()
     }
 
-    /// How long it takes.
+    /// The total duration.
     #[must_use]
     pub fn lasts(&self) -> Duration {
         self.stages.iter().map(|stage| stage.lasts).sum()
     }
 
-    /// When the n-th arrives, from 0; none after the last.
+    /// When the n-th iteration arrives, from 0; `None` after the last.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Duration> {
         let (mut count, mut begin) = (number as f64, Duration::ZERO);
@@ -102,7 +102,7 @@ impl Schedule {
         None
     }
 
-    /// Arrivals a second at this time; 0 after the end.
+    /// Arrivals per second at this time; 0 after the end.
     #[must_use]
     pub fn rate_at(&self, time: Duration) -> f64 {
         let mut begin = Duration::ZERO;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!((steady.due(20), steady.rate_at(SECOND), steady.rate_at(SECOND * 2)), (None, 10.0, 0.0));
     }
 
-    /// A model that counts small steps: as many have arrived at a time as the rates up to it add up to.
+    /// A model of small steps: the number of arrivals up to a time is the sum of the rates up to it.
     #[test]
     fn arrivals_follow_the_rate() {
         for (rates, seconds) in [

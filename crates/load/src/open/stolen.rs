@@ -1,7 +1,7 @@
-//! How much of the processors the host of a virtual machine gave to others, as the system counts it (`steal` of proc(5)).
+//! The processor time that the host of a virtual machine gave to other guests (`steal` of proc(5)).
 //!
-//! A run on a machine that was taken away for a third of a second shows that in its latencies. A reader of them has to know.
-//! Not here: what other processes of the same machine used.
+//! A pause of a third of a second by the host shows in the latencies of a run, so its reader must see it. Not here: what
+//! other processes of the same machine used.
 
 /// Processor time up to a moment, in ticks of all cores together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,19 +11,19 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// Up to now; `None` where the system does not tell in the way of Linux.
+    /// Up to now; `None` on a system without `/proc/stat`.
     pub(super) fn now() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line: user nice system idle iowait irq softirq steal; what follows is counted in the first two as well.
+    /// The first line: user nice system idle iowait irq softirq steal. The columns after these are part of the first two.
     fn parse(text: &str) -> Option<Self> {
         let numbers = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
         let numbers: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
         Some(Self { all: numbers.iter().sum(), stolen: *numbers.get(7)? })
     }
 
-    /// Percent of all processor time since then.
+    /// Percentage of all processor time since `then`.
     pub(super) fn stolen_since(self, then: Self) -> f64 {
         let all = self.all.saturating_sub(then.all).max(1);
         100.0 * self.stolen.saturating_sub(then.stolen) as f64 / all as f64

@@ -1,27 +1,27 @@
-//! What a run must reach, as `p95<300ms` or `transfer.p99.9<=20ms` or `errors<1%`: read, and judged by its figures.
+//! What a run must reach, as `p95<300ms` or `transfer.p99.9<=20ms` or `errors<1%`: parsing and judging.
 //!
-//! Pure. A threshold without a name before it is about whole iterations; `errors` and `dropped` are shares of those that
-//! arrived, or, without a percent sign, counts.
+//! Pure. A threshold without a name applies to whole iterations. `errors` and `dropped` are percentages of the arrivals
+//! or, without a percent sign, counts.
 
 use super::outcome::Outcome;
 use std::fmt;
 
-/// What a figure is of.
+/// The measured figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Figure {
     /// A percentile of latency, in milliseconds; 100 is the slowest.
     Percentile(f64),
-    /// Calls that were not answered as wished.
+    /// Calls that failed.
     Errors,
-    /// Iterations that were not begun.
+    /// Iterations that were not started.
     Dropped,
 }
 
-/// One of them.
+/// One requirement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
-    /// A call, or nothing for iterations.
+    /// The name of a call; `None` for iterations.
     call: Option<String>,
     figure: Figure,
     or_equal: bool,
@@ -29,16 +29,16 @@ pub struct Threshold {
     percent: bool,
 }
 
-/// How a run stands to one.
+/// The result of one threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// As it was given.
+    /// Its text.
     pub threshold: String,
-    /// What was measured, in the same unit.
+    /// The measured value, in the same unit.
     pub value: f64,
     /// The unit.
     pub unit: &'static str,
-    /// Whether it is kept.
+    /// Whether the run meets it.
     pub kept: bool,
 }
 
@@ -49,11 +49,11 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    /// Reads one; `calls` are the names that there are.
+    /// Parses one; `calls` are the valid names.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// What is wrong, as text.
     pub fn parse(text: &str, calls: &[&str]) -> Result<Self, String> {
         let shape = || {
             format!(
@@ -99,7 +99,7 @@ impl Threshold {
         Ok(Self { text: text.to_owned(), call, figure, or_equal, limit: limit * factor, percent })
     }
 
-    /// How the run stands to it.
+    /// Compares the run with it.
     #[must_use]
     pub fn judge(&self, outcome: &Outcome) -> Judged {
         let call = self.call.as_ref().and_then(|name| outcome.calls.iter().find(|call| call.name == name));
@@ -115,7 +115,7 @@ impl Threshold {
             Figure::Errors => share(errors),
             Figure::Dropped => share(outcome.dropped),
         };
-        // Nothing was measured: then nothing is shown to be fast.
+        // A percentile without measurements is not met: nothing was shown to be fast.
         let measured = latencies.count() > 0 || !matches!(self.figure, Figure::Percentile(_));
         let kept = measured && (value < self.limit || (self.or_equal && value <= self.limit));
         let unit = match self.figure {

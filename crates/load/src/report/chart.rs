@@ -1,30 +1,29 @@
-//! Lines over an axis, drawn as SVG.
+//! Line charts, drawn as SVG.
 //!
-//! An axis may be logarithmic: the values are transformed here and only labels turn back, which spares a second drawing
-//! for every combination. Not here: bars and pies; what has no axis is a table.
+//! An axis may be logarithmic: values are transformed before drawing, and only labels are transformed back. So one
+//! drawing serves every combination. Not here: bars and pies; values without an axis are a table.
 
 use super::html::escape;
 use super::number;
 use serde::{Deserialize, Serialize};
 
-/// The size of the drawing.
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 380.0;
-/// The frame of the lines: left, top, right, bottom.
+/// The area of the lines: left, top, right, bottom.
 const FRAME: [f64; 4] = [90.0, 12.0, 848.0, 322.0];
-/// At most so many labels along the bottom and up the side.
+/// The highest number of labels on the x and the y axis.
 const LABELS: [usize; 2] = [8, 7];
-/// Dark enough to read on white, and told apart without seeing red and green.
+/// Dark enough to read on white, and distinct without seeing red and green.
 const COLOURS: [&str; 6] = ["#005AB5", "#D55E00", "#008062", "#AA44A3", "#5A5A5A", "#997700"];
 
-/// Some lines over one axis.
+/// Lines over one pair of axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Along the bottom.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up the side.
+    /// The vertical axis.
     pub y: Axis,
     /// The lines.
     pub series: Vec<Series>,
@@ -35,7 +34,7 @@ pub struct Chart {
 pub struct Axis {
     /// What it counts, with its unit.
     pub label: String,
-    /// Whether equal steps are equal factors.
+    /// Whether equal distances are equal factors.
     pub logarithmic: bool,
 }
 
@@ -49,13 +48,13 @@ pub struct Series {
 }
 
 impl Axis {
-    /// An axis of equal steps, from zero.
+    /// A linear axis, from zero.
     #[must_use]
     pub fn linear(label: &str) -> Self {
         Self { label: label.to_owned(), logarithmic: false }
     }
 
-    /// An axis of equal factors.
+    /// A logarithmic axis.
     #[must_use]
     pub fn logarithmic(label: &str) -> Self {
         Self { label: label.to_owned(), logarithmic: true }
@@ -84,7 +83,8 @@ impl Axis {
         (if self.logarithmic { low - room } else { low }, high + room)
     }
 
-    /// Positions of labels: on a logarithmic axis 1, 2 and 5 of each power of ten, or the powers; otherwise equal steps.
+    /// Positions of labels: on a logarithmic axis 1, 2 and 5 of each power of ten, or only the powers; otherwise equal
+    /// steps.
     fn ticks(&self, (low, high): (f64, f64), most: usize) -> Vec<f64> {
         let inside = |position: &f64| (low..=high).contains(position);
         let decades = (low.floor() as i32..=high.ceil() as i32).map(f64::from);
@@ -107,7 +107,7 @@ impl Axis {
 }
 
 impl Chart {
-    /// The drawing, as an element to stand in a page. It names no namespace, because pages are searched for addresses.
+    /// The drawing, as an element of a page. It names no namespace, because a test searches pages for addresses.
     pub(super) fn svg(&self) -> String {
         let position = |&(x, y): &(f64, f64)| Some((self.x.position(x)?, self.y.position(y)?));
         let lines: Vec<Vec<(f64, f64)>> =

@@ -1,4 +1,4 @@
-//! A report as one page: tables, verdicts and drawings, and nothing that has to be fetched.
+//! A report as one page: tables, verdicts and charts, without external resources.
 
 use super::{Report, Table, Verdict, text};
 
@@ -39,7 +39,7 @@ pub(super) fn render(report: &Report) -> String {
     out + "</body></html>\n"
 }
 
-/// A table; a class, where there is one for a row, is that of its last cell.
+/// A table; the class of a row applies to its last cell.
 fn render_table(table: &Table, classes: Vec<&str>) -> String {
     let cells = |tag: &str, cells: &[String], class: &str| -> String {
         let last = cells.len() - 1;

@@ -1,15 +1,15 @@
-//! The machine a report was made on, as far as it tells.
+//! The machine that a report was made on, as far as it is known.
 //!
-//! A figure without its machine is a rumour. The load before the run says whether the machine was quiet: figures of a
-//! busy one drift by tens of percent.
+//! Figures mean nothing without their machine. The load before the run shows whether the machine was idle: figures of
+//! a busy one vary by tens of percent.
 
 use serde::Serialize;
 use std::fs::read_to_string;
 
-/// What is known of the machine.
+/// The properties of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Threads that run at once.
+    /// Hardware threads.
     pub cores: usize,
     /// The processor's name.
     pub cpu: String,
@@ -19,9 +19,9 @@ pub struct Machine {
     pub kernel: String,
     /// Average number of running processes over one minute before the run.
     pub load_before: String,
-    /// Whether the measuring program was optimised.
+    /// Whether the measuring program was built with optimizations.
     pub optimised: bool,
-    /// When, in UTC.
+    /// The time, in UTC.
     pub at: String,
 }
 

@@ -1,7 +1,7 @@
-//! What a run found: tables, ratios, charts and notes, as values.
+//! The results of a run: tables, ratios, charts and notes, as values.
 //!
-//! A report is data first; [`Report::to_text`], [`Report::to_json`] and [`Report::to_html`] show the same to a terminal, a program
-//! and a browser. Not here: printing, and any figure that was not measured.
+//! A report is data first; [`Report::to_text`], [`Report::to_json`] and [`Report::to_html`] show the same data to a terminal, a
+//! program and a browser. Not here: printing, and any figure that was not measured.
 
 mod chart;
 mod html;
@@ -16,7 +16,7 @@ pub use ratio::{Ratio, Target, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// More than this many percent of the processors used by others, and a run is not to be quoted.
+/// A run in which other processes used a larger percentage of the processors is not to be quoted.
 const OTHERS_PERCENT_MAX: f64 = 10.0;
 
 /// How a run was started.
@@ -30,30 +30,30 @@ pub struct Run {
     pub small: bool,
 }
 
-/// What a scenario found.
+/// The results of a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The scenario.
     pub name: &'static str,
     /// What was measured.
     pub title: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// By which command.
+    /// The command as it was typed.
     pub command: String,
-    /// With which seed.
+    /// The seed of its random numbers.
     pub seed: u64,
     /// Whether numbers were small, so that figures mean little.
     pub small: bool,
-    /// How many percent of the processors others used during the run, where the system tells.
+    /// The percentage of the processors that other processes used during the run, if the system reports it.
     pub others_percent: Option<f64>,
-    /// Why there are no figures, where the scenario was left out.
+    /// Why the scenario was skipped; `None` if it ran.
     pub skipped: Option<String>,
     /// The figures.
     pub tables: Vec<Table>,
-    /// The figures that there are targets for.
+    /// The figures with targets.
     pub ratios: Vec<Ratio>,
-    /// What a reader has to know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// The figures as lines.
     pub charts: Vec<Chart>,
@@ -82,7 +82,7 @@ impl Table {
     ///
     /// # Panics
     ///
-    /// If it has not one cell for each column.
+    /// If the number of cells is not the number of columns.
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "one cell for each column of `{}`", self.title);
         self.rows.push(cells);
@@ -90,7 +90,7 @@ impl Table {
 }
 
 impl Report {
-    /// A report without figures. To be made before measuring: it notes how busy the machine is.
+    /// A report without figures. Make it before measuring: it records how busy the machine is.
     #[must_use]
     pub fn new(name: &'static str, title: &str, run: impl Into<Run>) -> Self {
         let Run { command, seed, small } = run.into();
@@ -110,7 +110,7 @@ impl Report {
         }
     }
 
-    /// The report of a scenario that was left out.
+    /// The report of a skipped scenario.
     #[must_use]
     pub fn skipped(name: &'static str, title: &str, why: String, run: impl Into<Run>) -> Self {
         Self { skipped: Some(why), ..Self::new(name, title, run) }
@@ -133,13 +133,13 @@ impl Report {
         serde_json::to_string_pretty(self).expect("a report is made of strings and finite numbers") + "\n"
     }
 
-    /// For a browser: one page that needs nothing else.
+    /// For a browser: one page without external resources.
     #[must_use]
     pub fn to_html(&self) -> String {
         html::render(self)
     }
 
-    /// Writes it in all three forms into a folder, which is made where there is none; says where.
+    /// Writes it in all three forms into a folder, which it creates if missing; returns the paths.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Report {
         forms.into_iter().map(write).collect()
     }
 
-    /// The circumstances, one line each: for the text and the page.
+    /// Machine, command and load, one line each, for the text and the page.
     fn circumstances(&self) -> Vec<String> {
         if let Some(why) = &self.skipped {
             return vec![format!("skipped: {why}")];
@@ -184,12 +184,12 @@ impl Report {
     }
 }
 
-/// A figure that is not always known.
+/// A figure that may be unknown.
 pub fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-/// A number with as many digits as can be meant: three significant ones, thousands set apart.
+/// A number with three significant digits and thousands separators.
 #[must_use]
 pub fn number(value: f64) -> String {
     let size = value.abs();

@@ -1,21 +1,21 @@
-//! A figure with a target, and whether it is met.
+//! A figure with a target, and whether the run reached it.
 
 use super::number;
 use serde::{Deserialize, Serialize};
 
-/// A floor that must hold and an aim that should.
+/// A floor that is required and an aim that is desired.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What must be reached.
+    /// The required value.
     pub floor: f64,
-    /// What should be.
+    /// The desired value.
     pub aim: f64,
 }
 
-/// A figure that is held against something.
+/// A figure that is compared with a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// What is compared with what.
+    /// What it compares.
     pub name: String,
     /// The figure.
     pub value: f64,
@@ -23,30 +23,30 @@ pub struct Ratio {
     pub unit: String,
     /// Whether more is better.
     pub more_is_better: bool,
-    /// What must be reached, where there is a target.
+    /// The required value, if there is a target.
     pub floor: Option<f64>,
-    /// What should be.
+    /// The desired value.
     pub aim: Option<f64>,
-    /// Whether it is.
+    /// The result of the comparison.
     pub verdict: Verdict,
 }
 
-/// How a figure stands to its target.
+/// The result of comparing a figure with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// There is no target.
+    /// The figure has no target.
     NoTarget,
-    /// The floor is missed.
+    /// The floor is not reached.
     Missed,
-    /// The floor holds, the aim does not.
+    /// The floor is reached, the aim is not.
     Floor,
     /// The aim is reached.
     Aim,
 }
 
 impl Ratio {
-    /// A quotient, more is better, that has no target.
+    /// A quotient without a target; more is better.
     #[must_use]
     pub fn times(name: &str, value: f64) -> Self {
         let verdict = Verdict::NoTarget;
@@ -61,13 +61,13 @@ impl Ratio {
         }
     }
 
-    /// A quotient that must be at least so much.
+    /// A quotient that must be at least the floor.
     #[must_use]
     pub fn at_least(name: &str, value: f64, target: Target) -> Self {
         Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.judged()
     }
 
-    /// A figure of this unit that must be at most so much.
+    /// A figure of this unit that must be at most the floor.
     #[must_use]
     pub fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
         let (floor, aim) = (Some(target.floor), Some(target.aim));
@@ -96,7 +96,7 @@ impl Ratio {
 }
 
 impl Verdict {
-    /// In words.
+    /// As text.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

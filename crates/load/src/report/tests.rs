@@ -1,4 +1,4 @@
-//! Reports as text, JSON and a page. The figures in them are invented.
+//! Reports as text, JSON and a page, with invented figures.
 
 use super::*;
 

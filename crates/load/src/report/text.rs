@@ -1,4 +1,4 @@
-//! A report for a terminal: aligned columns, no colours, so that it reads the same in a file.
+//! A report for a terminal: aligned columns without colours, so that a file shows the same.
 
 use super::{Report, Table, or_dash};
 
@@ -40,7 +40,7 @@ pub(super) fn targets(report: &Report) -> Table {
     table
 }
 
-/// The first column to the left, as it names the row; figures to the right, so that digits stand below digits.
+/// The first column is left-aligned, because it names the row; figures are right-aligned.
 fn render_table(table: &Table) -> String {
     let width = |at: usize| {
         let cells = table.rows.iter().map(|row| row[at].chars().count());

@@ -1,7 +1,7 @@
-//! One connection that speaks the Redis protocol: a chunk out, so many replies in.
+//! One connection of the Redis protocol: it sends a chunk of commands and receives their replies.
 //!
-//! Both buffers are used again, and replies are passed over as they arrive, so a chunk of long replies takes no more
-//! memory than the longest. Not here: more than one chunk on its way.
+//! Both buffers are reused, and replies are skipped as they arrive. So a chunk of long replies takes no more memory
+//! than the longest one. Not here: more than one chunk in flight.
 
 use crate::connection::is_open;
 use std::io;
@@ -10,12 +10,11 @@ use tally_wire::resp::Replies;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What is read at once, if there is so much.
+/// The most bytes of one read.
 const READ_BYTES: usize = 16 << 10;
 /// A reply longer than this is a fault of the server.
 const REPLY_BYTES_MAX: usize = 64 << 20;
 
-/// An open connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     out: Vec<u8>,
@@ -23,7 +22,7 @@ pub(crate) struct Connection {
     replies: Replies,
 }
 
-/// What came back for a chunk.
+/// The replies to a chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanged {
     pub(crate) errors: u64,
@@ -38,17 +37,17 @@ impl Connection {
         Ok(Self { stream, out: Vec::new(), received, replies: Replies::new() })
     }
 
-    /// Where the next chunk goes.
+    /// The buffer for the next chunk.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Whether it can be used again: a server closes what has been idle for long, and says nothing by itself.
+    /// Whether it can be reused: a server closes an idle connection without notice.
     pub(crate) fn is_open(&self) -> bool {
         is_open(&self.stream)
     }
 
-    /// Sends what was appended and waits for so many replies.
+    /// Sends the appended commands and waits for this many replies.
     pub(crate) async fn exchange(&mut self, mut replies: u64) -> io::Result<Exchanged> {
         self.stream.write_all(&self.out).await?;
         self.out.clear();
@@ -68,7 +67,7 @@ impl Connection {
                     exchanged.errors += 1;
                     exchanged.first_error.get_or_insert_with(|| String::from_utf8_lossy(reply).trim().into());
                 }
-                // One pipeline has its replies: what follows belongs to none.
+                // Further replies belong to no command.
                 replies = replies.checked_sub(1).ok_or_else(|| bad("more replies than commands"))?;
                 at += length;
             }

@@ -1,11 +1,11 @@
 //! Load in the Redis protocol: connections that send a chunk of commands, wait for its replies, and send the next.
 //!
-//! A closed loop like that over HTTP, on one thread, with the same clock and latencies; what is timed is a chunk, because
-//! that is what its caller waits for. A generator appends a chunk to a buffer and says how many replies it asks for, so a
-//! chunk may be a pipeline or a transaction. Replies are counted and not read: only errors are told apart.
+//! A closed loop like that over HTTP, on one thread, with the same clock and latencies. It measures chunks, because its
+//! caller waits for a chunk. A generator appends a chunk to a buffer and returns its number of replies, so a chunk may be
+//! a pipeline or a transaction. Replies are counted and not parsed, except for errors.
 //!
-//! Not here: what the replies say (a test does that), rates kept by a clock, and other machines: the generator sends to
-//! loopback only, because it would harm a server of others.
+//! Not here: what the replies contain (a test checks that), and rates kept by a clock. Other machines neither: the
+//! generator sends only to loopback, because it would harm the servers of others.
 
 mod connection;
 
@@ -20,31 +20,31 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// How to ask.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Pipelines {
-    /// By how many connections.
+    /// The number of connections.
     pub connections: usize,
-    /// Commands that each sends first, one by one; none may be refused.
+    /// Commands that each connection sends first, one by one; none may fail.
     pub opening: Vec<Vec<u8>>,
-    /// For how long before anything counts.
+    /// The time before anything is measured.
     pub warm_up: Duration,
-    /// For how long.
+    /// The measured time.
     pub duration: Duration,
-    /// It ends as well when so many commands were sent, those of the warm-up among them.
+    /// The run also ends after this many commands, with those of the warm-up.
     pub commands_max: u64,
 }
 
-/// What a run has shown; figures are of the time after its warm-up.
+/// The figures of a run, without its warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Replied {
-    /// For how long, in seconds, to the last reply.
+    /// The duration in seconds, up to the last reply.
     pub seconds: f64,
-    /// Replies that are no errors.
+    /// Replies without an error.
     pub succeeded: u64,
-    /// Replies that are errors; those of the warm-up as well.
+    /// Replies with an error, with those of the warm-up.
     pub refused: u64,
-    /// The first of them, or why the first connection broke.
+    /// The first error, or why the first connection broke.
     pub first_fault: Option<String>,
     /// Connections that broke.
     pub broken: u64,
@@ -60,12 +60,12 @@ impl Replied {
     }
 }
 
-/// Asks as planned. `chunk` is given the number of a connection and appends its next commands; it says how many they are.
-/// Blocks; must not be called from an async runtime.
+/// Runs the plan. `chunk` gets the number of a connection and appends its next commands; it returns their number. Blocks;
+/// must not be called from an async runtime.
 ///
 /// # Errors
 ///
-/// If the address is of another machine, or a connection cannot be opened. What happens to open ones is in the result.
+/// If the address is not loopback, or a connection cannot be opened. Later failures of connections are in the result.
 pub fn run_pipelines(
     address: SocketAddr,
     plan: &Pipelines,
@@ -81,7 +81,7 @@ pub fn run_pipelines(
     Ok(Replied { seconds, ..replied })
 }
 
-/// What the connections of a run share.
+/// The state that the connections of a run share.
 struct Run<C> {
     chunk: C,
     left: u64,
@@ -138,7 +138,7 @@ async fn ask<C: FnMut(u64, &mut Vec<u8>) -> u64>(
                     replied.first_fault = exchanged.first_error;
                 }
             }
-            // A connection that breaks is not opened again: a server that drops connections must not look fast.
+            // A broken connection is not reopened: a server that drops connections must not look fast.
             Err(error) => {
                 replied.broken += 1;
                 replied.first_fault.get_or_insert_with(|| error.to_string());

@@ -1,8 +1,8 @@
-//! Where Redis is: `redis://[user[:password]@]host[:port][/db]` or `redis-cluster://[user[:password]@]host:port,…`, with
-//! TLS `rediss://` and `rediss-cluster://`.
+//! Addresses of Redis: `redis://[user[:password]@]host[:port][/db]` or `redis-cluster://[user[:password]@]host:port,…`,
+//! with TLS `rediss://` and `rediss-cluster://`.
 //!
-//! Options follow as in any URL: `?db=`, `?prefix=` of the keys, `?partitions=` of a board on a cluster, and those of TLS. Our
-//! own parser because neither several hosts nor these options are in the one of the client. Not here: sockets of Unix.
+//! Options follow as in any URL: `?db=`, `?prefix=` of the keys, `?partitions=` of a board on a cluster, and those of
+//! TLS. The parser is our own because the client's has neither several hosts nor these options. Not here: Unix sockets.
 
 use super::RankingError;
 use percent_encoding::percent_decode_str;
@@ -18,20 +18,20 @@ const PARTITIONS_MAX: u16 = 256;
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) cluster: bool,
-    /// Of a cluster those to begin with.
+    /// The hosts; of a cluster, the first to connect to.
     pub(super) hosts: Vec<(String, u16)>,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) db: i64,
     pub(super) prefix: String,
-    /// Of boards that may be split.
+    /// Of windows that may be partitioned.
     pub(super) partitions: u16,
-    /// Whom to believe; none for connections that anybody can read.
+    /// What TLS trusts; `None` for connections without TLS.
     pub(super) trust: Option<Trust>,
 }
 
 impl Address {
-    /// `what` is there, for messages.
+    /// `what` names the address in messages.
     pub(super) fn parse(url: &str, what: &str) -> Result<Self, RankingError> {
         Self::read(url).map_err(|why| RankingError::Address(format!("the address of {what} {why}")))
     }
@@ -142,7 +142,7 @@ fn credentials(login: &str) -> Result<Credentials, String> {
     Ok((some(user)?, password.map_or(Ok(None), some)?))
 }
 
-/// A host with its port; addresses of IPv6 stand in brackets.
+/// A host with its port; IPv6 addresses are in brackets.
 pub(super) fn host(text: &str) -> Result<(String, u16), String> {
     let wrong = || format!("has `{text}` where `host:port` belongs");
     let (name, port) = match text.strip_prefix('[') {

@@ -1,19 +1,19 @@
-//! The applications of contests in Redis or Valkey, single or a cluster.
+//! The applications of contests in Redis or Valkey, a single server or a cluster.
 //!
-//! Of a contest there are a sorted set of the pending, one of the accepted and one of the rejected, by their places, and a
-//! hash of the applications by player, all in one slot and under a number of this opening alone (`keys`). Every question
-//! is one round trip, whatever else Redis has, and they are cleared by their names. Redis knows no rule of contests: whoever
-//! changes something has read it, decides, and sends what it is to be with what was seen; where that is not so any more
-//! nothing is changed. Any number of servers may do so at once.
+//! A contest has a hash of its applications by player, and sorted sets of the pending, accepted and rejected ones by
+//! their places. All are in one slot, under a number of this opening alone (`keys`). Every query is one round trip,
+//! whatever else Redis has, and a clear deletes the keys by their names. Redis knows no rule of contests: a server
+//! reads, decides, and sends the new state with what it read. If that has changed, nothing is written. Any number of
+//! servers may do so at once.
 //!
-//! What is known of them names the process of Redis that they were written to, and counts them. What a flush, a restart, a
-//! failover or an eviction has taken is [`RankingError::Lost`] for every question, never a smaller number. Not here: rules,
-//! and what is durable.
+//! The metadata names the Redis process that the applications were written to, and counts them. After a flush, a
+//! restart, a failover or an eviction every query returns [`RankingError::Lost`], never a smaller number. Not here:
+//! rules, and what is durable.
 
 use super::address::Address;
-use super::asks::decimal;
 use super::client::{Redis, Request};
 use super::keys::{self, PartitionKeys};
+use super::queries::decimal;
 use super::script::Script;
 use super::{Options, RankingError, reply};
 use redis::Value;
@@ -24,7 +24,7 @@ use tally_rules::idempotency::RequestKey;
 use tally_rules::ledger::Uuid;
 use tally_rules::{Micros, PlayerId};
 
-/// What is at an address, for messages.
+/// The name of the address in messages.
 const APPLICATIONS: &str = "applications";
 
 /// The applications of contests in a Redis or a cluster. Clones share its connections.
@@ -33,7 +33,7 @@ pub struct RedisApplications {
     redis: Arc<Redis>,
 }
 
-/// One contest's applications.
+/// The key of one contest's applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApplicationsKey {
     /// The contest.
@@ -42,39 +42,39 @@ pub struct ApplicationsKey {
     pub number: Uuid,
 }
 
-/// An application as Redis has it: to be changed it has to be still this.
+/// An application as Redis has it. A change requires that it is still this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredApplication {
-    /// What it says.
+    /// The application.
     pub application: Application,
-    /// Which change made it so.
+    /// The mark of the change that wrote it.
     pub mark: String,
     text: Vec<u8>,
 }
 
-/// What was read at one moment.
+/// What was read, as of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationsRead {
-    /// How many there are; no places are given by it.
+    /// The counts; `places` is not used.
     pub desk: ApplicationCounts,
-    /// How often was decided on them.
+    /// The number of decisions.
     pub revision: u64,
-    /// Whether a start holds them still.
+    /// Whether a start has frozen them.
     pub frozen: bool,
-    /// Which change was the last decision.
+    /// The mark of the last decision.
     pub last: String,
-    /// What was asked for.
+    /// The applications that were queried.
     pub rows: Vec<Option<StoredApplication>>,
 }
 
-/// One application that is to be changed.
+/// The change of one application.
 #[derive(Clone, Debug)]
 pub struct ApplicationRow {
-    /// Whose.
+    /// The player.
     pub player: PlayerId,
-    /// As it was seen.
+    /// The application as it was read.
     pub seen: Option<StoredApplication>,
-    /// What it becomes; `None` takes it back.
+    /// The new status; `None` removes it.
     pub to: Option<Status>,
     /// When the player applied.
     pub applied_at: Micros,
@@ -83,34 +83,34 @@ pub struct ApplicationRow {
 /// Changes of one contest's applications: all of them or none.
 #[derive(Clone, Debug, Default)]
 pub struct ApplicationsChange {
-    /// A name that no other change has, of letters and digits.
+    /// A unique name of letters and digits.
     pub mark: String,
-    /// The revision at which was decided, where it matters: then it is a decision, and gives the next revision.
+    /// The revision that a decision was based on; the change increments it. `None` for other changes.
     pub revision: Option<u64>,
-    /// How many applications there may be before it.
+    /// The maximum number of applications before it.
     pub most: Option<u32>,
-    /// The request: its key, what is kept of it, and for how long.
+    /// The idempotency key, the stored outcome, and how long it is kept.
     pub request: Option<(RequestKey, Vec<u8>, Duration)>,
-    /// What changes.
+    /// The changed applications.
     pub rows: Vec<ApplicationRow>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeResult {
-    /// It was made: the applications as they are now.
+    /// The change was made: the applications as they are now.
     Done(Vec<Option<Application>>),
-    /// The request was done before; what was kept of it, with the first application behind.
+    /// The request was done before: its stored outcome, followed by the first application.
     Before(Vec<u8>),
-    /// A start holds them still.
+    /// A start has frozen them.
     Frozen,
-    /// Something is not as it was seen.
+    /// Something is not as it was read.
     Conflict,
 }
 
 impl RedisApplications {
-    /// Those at `redis://…` or `redis-cluster://…`; one that does not answer now is connected to when it is needed.
-    /// Threads that ask it may block and must not be those of an asynchronous runtime.
+    /// The applications at `redis://…` or `redis-cluster://…`. A server that does not answer now is connected to when
+    /// it is needed. Calls block, so they must not run on threads of an asynchronous runtime.
     pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
         let redis = Redis::new(Address::parse(url, APPLICATIONS)?, options)?;
         redis.connect_or_later()?;
@@ -121,12 +121,12 @@ impl RedisApplications {
         &self.redis
     }
 
-    /// Where it is, without the password.
+    /// The address, without the password.
     pub fn address(&self) -> String {
         self.redis.address().to_string()
     }
 
-    /// Begins to take applications under a number that was never used.
+    /// Begins to accept applications under a number that was never used.
     pub fn begin(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskBegin, key, Vec::new())).map(drop)
     }
@@ -140,14 +140,14 @@ impl RedisApplications {
         )?)
     }
 
-    /// The counts of several contests, all asked at once. What fails fails alone.
+    /// The counts of several contests, queried at once. Each fails alone.
     pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<ApplicationCounts, RankingError>> {
         let one = |key: &ApplicationsKey| self.request(Script::DeskRead, *key, Vec::new());
         let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
         answers.into_iter().map(|answer| Ok(look(answer?)?.desk)).collect()
     }
 
-    /// At most `limit` applications in one status by their places, from the first one above `above`.
+    /// At most `limit` applications in one status by their places, above `above`.
     pub fn page(
         &self,
         key: ApplicationsKey,
@@ -165,7 +165,7 @@ impl RedisApplications {
         Ok(rows)
     }
 
-    /// Changes some, where they are as they were seen.
+    /// Changes some, if all are still as they were read.
     pub fn change(
         &self,
         key: ApplicationsKey,
@@ -204,7 +204,7 @@ impl RedisApplications {
         }
     }
 
-    /// What was kept of a request.
+    /// The stored outcome of a request.
     pub fn recall(&self, contest: Uuid, request: &RequestKey) -> Result<Option<Vec<u8>>, RankingError> {
         let PartitionKeys { slot, names } = self.of_request(contest, request);
         let asked = Request { script: Script::DeskRecall, slot, keys: names, args: Vec::new(), entries: 0 };
@@ -214,17 +214,17 @@ impl RedisApplications {
         }
     }
 
-    /// Nobody is decided on from now on: a start of that number reads who is accepted.
+    /// Stops all decisions: a start of that number reads the accepted players.
     pub fn freeze(&self, key: ApplicationsKey, number: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskFreeze, key, vec![decimal(number)])).map(drop)
     }
 
-    /// No start below that number can take place any more.
+    /// Allows decisions again after a freeze by a start below that number, which cannot happen any more.
     pub fn thaw(&self, key: ApplicationsKey, below: u64) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskThaw, key, vec![decimal(below)])).map(drop)
     }
 
-    /// Takes everything of it away. It may be gone already.
+    /// Deletes everything. It may be deleted already.
     pub fn clear(&self, key: ApplicationsKey) -> Result<(), RankingError> {
         self.redis.change(&self.request(Script::DeskClear, key, Vec::new())).map(drop)
     }
@@ -243,7 +243,7 @@ impl RedisApplications {
     }
 }
 
-/// What scripts answer that open one.
+/// Decodes the answer of scripts that return counts.
 fn look(answer: Value) -> Result<ApplicationsRead, RankingError> {
     let mut values = reply::list(answer)?.into_iter();
     let mut count = || -> Result<u32, RankingError> {
@@ -257,7 +257,7 @@ fn look(answer: Value) -> Result<ApplicationsRead, RankingError> {
     Ok(ApplicationsRead { desk, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
 }
 
-/// An application as it is written: its list, its place, when the player applied, and which change it was.
+/// A stored application: its list, its place, when the player applied, and the mark.
 fn kept(value: Value) -> Result<Option<StoredApplication>, RankingError> {
     let bytes = match value {
         Value::Nil => return Ok(None),
@@ -269,7 +269,7 @@ fn kept(value: Value) -> Result<Option<StoredApplication>, RankingError> {
     read(&bytes).map(Some).ok_or_else(|| reply::strange("an application that is none"))
 }
 
-/// Reads an application as [`ChangeResult::Before`] has it too.
+/// Decodes an application, also that in [`ChangeResult::Before`].
 pub fn read(bytes: &[u8]) -> Option<StoredApplication> {
     let mut parts = std::str::from_utf8(bytes).ok()?.split(':');
     let list = parts.next()?;

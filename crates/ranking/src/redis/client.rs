@@ -1,17 +1,18 @@
-//! Requests to Redis, to whichever server has the slot, and as many at once as a caller has.
+//! Sends requests to the Redis node that has the slot, many at once.
 //!
-//! A single server is a cluster of one that has every slot, so there is one path. The crate `redis` speaks the protocol on
-//! one connection; its client for clusters is not used, because it hides when a connection was made anew, and then nobody
-//! would notice that a server came back with old data (see `node`). What is left to do here is short: slots are asked of
-//! any node, an answer `MOVED` asks again, and every caller hears the truth about the node that its request needed.
+//! A single server is handled as a cluster of one node, so there is one path. The crate `redis` speaks the protocol on
+//! one connection. Its cluster client is not used, because it hides reconnects: a server that came back with old data
+//! would go unnoticed (see `node`). The rest is short. Any node is queried for slots, `MOVED` repeats the query, and
+//! every caller gets the error of the node that its request needed.
 //!
-//! Callers are threads that may block, and readings that do not (`replay`). All requests of one question go out together and so
-//! cost one round trip, whatever the nodes (`together`); a slot that is being moved to another node is away until it has arrived.
+//! Callers are threads that may block, and reads that do not (`replay`). All requests of a query go out together and
+//! cost one round trip, whatever the nodes (`together`). A slot that is moving to another node is unavailable until it
+//! has arrived.
 
 use super::address::Address;
 use super::node::{Failure, Live, Node, Reach};
 use super::script::Script;
-use super::{Options, RankingError, keys, replay, reply};
+use super::{Options, RankingError, keys, reexecute, reply};
 use redis::{Value, cmd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -21,12 +22,12 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
-/// How often a request is sent in all.
+/// Maximum attempts of a request.
 const TRIES: usize = 4;
-/// Slots are not asked for more often.
+/// Minimum time between queries for slots.
 const SLOTS_AGAIN: Duration = Duration::from_millis(100);
 
-/// What was answered to requests, in their order.
+/// The answers to requests, in their order.
 pub(super) type Answers = Vec<Result<Value, RankingError>>;
 
 /// One script on one partition.
@@ -36,11 +37,11 @@ pub(super) struct Request {
     pub(super) slot: u16,
     pub(super) keys: Vec<String>,
     pub(super) args: Vec<Vec<u8>>,
-    /// How many entries of the order its answer may have.
+    /// Maximum entries in its answer.
     pub(super) entries: usize,
 }
 
-/// Everything that requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     reach: Arc<Reach>,
@@ -48,7 +49,7 @@ pub(super) struct Shared {
     asked: Mutex<Option<Instant>>,
 }
 
-/// Which node has which slots.
+/// The nodes by slot.
 #[derive(Debug, Default)]
 pub(super) struct Map {
     nodes: Vec<Arc<Node>>,
@@ -65,7 +66,7 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    /// A client of these; nobody is asked yet.
+    /// A client that is not connected yet.
     pub(super) fn new(address: Address, options: &Options) -> Result<Self, RankingError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads.max(1))
@@ -73,7 +74,7 @@ impl Redis {
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|error| RankingError::Away(format!("no thread can be started: {error}")))?;
+            .map_err(|error| RankingError::Unavailable(format!("no thread can be started: {error}")))?;
         let cluster = address.cluster;
         let hosts = address.hosts.clone();
         let tls = address.trust.as_ref().map(tally_tls::Trust::client).transpose();
@@ -89,23 +90,23 @@ impl Redis {
         Ok(Self { shared, handle, runtime: Some(runtime) })
     }
 
-    /// Connects; fails where nobody answers.
+    /// Connects; fails if no node answers.
     pub(super) fn connect(&self) -> Result<(), RankingError> {
         self.handle.block_on(self.shared.reach_somebody())
     }
 
-    /// The same; one that does not answer now is connected to when it is needed.
+    /// Like [`Self::connect`]. A server that does not answer now is connected to when it is needed.
     pub(super) fn connect_or_later(&self) -> Result<(), RankingError> {
         match self.connect() {
-            Ok(()) | Err(RankingError::Away(_)) => Ok(()),
+            Ok(()) | Err(RankingError::Unavailable(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Which store the ranking is of. Said once, before anything is loaded.
+    /// Sets the store of the rankings, once, before anything is loaded.
     pub(super) fn set_store(&self, id: [u8; 16]) {
         let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Whoever says it again has the same store.
+        // A repeated call has the same store.
         drop(self.shared.reach.store.set(id));
     }
 
@@ -113,47 +114,48 @@ impl Redis {
         &self.shared.reach.address
     }
 
-    /// Sends all of these at once and waits for their answers.
+    /// Sends all requests at once and waits for the answers.
     pub(super) fn all(&self, requests: &[Request]) -> Answers {
-        replay::hear(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
+        reexecute::hear(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
     }
 
-    /// The same without keeping a thread. It is done on the client's own threads, so its connections are theirs.
+    /// Like [`Self::all`], without blocking a thread. It runs on the client's own threads, so its connections belong to
+    /// them.
     pub(super) async fn all_later(&self, requests: Vec<Request>) -> Answers {
         let (shared, count) = (Arc::clone(&self.shared), requests.len());
         let answers = self.handle.spawn(async move { shared.all(&requests).await }).await;
         answers.unwrap_or_else(|error| vec![Err(ended(&error)); count])
     }
 
-    /// Sends one that changes something: where it is not known whether it did, the error says so.
+    /// Sends a change. The error says if the outcome is in doubt.
     pub(super) fn change(&self, request: &Request) -> Result<Value, RankingError> {
         let sent = AtomicBool::new(false);
         let answer = self.handle.block_on(self.shared.call_telling(request, &sent));
         answer.map_err(|error| match error {
-            RankingError::Away(why) | RankingError::Untrusted(why) if sent.load(Ordering::Relaxed) => {
+            RankingError::Unavailable(why) | RankingError::Untrusted(why) if sent.load(Ordering::Relaxed) => {
                 RankingError::Unknown(why)
             }
             error => error,
         })
     }
 
-    /// Every node that has slots, and what it answers to a command for itself.
+    /// Sends a command to every node that has slots. Returns the name and the answer of each.
     pub(super) fn each_node(&self, command: &redis::Cmd) -> Result<Vec<(String, Value)>, RankingError> {
         self.handle.block_on(self.shared.each_node(command))
     }
 
-    /// Does this on the client's own threads.
+    /// Runs a task on the client's own threads.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
     }
 
-    /// Sends one and does not wait.
+    /// Sends a request without waiting.
     pub(super) fn start(&self, request: Request) -> JoinHandle<Result<Value, RankingError>> {
         let shared = Arc::clone(&self.shared);
         self.handle.spawn(async move { shared.call(&request).await })
     }
 
-    /// Waits for one that was started.
+    /// Waits for a request that was started.
     pub(super) fn wait(
         &self,
         started: JoinHandle<Result<Value, RankingError>>,
@@ -163,12 +165,12 @@ impl Redis {
 }
 
 fn ended(error: &JoinError) -> RankingError {
-    RankingError::Away(format!("the request ended: {error}"))
+    RankingError::Unavailable(format!("the request ended: {error}"))
 }
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        // Whoever drops it may be a thread that must not wait.
+        // The thread that drops it may be one that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -197,26 +199,26 @@ impl Shared {
         Ok(answers)
     }
 
-    /// One request, within a time that is the sum of both limits whatever happens.
+    /// Sends a request. It takes at most the sum of both timeouts.
     pub(super) async fn call(&self, request: &Request) -> Result<Value, RankingError> {
         self.call_telling(request, &AtomicBool::new(false)).await
     }
 
-    /// The same; `sent` says in the end whether it may have been done without an answer.
+    /// Like [`Self::call`]. In the end `sent` says whether the request may have run without an answer.
     async fn call_telling(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
         self.in_time(self.try_often(request, sent)).await?.and_then(reply::status)
     }
 
-    /// Ends whatever takes longer than to connect and to answer may.
+    /// Fails after the sum of both timeouts.
     pub(super) async fn in_time<T>(&self, asking: impl Future<Output = T>) -> Result<T, RankingError> {
         let most = self.reach.connect + self.reach.response;
-        let late = |_| RankingError::Away(format!("{} did not answer in time", self.reach.address));
+        let late = |_| RankingError::Unavailable(format!("{} did not answer in time", self.reach.address));
         timeout(most, asking).await.map_err(late)
     }
 
     async fn try_often(&self, request: &Request, sent: &AtomicBool) -> Result<Value, RankingError> {
         let mut unanswered = false;
-        let mut last = RankingError::Away("no node has the slot".into());
+        let mut last = RankingError::Unavailable("no node has the slot".into());
         for _ in 0..TRIES {
             let Some(node) = self.map().node(request.slot) else {
                 self.ask_slots().await?;
@@ -224,7 +226,7 @@ impl Shared {
             };
             let live = match node.live().await {
                 Ok(live) => live,
-                // Somebody else may have the slot by now; this caller need not wait for that.
+                // Another node may have the slot by now. If not, the caller gets the error without waiting.
                 Err(error) => {
                     self.ask_slots_unless(&node).await;
                     if self.map().node(request.slot).is_some_and(|now| Arc::ptr_eq(&now, &node)) {
@@ -240,15 +242,15 @@ impl Shared {
                 Err(failure) => failure,
             };
             last = node.away(&failure.to_string());
-            // All others say no.
-            unanswered |= matches!(failure, Failure::Broken(_) | Failure::Away(_));
+            // All other failures are refusals of the node.
+            unanswered |= matches!(failure, Failure::Broken(_) | Failure::Unavailable(_));
             sent.store(unanswered, Ordering::Relaxed);
             self.repair(&node, &live, failure, request.slot).await?;
         }
         Err(last)
     }
 
-    /// Does what makes another try worth while, or says why there is none.
+    /// Prepares another attempt, or returns the error if there is none.
     pub(super) async fn repair(
         &self,
         node: &Arc<Node>,
@@ -269,21 +271,21 @@ impl Shared {
                 self.ask_slots_unless(node).await;
                 Err(node.away(&why))
             }
-            Failure::Away(_) => {
+            Failure::Unavailable(_) => {
                 node.rest(live, &why).await;
                 Err(node.away(&why))
             }
             Failure::Moving(_) => Err(node.away(&why)),
             Failure::Refused(why) => Err(RankingError::Refused(why)),
-            // Said while connecting; here the connection is there.
+            // Occurs only while connecting.
             Failure::Untrusted(why) => Err(RankingError::Untrusted(why)),
         }
     }
 
-    /// Asks for slots, and believes the node that has just told the owner of this one: others may hear of it later.
+    /// Queries the slots, and takes the owner of this one from `MOVED`: other nodes may learn of it later.
     async fn follow(&self, told: &Arc<Node>, slot: u16, owner: &str) -> Result<(), RankingError> {
         self.ask_slots().await?;
-        // Without a host it is the one that was asked.
+        // An empty host is that of the node that answered.
         let (host, port) = owner.rsplit_once(':').unwrap_or_default();
         let host = if host.is_empty() { told.host() } else { host };
         let Ok(port) = port.parse() else { return Err(RankingError::Refused(format!("MOVED to {owner}"))) };
@@ -300,14 +302,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Asks the others for slots; that nobody answers is not this caller's error.
+    /// Queries the other nodes for slots. If none answers, that is not an error of the caller.
     async fn ask_slots_unless(&self, failed: &Arc<Node>) {
         if self.reach.address.cluster && self.map().nodes.iter().any(|node| !Arc::ptr_eq(node, failed)) {
             drop(self.ask_slots().await);
         }
     }
 
-    /// Asks one node after another who has which slots.
+    /// Queries one node after another for the slots.
     async fn ask_slots(&self) -> Result<(), RankingError> {
         if !self.reach.address.cluster {
             return Err(RankingError::Refused("it belongs to a cluster: use `redis-cluster://`".into()));
@@ -317,7 +319,7 @@ impl Shared {
             return Ok(());
         }
         let present = self.map();
-        let mut last = RankingError::Away("no node is known".into());
+        let mut last = RankingError::Unavailable("no node is known".into());
         for node in &present.nodes {
             match self.slots_of(node, &present).await {
                 Ok(map) => {
@@ -342,7 +344,7 @@ impl Shared {
         };
         let mut map = Map::default();
         for (first, last, host, port) in reply::slots(answer)? {
-            // A node that does not know its own name has that under which it was reached.
+            // A node that does not know its own name has the one under which it was reached.
             let host = if host.is_empty() { node.host() } else { &host };
             let known = map.nodes.iter().chain(&present.nodes).find(|one| one.is(host, port)).cloned();
             let owner = known.unwrap_or_else(|| Arc::new(Node::new(host, port, &self.reach)));
@@ -352,7 +354,7 @@ impl Shared {
         if map.ranges.is_empty() {
             return Err(node.away("it knows no slots"));
         }
-        // Those of the address stay known: all others may be gone one day.
+        // The nodes of the address stay: all others may disappear one day.
         for (host, port) in &self.reach.address.hosts {
             let seed = present.nodes.iter().find(|one| one.is(host, *port)).cloned();
             map.add(&seed.unwrap_or_else(|| Arc::new(Node::new(host, *port, &self.reach))));

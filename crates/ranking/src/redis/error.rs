@@ -1,31 +1,30 @@
-//! Why an order, or the applications of a contest, in Redis cannot be asked or changed.
+//! Errors of rankings and contest applications in Redis.
 
-/// What a caller can tell apart.
+/// The errors that callers distinguish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RankingError {
-    /// It cannot be reached, did not answer in time, or is between two masters. It is tried again by whoever asks next.
+    /// Redis cannot be reached, did not answer in time, or is between two masters. The next request tries again.
     #[error("Redis is unavailable: {0}")]
-    Away(String),
-    /// It went away with a change under way, which may have been made.
+    Unavailable(String),
+    /// Redis became unavailable during a change. The outcome is in doubt.
     #[error("Redis was lost while it changed something: {0}")]
     Unknown(String),
-    /// What was loaded is not there, or not all of it: it has to be loaded again.
+    /// The loaded data is missing, at least in part: it must be loaded again.
     #[error("Redis has lost its data")]
     Lost,
-    /// Somebody is loading it.
+    /// A server is loading it.
     #[error("the ranking is loading")]
     Loading,
-    /// Another load of the same part began after this one.
+    /// Another load of the same window began after this one.
     #[error("another load of this part began meanwhile")]
     Superseded,
-    /// The address is none.
+    /// The address is invalid.
     #[error("{0}")]
     Address(String),
-    /// Whoever answers there is not believed to be it: its certificate, or no TLS at all. It is tried again by whoever asks
-    /// next.
+    /// The server is not authenticated: its certificate is wrong, or it does not use TLS. The next request tries again.
     #[error("Redis is not trusted: {0}")]
     Untrusted(String),
-    /// It refused, or answered what we do not understand.
+    /// Redis refused, or sent an answer that cannot be decoded.
     #[error("Redis answered: {0}")]
     Refused(String),
 }

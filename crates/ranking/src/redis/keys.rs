@@ -1,9 +1,9 @@
-//! Where things are: the keys of a part, the slots they fall into, a player's partition, and the keys of a contest.
+//! The keys of a window, their slots, the partition of a player, and the keys of a contest.
 //!
-//! All keys of one partition have one hash tag, so a script may touch them together. On a cluster the tag of partition
-//! `p` of `n` ends in the first number that puts it into the `p`th of `n` equal ranges of slots: partitions lie evenly
-//! over nodes that share the slots evenly, which their plain names would not. The number of partitions is part of the
-//! tag, so servers that disagree about it do not mix their data. A test pins all of this: it is stored.
+//! All keys of one partition have one hash tag, so a script may use them together. On a cluster, the tag of partition
+//! `p` of `n` ends in the first number that hashes it into the `p`th of `n` equal ranges of slots. So partitions are
+//! even over nodes that share the slots evenly, which plain names would not be. The number of partitions is part of the
+//! tag, so servers that disagree about it do not mix their data. A test pins these names, because they are stored.
 
 use tally_rules::ledger::Uuid;
 
@@ -14,19 +14,19 @@ pub(super) const SLOTS: u16 = 16_384;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartitionKeys {
     pub(super) slot: u16,
-    /// The order, the players, and on dense boards the distinct scores.
+    /// The ranking, the players, and with dense ranks the distinct scores.
     pub(super) names: Vec<String>,
 }
 
 impl PartitionKeys {
-    /// Who has changed of late, and whether anybody wants to know.
+    /// The players that changed recently, and whether a server watches.
     pub(super) fn watched(&self) -> [String; 2] {
         let tag = self.names[0].strip_suffix(":z").expect("the order comes first");
         [format!("{tag}:l"), format!("{tag}:w")]
     }
 }
 
-/// The keys of every partition of a part.
+/// The keys of every partition of a window.
 pub(super) fn of_window(
     prefix: &str,
     board: u32,
@@ -43,7 +43,7 @@ fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), de
     let plain = format!("{prefix}:{board}.{part}");
     let mut tag = plain.clone();
     if of > 1 {
-        // Found after as many tries as there are partitions, on the average.
+        // On average this takes as many tries as there are partitions.
         let hit = |tag: &String| slot(tag.as_bytes()) / SLOTS.div_ceil(of) == which;
         let tries = (0..u32::MAX).map(|number| format!("{plain}.{which}/{of}.{number}"));
         tag = tries.into_iter().find(hit).expect("a checksum takes every value");
@@ -53,15 +53,15 @@ fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), de
     PartitionKeys { slot, names: kinds.iter().map(|kind| format!("{{{tag}}}:{kind}")).collect() }
 }
 
-/// The keys of a contest's applications under one number, all in the contest's slot: what is known of them, the pending, the
-/// accepted, the rejected, and the applications. None has the number of another opening, so late changes meet nothing.
+/// The keys of a contest's applications under one number, all in one slot: metadata, pending, accepted, rejected, and
+/// the applications. Each opening has its own number, so late changes find no key.
 pub(super) fn of_desk(prefix: &str, contest: Uuid, number: Uuid) -> PartitionKeys {
     let tag = desk_tag(prefix, contest);
     let names = ["d", "p", "a", "r", "b"].map(|kind| format!("{{{tag}}}:{number}:{kind}"));
     PartitionKeys { slot: slot(tag.as_bytes()), names: names.to_vec() }
 }
 
-/// Where the outcome of a request about a contest's applications is: beside them, and as long as it is kept.
+/// The key of the outcome of a request about a contest's applications. It is in their slot, and it expires.
 pub(super) fn of_request(prefix: &str, contest: Uuid, scope: &str, key: &str) -> PartitionKeys {
     let tag = desk_tag(prefix, contest);
     PartitionKeys { slot: slot(tag.as_bytes()), names: vec![format!("{{{tag}}}:q:{scope}\0{key}")] }

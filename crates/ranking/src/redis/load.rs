@@ -1,17 +1,18 @@
-//! Loading a part into Redis in bulk, while others publish.
+//! Bulk load of a window into Redis, while servers publish to it.
 //!
-//! What was there is deleted first, so nobody stays who should not be there. A load may concern lost partitions only: the others
-//! stay as they are, and rows of theirs are passed over. Then rows are written like any other change,
-//! the newer version winning, so a change that is published meanwhile is kept, and one who was removed stays out although
-//! the row was read before. Who went not long ago is written too, as a version: a change from before that comes late must
-//! not bring the player back. The part is readable once every row was acknowledged by every partition; a load that another
-//! one has followed writes nothing more. A load that is dropped leaves it as it is: loading, until somebody begins again.
+//! A load deletes the old data first, so no stale player remains. It may be for lost partitions only; then it skips the
+//! rows of the others. It writes rows like any other change: the newer version wins. So a change that is published
+//! meanwhile is kept, and a removed player stays out although its row was read before. Recent tombstones are written
+//! too: an older change that arrives late must not bring the player back.
+//!
+//! The window is readable once every partition has acknowledged every row. A superseded load writes nothing more. A
+//! load that is dropped leaves the window loading, until the next load begins.
 
-use super::asks::decimal;
 use super::client::Request;
-use super::part::RedisWindow;
 use super::publish::VersionedMovement;
+use super::queries::decimal;
 use super::script::Script;
+use super::window::RedisWindow;
 use super::{RankingError, reply};
 use crate::memory::Movement;
 use redis::Value;
@@ -19,24 +20,24 @@ use std::collections::VecDeque;
 use tally_rules::{PlayerId, Record};
 use tokio::task::JoinHandle;
 
-/// Rows of one request: some milliseconds of Redis, during which nobody else is answered.
+/// Rows of one request: some milliseconds in which Redis serves no other.
 const ROWS_AT_ONCE: usize = 1_000;
-/// Requests under way; more would only wait in Redis.
+/// Requests in flight; more would only wait in Redis.
 const UNDER_WAY_MAX: usize = 8;
 
-/// A load under way.
+/// A load in progress.
 #[derive(Debug)]
 pub struct Loader {
     part: RedisWindow,
     epoch: u64,
-    /// Whether it writes each of the partitions.
+    /// By partition, whether the load writes it.
     begun: Vec<bool>,
     rows: Vec<Vec<[Vec<u8>; 3]>>,
     under_way: VecDeque<JoinHandle<Result<Value, RankingError>>>,
 }
 
 impl Loader {
-    /// Begins in every partition but those that may stay, and can be read.
+    /// Begins in every partition, except those that may stay and are readable.
     pub(super) fn begin(
         part: &RedisWindow,
         epoch: u64,
@@ -56,17 +57,17 @@ impl Loader {
         self.begun[partition]
     }
 
-    /// Whether there is nothing to write: nothing was lost.
+    /// Whether there is nothing to write, because nothing was lost.
     pub(crate) fn is_idle(&self) -> bool {
         !self.begun.contains(&true)
     }
 
-    /// Takes one row. An error is that of rows before it; then the load is over.
+    /// Adds a row. An error is that of earlier rows, and ends the load.
     pub fn push(&mut self, player: &PlayerId, record: &Record, version: u64) -> Result<(), RankingError> {
         self.put(player, Some(*record), version)
     }
 
-    /// The same of a player who is not there.
+    /// Adds a tombstone.
     pub fn push_gone(&mut self, player: &PlayerId, version: u64) -> Result<(), RankingError> {
         self.put(player, None, version)
     }
@@ -86,7 +87,7 @@ impl Loader {
         if self.under_way.len() > UNDER_WAY_MAX { self.wait() } else { Ok(()) }
     }
 
-    /// Waits for everything and makes the part readable.
+    /// Waits for all requests and makes the window readable.
     pub fn finish(mut self) -> Result<(), RankingError> {
         for partition in 0..self.rows.len() {
             self.send(partition);
@@ -114,7 +115,7 @@ impl Loader {
         self.part.redis().wait(oldest).map(drop)
     }
 
-    /// Runs a script in each partition that it writes.
+    /// Runs a script in each partition that the load writes.
     fn in_begun(
         &self,
         script: Script,

@@ -1,20 +1,20 @@
-//! A record as bytes whose order is the order of the board.
+//! A record as bytes that sort like the ranking.
 //!
 //! ```text
 //! member = score · [subscore] · [instant] · player                     ties by time
 //! member = score · [subscore] · player, closed · instant               ties by player
 //! ```
 //!
-//! Every member of the sorted set has the score 0, so Redis orders by bytes alone: an i64 is eight of them, its sign
-//! flipped, backwards where the board counts backwards. The other way that was weighed puts the nearest double into the
-//! score and only the rest into the member. It is shorter by six bytes and a person can read it, but counting "better than
-//! this key" then needs a search inside the stretch that shares a double, in Lua, whose `<` on strings follows the
-//! server's locale. Here every count is one `ZLEXCOUNT`, exact for all of i64, for float64 and for subscores alike.
+//! Every member of the sorted set has the score 0, so Redis orders by bytes alone. An i64 is eight bytes with its sign
+//! flipped, inverted if the board counts backwards. The alternative puts the nearest double into the score and only the
+//! rest into the member. It is six bytes shorter and readable. But counting the entries before a key then needs a
+//! search among those that share a double. That search is in Lua, whose `<` on strings follows the server's locale.
+//! Here every count is one `ZLEXCOUNT`, exact for all of i64, for float64 and for subscores.
 //!
-//! The hash keeps a player's bytes as the field and the rest as the value, so both together are the member again. A
-//! bound is a string too: whatever begins with `p` lies between `p` and [`behind`]`(p)`.
+//! The hash has a player's bytes as the field and the rest as the value, so both together are the member. A bound is a
+//! string too: whatever begins with `p` is between `p` and [`behind`]`(p)`.
 //!
-//! Not here: versions, keys, and anything that talks to Redis.
+//! Not here: versions, keys and connections.
 
 use tally_rules::definition::{Definition, Order, Ties};
 use tally_rules::{Micros, PlayerId, Record, order_key};
@@ -22,11 +22,11 @@ use tally_rules::{Micros, PlayerId, Record, order_key};
 /// Bytes of an i64.
 const WIDTH: usize = 8;
 
-/// Longer than all the `FF` that can follow a prefix: subscore and instant, or instant alone; then a byte below `FF`
-/// comes, or nothing.
+/// Longer than any run of `FF` after a prefix. At most subscore and instant are `FF`; then a byte below `FF` follows,
+/// or nothing.
 const AFTER: [u8; 17] = [0xff; 17];
 
-/// How records of one board become members.
+/// Encodes the records of one board as members.
 #[derive(Clone, Debug)]
 pub(super) struct Codec {
     definition: Definition,
@@ -45,12 +45,12 @@ impl Codec {
         self.definition.order
     }
 
-    /// How many bytes of a member are score and subscore.
+    /// The length of score and subscore in a member.
     pub(super) fn score_bytes(&self) -> usize {
         self.score
     }
 
-    /// How many bytes of a member are in front of the player's.
+    /// The length of a member before the player's bytes.
     pub(super) fn head_bytes(&self) -> usize {
         self.score + if self.timed { WIDTH } else { 0 }
     }
@@ -59,9 +59,9 @@ impl Codec {
         if self.timed { 0 } else { WIDTH }
     }
 
-    /// The player's bytes in the order of the board: as they are where ties are by time or by player, where a zero byte
-    /// is followed by a one and two zeros close it; the complement where ties are by player backwards, closed by `FF`,
-    /// which is greater than that of any byte of UTF-8.
+    /// The player's bytes in the order of the board. With ties by time they are unchanged. With ties by player each
+    /// zero byte is followed by a one, and two zeros end the field. With ties by player backwards the bytes are
+    /// complemented and end with `FF`, which exceeds the complement of any UTF-8 byte.
     pub(super) fn field(&self, player: &PlayerId) -> Vec<u8> {
         let bytes = player.as_bytes();
         match self.definition.ties {
@@ -81,7 +81,7 @@ impl Codec {
         }
     }
 
-    /// The player of a field; `None` where these bytes are none.
+    /// The player of a field; `None` if the bytes are invalid.
     pub(super) fn player(&self, field: &[u8]) -> Option<PlayerId> {
         let bytes = match self.definition.ties {
             Ties::First | Ties::Last => field.to_vec(),
@@ -104,7 +104,7 @@ impl Codec {
         PlayerId::new(std::str::from_utf8(&bytes).ok()?).ok()
     }
 
-    /// Everything of a member but the player's bytes, which stand behind the first [`head_bytes`](Self::head_bytes).
+    /// A member without the player's bytes, which follow its first [`head_bytes`](Self::head_bytes).
     pub(super) fn kept(&self, record: &Record) -> Vec<u8> {
         let mut bytes = self.score_key(record);
         bytes.extend(ascending(self.instant(record.at.0)));
@@ -122,17 +122,17 @@ impl Codec {
         bytes
     }
 
-    /// The same of a member.
+    /// The score key of a member.
     pub(super) fn score_of<'a>(&self, member: &'a [u8]) -> &'a [u8] {
         &member[..self.score.min(member.len())]
     }
 
-    /// What every member of this score, given as a value of the board, begins with.
+    /// The prefix of every member with this score, which is a value of the board.
     pub(super) fn score_prefix(&self, score: i64) -> Vec<u8> {
         ascending(order_key::directed(self.definition.order, score)).to_vec()
     }
 
-    /// A member from its two halves; `None` where they are not of this board.
+    /// A member from its two halves; `None` if `kept` has the wrong length.
     pub(super) fn join(&self, field: &[u8], kept: &[u8]) -> Option<Vec<u8>> {
         let (head, tail) = kept.split_at_checked(self.head_bytes())?;
         (tail.len() == self.tail_bytes()).then(|| [head, field, tail].concat())
@@ -142,7 +142,7 @@ impl Codec {
         self.join(&self.field(player), &self.kept(record)).expect("its own halves fit")
     }
 
-    /// What a member says; `None` where these bytes are none.
+    /// The player and record of a member; `None` if the bytes are invalid.
     pub(super) fn decode(&self, member: &[u8]) -> Option<(PlayerId, Record)> {
         let end = member.len().checked_sub(self.tail_bytes())?;
         let (body, tail) = member.split_at(end);
@@ -151,7 +151,7 @@ impl Codec {
         Some((player, self.record(head, tail)?))
     }
 
-    /// The record that a value of the hash keeps.
+    /// The record in a hash value, which is given without its version.
     pub(super) fn record_of(&self, kept: &[u8]) -> Option<Record> {
         let (head, tail) = kept.split_at_checked(self.head_bytes())?;
         self.record(head, tail)
@@ -166,7 +166,7 @@ impl Codec {
         Some(Record { score, subscore, at: Micros(self.instant(at)) })
     }
 
-    /// What stands before this key: every member below these bytes. The instant counts only where it decides ties.
+    /// All members before this key are below these bytes. The instant counts only if it decides ties.
     pub(super) fn lower(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
         let mut bytes = self.kept(record);
         bytes.truncate(self.head_bytes());
@@ -174,11 +174,11 @@ impl Codec {
         bytes
     }
 
-    /// What stands before this key, and the key itself if it is there: every member below these bytes.
+    /// All members before this key, and the key itself, are below these bytes.
     pub(super) fn upper(&self, player: &PlayerId, record: &Record) -> Vec<u8> {
         let mut bytes = self.lower(player, record);
         if self.timed {
-            // The next string of all.
+            // The next greater string.
             bytes.push(0);
         } else {
             bytes.extend(AFTER);
@@ -192,12 +192,12 @@ impl Codec {
     }
 }
 
-/// Behind everything that begins with these bytes.
+/// A bound after everything that begins with these bytes.
 pub(super) fn behind(prefix: &[u8]) -> Vec<u8> {
     [prefix, &AFTER].concat()
 }
 
-/// Bytes in the order of the numbers.
+/// Bytes that sort like the numbers.
 fn ascending(number: i64) -> [u8; WIDTH] {
     (number ^ i64::MIN).to_be_bytes()
 }
@@ -219,7 +219,7 @@ mod tests {
             .prop_map(|(order, subscore, ties)| Definition { order, subscore, ties, ..Definition::default() })
     }
 
-    /// Ends of the range, where doubles begin to miss integers, and few enough for ties.
+    /// The ends of the range, the limit of exact doubles, and few enough numbers for ties.
     fn numbers() -> impl Strategy<Value = i64> {
         let edge = 1_i64 << 53;
         prop_oneof![
@@ -255,7 +255,7 @@ mod tests {
             if a.0 != b.0 || codec.timed {
                 prop_assert_eq!(left.cmp(&right), wanted);
             }
-            // What is before a key, and what is not behind it.
+            // Members before a key, and members not after it.
             prop_assert_eq!(left < codec.lower(&b.0, &b.1), wanted.is_lt());
             prop_assert_eq!(left < codec.upper(&b.0, &b.1), wanted.is_le());
             // Shared ranks compare scores and subscores alone.
@@ -279,7 +279,7 @@ mod tests {
             let member = codec.member(&player, &record);
             prop_assert_eq!(codec.score_of(&member), codec.score_key(&record));
             prop_assert_eq!(codec.decode(&member), Some((player, record)));
-            // Fields of our own begin so.
+            // The fields that are not players begin with this byte.
             prop_assert_ne!(field[0], 0xff);
         }
 

@@ -1,10 +1,10 @@
-//! One server of Redis: a connection that everybody shares, made anew when it breaks.
+//! One Redis server: a shared connection, which is opened again when it breaks.
 //!
-//! Requests of many callers go into one connection one behind the other, so they are pipelined by themselves. Every new
-//! connection first asks which process it has reached (`run_id`), and every script is told: data that another process
-//! wrote, and this one has from a file or from its master, may lack the last changes, so it counts as lost. That is why the
-//! connection is not one that mends itself behind our back. After a failure nobody tries again for a while, at most a
-//! second, and everybody hears of it at once instead of waiting for the same silence.
+//! Requests of many callers share one connection, so they are pipelined. Every new connection first queries which
+//! process it has reached (`run_id`), and every script gets that id. Data that another process wrote, and this one has
+//! from a file or from its master, may lack the last changes, so it counts as lost. That is why the connection does not
+//! reconnect by itself. After a failure there is a pause of at most a second. All requests in it fail at once, instead
+//! of waiting for the same timeout.
 
 use super::RankingError;
 use super::address::Address;
@@ -25,18 +25,18 @@ use tokio::time::timeout;
 const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Bytes of a `run_id`; the scripts count on it.
+/// Bytes of a `run_id`; the scripts rely on it.
 const RUN_BYTES: usize = 40;
 
-/// How nodes are reached.
+/// Connection settings of all nodes.
 #[derive(Debug)]
 pub(super) struct Reach {
     pub(super) address: Address,
-    /// What makes encrypted connections, where the address asks for them.
+    /// The TLS client, if the address requires TLS.
     pub(super) tls: Option<tally_tls::Client>,
     pub(super) connect: Duration,
     pub(super) response: Duration,
-    /// The id of the store that the ranking is of, once it is known.
+    /// The id of the store of the rankings, once it is known.
     pub(super) store: OnceLock<String>,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Node {
     port: u16,
     reach: Arc<Reach>,
     live: RwLock<Option<Arc<Live>>>,
-    /// Held while somebody connects.
+    /// Locked while a connection is opened.
     pause: Mutex<Pause>,
 }
 
-/// When to try again, and what the last failure was.
+/// The backoff state, with the last failure.
 #[derive(Debug, Default)]
 struct Pause {
     until: Option<Instant>,
@@ -59,7 +59,7 @@ struct Pause {
     why: String,
 }
 
-/// A connection that works as far as we know.
+/// A connection without a known failure.
 #[derive(Debug)]
 pub(super) struct Live {
     connection: MultiplexedConnection,
@@ -82,12 +82,12 @@ impl Node {
         &self.host
     }
 
-    /// Its address, as people write it.
+    /// Host and port, for messages.
     pub(super) fn name(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The connection, made if there is none.
+    /// The connection, opened if there is none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, RankingError> {
         if let Some(live) = self.present() {
             return Ok(live);
@@ -101,7 +101,7 @@ impl Node {
         }
         let connected = match timeout(self.reach.connect, self.connect()).await {
             Ok(connected) => connected,
-            Err(_) => Err(Failure::Away("it does not answer".into())),
+            Err(_) => Err(Failure::Unavailable("it does not answer".into())),
         };
         match connected {
             Ok(live) => {
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Lets go of a connection that has failed.
+    /// Drops a failed connection.
     pub(super) async fn fail(&self, failed: &Arc<Live>, why: &str) {
         {
             let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
@@ -136,14 +136,14 @@ impl Node {
         pause.why = why.to_owned();
     }
 
-    /// The same, and nobody tries again at once.
+    /// Like [`Self::fail`], with a pause before the next attempt.
     pub(super) async fn rest(&self, failed: &Arc<Live>, why: &str) {
         self.fail(failed, why).await;
         self.pause.lock().await.fail(why);
     }
 
     pub(super) fn away(&self, why: &str) -> RankingError {
-        RankingError::Away(format!("{}: {why}", self.name()))
+        RankingError::Unavailable(format!("{}: {why}", self.name()))
     }
 
     /// The connection, if there is one.
@@ -182,7 +182,7 @@ impl Node {
 }
 
 impl Node {
-    /// The crate's own TLS is not used: it asks the system for authorities, and its errors have no kinds.
+    /// The crate's own TLS is not used: it takes the authorities of the system, and its errors have no kinds.
     async fn connect_encrypted(
         &self,
         tls: &tally_tls::Client,
@@ -196,14 +196,14 @@ impl Node {
             return Err(if self.is_plain().await.unwrap_or(false) {
                 Failure::Untrusted("it does not speak TLS on this port, but answers in plain".into())
             } else {
-                Failure::Away("it does not answer the TLS handshake".into())
+                Failure::Unavailable("it does not answer the TLS handshake".into())
             });
         };
         let stream = shaken.map_err(|failure| match failure {
             tally_tls::Failure::Lost(error) => lost(error),
             tally_tls::Failure::Untrusted(why) => Failure::Untrusted(why),
         })?;
-        // What a server says of our certificate comes with its first answer.
+        // A server reports errors of our certificate with its first answer.
         let connected = MultiplexedConnection::new_with_config(login, stream, config).await;
         let (connection, driver) = connected
             .map_err(|error| tls.explain(&error).map_or_else(|| error.into(), Failure::Untrusted))?;
@@ -211,8 +211,9 @@ impl Node {
         Ok(connection)
     }
 
-    /// Whether it answers without TLS. To a handshake such a Redis is silent, because it waits for the end of a line, and
-    /// so is one that is frozen: only the first is a mistake that no waiting mends. Nothing secret is said here.
+    /// Whether the server answers without TLS. A Redis without TLS does not answer a handshake, because it waits for
+    /// the end of a line. A frozen one does not answer either, but only the first is a mistake that waiting cannot
+    /// repair. This sends nothing secret.
     async fn is_plain(&self) -> std::io::Result<bool> {
         let mut tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
         tcp.write_all(b"PING\r\n").await?;
@@ -234,7 +235,7 @@ impl Live {
         self.ask(&self.command(request)).await
     }
 
-    /// Runs several scripts that are sent together; one that fails fails alone.
+    /// Runs several scripts in one message. Each fails alone.
     pub(super) async fn run_all(
         &self,
         requests: impl Iterator<Item = &Request>,
@@ -265,7 +266,7 @@ impl Live {
         Ok(command.query_async(&mut self.connection.clone()).await?)
     }
 
-    /// Loads the scripts again, where somebody has flushed them.
+    /// Loads the scripts again after a `SCRIPT FLUSH`.
     pub(super) async fn load_scripts(&self) -> Result<(), Failure> {
         load_scripts(&mut self.connection.clone()).await?;
         Ok(())
@@ -280,31 +281,31 @@ async fn load_scripts(connection: &mut MultiplexedConnection) -> Result<Vec<Stri
     loads.query_async(connection).await
 }
 
-/// What to do about an error.
+/// A failure, by what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// Load the scripts, then again.
+    /// Load the scripts, then retry.
     #[error("the scripts are gone")]
     Scripts,
-    /// Ask who has which slots, then again; this one it has itself, as a host and a port.
+    /// Query the slots, then retry. The new owner is given as a host and a port.
     #[error("the slot has moved to {0}")]
     Moved(String),
-    /// It is not the master any more, or knows no master: ask who is, and let the caller try later.
+    /// The node is not the master any more, or knows none: query the slots, and let the caller retry later.
     #[error("{0}")]
     Demoted(String),
-    /// The connection was gone before it was used, most likely: again on a new one.
+    /// The connection was probably closed before it was used: retry on a new one.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// Silence, or not now.
+    /// The node does not answer, or not now.
     #[error("{0}")]
-    Away(String),
-    /// The slot is on its way to another node; what else the node has is there.
+    Unavailable(String),
+    /// The slot is moving to another node; other slots of the node are available.
     #[error("{0}")]
     Moving(String),
-    /// No.
+    /// The node refused.
     #[error("{0}")]
     Refused(String),
-    /// It is not believed to be the one that was meant.
+    /// The node is not authenticated.
     #[error("{0}")]
     Untrusted(String),
 }
@@ -321,8 +322,8 @@ impl From<RedisError> for Failure {
                 Self::Demoted(error.to_string())
             }
             ErrorKind::Server(Kind::TryAgain | Kind::Ask) => Self::Moving(error.to_string()),
-            ErrorKind::Server(Kind::BusyLoading) => Self::Away(error.to_string()),
-            ErrorKind::Io if error.is_timeout() => Self::Away("it did not answer in time".into()),
+            ErrorKind::Server(Kind::BusyLoading) => Self::Unavailable(error.to_string()),
+            ErrorKind::Io if error.is_timeout() => Self::Unavailable("it did not answer in time".into()),
             ErrorKind::Io => Self::Broken(error.to_string()),
             _ => Self::Refused(error.to_string()),
         }

@@ -1,47 +1,47 @@
-//! Stretches of the order: pages from either end, around a player, and plain walks.
+//! Entry ranges of the ranking: pages from either end, around a player, and range scans.
 //!
-//! A bound or a cursor is a key, and a key cuts every partition by itself: such a page is one round, each partition gives
-//! its part and the merge is a sort. Only an offset far inside needs the places where it cuts the partitions first, see
-//! `select`. Ranks are those of `rules`: a shared one is asked for the first entry alone, the others follow from the places
-//! where the score changes.
+//! A bound or a cursor is a key, and a key cuts every partition by itself. Such a page is one round: each partition
+//! returns its entries, and the merge is a sort. Only an offset far from the edge takes a k-way selection first, see
+//! `select`. Ranks are those of `rules`. A shared rank is queried for the first entry alone; the others follow from the
+//! positions where the score changes.
 
 use super::RankingError;
-use super::asks::{Ask, Between, Mode, Stretch, Want};
-use super::looks::Count;
+use super::lookups::Count;
 use super::member_codec::behind;
-use super::part::RedisWindow;
+use super::queries::{Between, EntryRange, Mode, PartitionQuery, PlayerFields};
 use super::reply;
 use super::select::select;
+use super::window::RedisWindow;
 use crate::page::{Edge, Page, PageQuery, RankedEntry, Start};
 use tally_rules::definition::{Order, Ranking};
 use tally_rules::{PlayerId, Record};
 
-/// Up to here every partition is asked for the whole way from the edge, which saves a search.
+/// Up to this distance every partition returns all entries from the edge, which saves a selection.
 const NEAR: u64 = 256;
-/// Entries of one request of a walk.
+/// Entries of one request of a range scan.
 const WALK_AT_ONCE: usize = 2_000;
-/// How often a player who moves between two rounds is looked for again.
+/// Maximum attempts to find a player that moves between two rounds.
 const TRIES: usize = 3;
 
-/// Where a stretch begins.
+/// Where an entry range begins.
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// So many entries from the edge of what is between the bounds.
+    /// This many entries from the edge of what is between the bounds.
     Edge(u64),
-    /// At this place.
+    /// At this position.
     Place(u64),
 }
 
-/// A stretch over all partitions.
+/// An entry range over all partitions.
 #[derive(Debug, Default)]
-struct Cut {
+struct MergedRange {
     total: u64,
-    /// The places between the bounds.
+    /// The positions between the bounds.
     from: u64,
     to: u64,
-    /// The place of the first member.
+    /// The position of the first member.
     start: u64,
-    /// What a shared rank of the first member counts.
+    /// The count for a shared rank of the first member.
     shared: u64,
     /// Best first.
     members: Vec<Vec<u8>>,
@@ -78,7 +78,7 @@ impl RedisWindow {
         Ok(Page { total: cut.total, entries, more })
     }
 
-    /// The places that hold these scores: one round trip.
+    /// The positions with these scores, in one round trip.
     pub(super) fn score_places(
         &self,
         min: Option<i64>,
@@ -100,7 +100,7 @@ impl RedisWindow {
             let mode =
                 Mode::Player { field: self.codec().field(player), above, below: below.saturating_add(1) };
             let stretch = self.stretches(&Between::default(), &[mode], true)?.pop().flatten();
-            stretch.map(Cut::from)
+            stretch.map(MergedRange::from)
         };
         let Some(cut) = cut else { return Ok(None) };
         Ok(Some(Page { total: cut.total, entries: self.places(&cut)?, more: false }))
@@ -126,7 +126,7 @@ impl RedisWindow {
                 each(player.as_bytes(), record);
             }
             left -= some;
-            // On from the key where this one ended: whoever moves meanwhile shifts no places.
+            // Continues at the last key: players that move meanwhile do not shift it.
             let Some(last) = cut.members.pop().filter(|_| cut.members.len() + 1 == some) else { break };
             start = From::Edge(0);
             between = match edge {
@@ -137,7 +137,7 @@ impl RedisWindow {
         Ok(())
     }
 
-    /// What lies between two scores of the board.
+    /// The bounds of a range of scores.
     fn between(&self, min: Option<i64>, max: Option<i64>) -> Between {
         let (best, worst) = match self.codec().order() {
             Order::Descending => (max, min),
@@ -154,7 +154,7 @@ impl RedisWindow {
         start: From,
         take: usize,
         ranked: bool,
-    ) -> Result<Cut, RankingError> {
+    ) -> Result<MergedRange, RankingError> {
         if !self.is_split() {
             let mode = match (edge, start) {
                 (Edge::Best, From::Edge(skip) | From::Place(skip)) => Mode::Best { skip, take },
@@ -162,7 +162,7 @@ impl RedisWindow {
                 (Edge::Worst, From::Place(from)) => Mode::Up { from, take },
             };
             let stretch = self.stretches(between, &[mode], ranked)?.pop().flatten();
-            return stretch.map(Cut::from).ok_or_else(|| reply::strange("no stretch"));
+            return stretch.map(MergedRange::from).ok_or_else(|| reply::strange("no stretch"));
         }
         let mut cut = match (edge, start) {
             (_, From::Edge(skip)) | (Edge::Best, From::Place(skip))
@@ -178,8 +178,14 @@ impl RedisWindow {
         Ok(cut)
     }
 
-    /// Near the edge: each partition gives everything from there on.
-    fn cut_near(&self, between: &Between, edge: Edge, skip: u64, take: usize) -> Result<Cut, RankingError> {
+    /// Near the edge: each partition returns all entries from the edge.
+    fn cut_near(
+        &self,
+        between: &Between,
+        edge: Edge,
+        skip: u64,
+        take: usize,
+    ) -> Result<MergedRange, RankingError> {
         let skipped = usize::try_from(skip).unwrap_or(usize::MAX);
         let all = skipped.saturating_add(take);
         let mode = match edge {
@@ -202,14 +208,20 @@ impl RedisWindow {
         Ok(cut)
     }
 
-    /// Far inside: first the places where it cuts each partition.
-    fn cut_deep(&self, between: &Between, edge: Edge, start: From, take: usize) -> Result<Cut, RankingError> {
+    /// Far from the edge: a selection first finds the cut of each partition.
+    fn cut_deep(
+        &self,
+        between: &Between,
+        edge: Edge,
+        start: From,
+        take: usize,
+    ) -> Result<MergedRange, RankingError> {
         let nothing = Mode::Best { skip: 0, take: 0 };
         let ends = self.stretches(between, &vec![nothing.clone(); self.partitions()], false)?;
         let ends: Vec<(u64, u64)> =
             ends.into_iter().flatten().map(|one| (one.from, one.to.max(one.from))).collect();
         let (from, to) = ends.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        // How many are before the cut.
+        // The number of entries before the cut.
         let before = match (edge, start) {
             (Edge::Best, From::Edge(skip) | From::Place(skip)) => from.saturating_add(skip).min(to),
             (Edge::Worst, From::Edge(skip)) => to.saturating_sub(skip).max(from),
@@ -237,9 +249,9 @@ impl RedisWindow {
         Ok(cut)
     }
 
-    /// A stretch of each partition, merged.
-    fn merged(&self, between: &Between, modes: &[Mode]) -> Result<Cut, RankingError> {
-        let mut cut = Cut::default();
+    /// An entry range of each partition, merged.
+    fn merged(&self, between: &Between, modes: &[Mode]) -> Result<MergedRange, RankingError> {
+        let mut cut = MergedRange::default();
         for stretch in self.stretches(between, modes, false)?.into_iter().flatten() {
             cut.total += stretch.total;
             cut.from += stretch.from;
@@ -250,13 +262,13 @@ impl RedisWindow {
         Ok(cut)
     }
 
-    /// Around a player of a split part: the key first, then its neighbours everywhere.
+    /// Around a player of a partitioned window: first the key, then its neighbours in every partition.
     fn around_in_all(
         &self,
         player: &PlayerId,
         above: usize,
         below: usize,
-    ) -> Result<Option<Cut>, RankingError> {
+    ) -> Result<Option<MergedRange>, RankingError> {
         let mut found = None;
         for _ in 0..TRIES {
             let Some(member) = self.present(player)? else { return Ok(None) };
@@ -278,16 +290,17 @@ impl RedisWindow {
         Ok(Some(cut))
     }
 
-    /// What a shared rank of the first of a merged stretch counts.
-    fn shared_of(&self, cut: &Cut) -> Result<u64, RankingError> {
+    /// The count for a shared rank of the first member of a merged range.
+    fn shared_of(&self, cut: &MergedRange) -> Result<u64, RankingError> {
         let first = cut.members.first().filter(|_| self.ranking() == Ranking::Competition && cut.start > 0);
         let Some(first) = first else { return Ok(0) };
-        let ask = Ask { bounds: vec![self.bound(first, Count::Ahead)], ..Ask::default() };
-        Ok(self.ask_everywhere(&ask, Want::Kept)?.iter().flat_map(|answer| &answer.counts).sum())
+        let ask =
+            PartitionQuery { bounds: vec![self.bound(first, Count::Ahead)], ..PartitionQuery::default() };
+        Ok(self.ask_everywhere(&ask, PlayerFields::Kept)?.iter().flat_map(|answer| &answer.counts).sum())
     }
 
-    /// Gives ranks to a stretch.
-    fn places(&self, cut: &Cut) -> Result<Vec<RankedEntry>, RankingError> {
+    /// Adds ranks to an entry range.
+    fn places(&self, cut: &MergedRange) -> Result<Vec<RankedEntry>, RankingError> {
         let (mut place, mut shared) = (cut.start, cut.shared);
         let mut last: Option<&[u8]> = None;
         let mut places = Vec::with_capacity(cut.members.len());
@@ -306,9 +319,9 @@ impl RedisWindow {
     }
 }
 
-impl std::convert::From<Stretch> for Cut {
-    fn from(one: Stretch) -> Self {
-        let Stretch { total, from, to, start, shared, members } = one;
+impl std::convert::From<EntryRange> for MergedRange {
+    fn from(one: EntryRange) -> Self {
+        let EntryRange { total, from, to, start, shared, members } = one;
         Self { total, from, to, start, shared, members }
     }
 }

@@ -1,22 +1,23 @@
-//! What a Redis says of itself, for whoever looks whether it may be trusted with something.
+//! What a Redis reports of itself, for a check whether it is safe to use.
 //!
-//! All of it is in `INFO`, which managed ones answer too, where `CONFIG` is often refused. Not here: what of it is good.
+//! All of it is in `INFO`, which managed services answer too, where `CONFIG` is often refused. Not here: which values
+//! are good.
 
 use super::{RankingError, RedisApplications, reply};
 use redis::{Value, cmd};
 use std::collections::BTreeMap;
 
-/// One node.
+/// The report of one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// Where it is.
+    /// The address of the node.
     pub node: String,
-    /// What it says, by name.
+    /// The values by name.
     pub says: BTreeMap<String, String>,
 }
 
 impl RedisApplications {
-    /// Asks every node that has some of the applications.
+    /// Queries every node that has some of the applications.
     pub fn survey(&self) -> Result<Vec<Probe>, RankingError> {
         let answers = self.redis().each_node(&cmd("INFO"))?;
         answers.into_iter().map(|(node, answer)| Ok(Probe { node, says: read(answer)? })).collect()

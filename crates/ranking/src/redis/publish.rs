@@ -1,67 +1,68 @@
-//! Publishing committed changes, with the ranks around those that want them.
+//! Publishes committed changes, with the ranks around those that are `ranked`.
 //!
-//! Where a part is one partition a script takes the changes one by one and says the ranks in between. Where it is split,
-//! the counts that the ranks need are asked of all partitions together with what is there of the players, one round;
-//! `turns` makes of them what one change after the other would have said; the newest records are written in a second
-//! round. A third is needed only where what is there is not what the caller thought.
+//! For a window of one partition, a script applies the changes one by one and returns the ranks in between. A
+//! partitioned window takes two rounds. The first queries all partitions for the players and for the counts that the
+//! ranks need, from which `turns` computes the serial ranks. The second writes the newest record of each player. A
+//! third round is needed only if the caller's previous record was wrong.
 //!
-//! A change that is not newer than what is there does nothing, so everything may be published again after an error. A partition
-//! that cannot be written keeps no other from its changes. While somebody loads the part, changes are taken and nobody hears of
-//! ranks.
+//! A change that is not newer than the stored one does nothing, so everything may be published again after an error. A
+//! partition that cannot be written does not block the others. During a load, changes are written and no ranks are
+//! returned.
 
 use super::RankingError;
-use super::asks::{Ask, Look, Seen, Want, decimal};
 use super::client::Request;
-use super::part::RedisWindow;
+use super::queries::{HashEntry, PartitionQuery, PlayerFields, RankedMember, decimal};
 use super::reply;
 use super::script::Script;
-use super::turns::Turns;
+use super::serial_ranks::SerialRanks;
+use super::window::RedisWindow;
 use crate::memory::{Movement, Published};
 use redis::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tally_rules::definition::Ranking;
 use tally_rules::{PlayerId, Record};
 
-/// Changes of one round: others wait in Redis while a script runs.
+/// Changes of one round. Redis serves no other request while a script runs.
 const AT_ONCE: usize = 128;
 
-/// A committed change with its place in the player's history.
+/// A committed change with its version.
 #[derive(Clone, Debug)]
 pub struct VersionedMovement {
     /// The change.
     pub movement: Movement,
-    /// Grows with every change of this player in this part.
+    /// Grows with every change of this player in this window.
     pub version: u64,
-    /// The record before it, as far as the caller knows: it saves a round trip where that is so, and changes no answer.
+    /// The record before it, as far as the caller knows. A correct one saves a round trip, and a wrong one changes no
+    /// answer.
     pub previous: Option<Record>,
 }
 
-/// What came of publishing.
+/// The result of publishing.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Places of changes that were there already, or came after a newer one.
+    /// Indexes of changes that were not newer than the stored ones.
     stale: Vec<usize>,
     /// Partitions that were not written, and why.
     pub(crate) failed: BTreeMap<usize, RankingError>,
-    /// Whether a partition was found to be lost.
+    /// Whether a partition is lost.
     pub(crate) lost: bool,
 }
 
 impl RedisWindow {
-    /// Publishes changes in their order, and tells the ranks around those that want them. Gives the places of those that
-    /// were there already, or came after a newer one. After an error the changes of other partitions are written.
+    /// Publishes changes in their order, and reports the ranks around those that are `ranked`. Returns the indexes of
+    /// changes that were not newer than the stored ones. After an error the changes of other partitions are written.
     pub fn publish(
         &self,
         movements: &[VersionedMovement],
         each: impl FnMut(usize, Published),
     ) -> Result<Vec<usize>, RankingError> {
         let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), movements, each);
-        // What is lost is loaded anyway; what is away has to be published again.
+        // A lost partition is loaded again anyway, but an unavailable one needs another publish.
         let away = failed.values().find(|error| **error != RankingError::Lost);
         away.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
     }
 
-    /// The same but for changes of these partitions.
+    /// Like [`Self::publish`], without the changes of the partitions in `left_out`.
     pub(crate) fn publish_but(
         &self,
         left_out: &BTreeSet<usize>,
@@ -80,7 +81,7 @@ impl RedisWindow {
                     Vec::new()
                 })
             } else {
-                // Without ranks where the counts of a partition are not known.
+                // No ranks if the counts of a partition are unknown.
                 let ranks = if ranked { self.ranks_around(some) } else { Ok(Vec::new()) };
                 let may_write = |partition| !left_out.contains(&partition);
                 let late = self.write(some, may_write, &mut outcome.failed);
@@ -130,13 +131,13 @@ impl RedisWindow {
         Ok(stale)
     }
 
-    /// The ranks around each change that wants them, as if they came one after the other.
+    /// The serial ranks around each change that is `ranked`.
     fn ranks_around(&self, movements: &[VersionedMovement]) -> Result<Vec<(usize, Published)>, RankingError> {
         let players: Vec<&PlayerId> = movements.iter().map(|one| &one.movement.player).collect();
-        let guessed = Turns::new(self, movements, &self.guess(movements));
+        let guessed = SerialRanks::new(self, movements, &self.guess(movements));
         let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
         let (looks, mut counts) = self.look_and_count(&players, bounds)?;
-        let turns = Turns::new(self, movements, &looks);
+        let turns = SerialRanks::new(self, movements, &looks);
         let missing: HashSet<&Vec<u8>> =
             turns.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
         if !missing.is_empty() {
@@ -146,28 +147,32 @@ impl RedisWindow {
         Ok(turns.ranks(&counts))
     }
 
-    /// What the caller thinks is there of each player: what was before the first change.
-    fn guess<'a>(&self, movements: &'a [VersionedMovement]) -> HashMap<&'a PlayerId, Option<Look>> {
+    /// The caller's guess of what is stored of each player: the record before its first change.
+    fn guess<'a>(&self, movements: &'a [VersionedMovement]) -> HashMap<&'a PlayerId, Option<HashEntry>> {
         let mut looks = HashMap::new();
         for one in movements {
             let player = &one.movement.player;
-            let seen = |record: Record| Seen::of(self.codec().member(player, &record));
-            looks
-                .entry(player)
-                .or_insert_with(|| one.previous.map(|record| Look { version: 0, seen: Some(seen(record)) }));
+            let seen = |record: Record| RankedMember::of(self.codec().member(player, &record));
+            looks.entry(player).or_insert_with(|| {
+                one.previous.map(|record| HashEntry { version: 0, seen: Some(seen(record)) })
+            });
         }
         looks
     }
 
-    /// What is there of some players, and how many members are below some bounds.
+    /// What is stored of some players, and how many members are below some bounds.
     #[expect(clippy::type_complexity, reason = "two maps that are made together")]
     fn look_and_count<'a>(
         &self,
         players: &[&'a PlayerId],
         bounds: Vec<Vec<u8>>,
-    ) -> Result<(HashMap<&'a PlayerId, Option<Look>>, HashMap<Vec<u8>, u64>), RankingError> {
-        let mut asks: Vec<Ask> = (0..self.partitions())
-            .map(|partition| Ask { partition, bounds: bounds.clone(), ..Ask::default() })
+    ) -> Result<(HashMap<&'a PlayerId, Option<HashEntry>>, HashMap<Vec<u8>, u64>), RankingError> {
+        let mut asks: Vec<PartitionQuery> = (0..self.partitions())
+            .map(|partition| PartitionQuery {
+                partition,
+                bounds: bounds.clone(),
+                ..PartitionQuery::default()
+            })
             .collect();
         let mut whose: Vec<Vec<&PlayerId>> = vec![Vec::new(); asks.len()];
         for player in players.iter().collect::<HashSet<_>>() {
@@ -177,7 +182,7 @@ impl RedisWindow {
         }
         let mut looks = HashMap::new();
         let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
-        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, Want::Kept)) {
+        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Kept)) {
             let answer = answer?;
             for (player, look) in whose.into_iter().zip(answer.players) {
                 looks.insert(player, look?);
@@ -189,8 +194,8 @@ impl RedisWindow {
         Ok((looks, counts))
     }
 
-    /// Writes the newest of each player where that may be and has not failed before, in one round. Gives the places of those that
-    /// came late, and notes which partitions fail.
+    /// Writes the newest change of each player in one round, except where `may_write` forbids it or a write has failed.
+    /// Returns the indexes of changes that were not newer, and adds the partitions that fail.
     fn write(
         &self,
         movements: &[VersionedMovement],
@@ -223,7 +228,7 @@ impl RedisWindow {
                 failed.insert(*partition, error);
             }
         }
-        // As if each had been written at its turn.
+        // As if the changes were written one by one.
         let mut late = Vec::new();
         for (at, one) in movements.iter().enumerate() {
             if there.get(&one.movement.player).is_none_or(|there| one.version > *there) {
@@ -235,7 +240,7 @@ impl RedisWindow {
         late
     }
 
-    /// Takes the answer of a partition that was written: which versions were there.
+    /// Decodes the answer of a write: the versions that were stored before.
     fn written<'a>(
         &self,
         partition: usize,
@@ -253,7 +258,7 @@ impl RedisWindow {
         Ok(())
     }
 
-    /// A request that writes rows of a partition, each of another player; of a load with its epoch.
+    /// A request that writes rows of different players. A load passes its epoch.
     pub(super) fn bulk(
         &self,
         partition: usize,
@@ -266,7 +271,7 @@ impl RedisWindow {
         self.request(Script::Bulk, partition, args)
     }
 
-    /// Field, version, and what is kept behind it.
+    /// Field, version, and the bytes after the version.
     pub(super) fn row(&self, one: &VersionedMovement) -> [Vec<u8>; 3] {
         let kept = one.movement.record.map(|record| self.codec().kept(&record)).unwrap_or_default();
         [self.codec().field(&one.movement.player), one.version.to_be_bytes().to_vec(), kept]

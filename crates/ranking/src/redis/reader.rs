@@ -1,25 +1,25 @@
-//! One reading of an order in Redis: every question of [`Reads`] in as few round trips as it can be.
+//! One read of a ranking in Redis: each query of [`Reads`] in as few round trips as possible.
 //!
-//! As with a closed period, the first question that fails is remembered: it and all after it get a neutral answer that
-//! nobody sees, because the reading as a whole ends with the error. Questions of one reading are asked at different
-//! moments; a caller who needs several facts of one moment asks one question for them.
+//! As with a closed period, the reader remembers the first query that fails. That query and all later ones return
+//! neutral values. No caller sees them, because the whole read ends with the error. Queries of one read are sent at
+//! different times: a caller that needs several facts of one moment uses one query.
 
 use super::RankingError;
-use super::asks::decimal;
-use super::part::RedisWindow;
+use super::queries::decimal;
 use super::reply;
 use super::script::Script;
+use super::window::RedisWindow;
 use crate::page::{Among, Page, PageQuery, Ranked};
 use crate::reads::Reads;
 use std::cell::OnceCell;
 use tally_rules::{PlayerId, Record};
 
-/// Places of each partition that one round of a search looks at.
+/// Positions of each partition that one round of a search probes.
 const PROBES: u64 = 32;
-/// The first byte of fields that are ours.
+/// The first byte of the fields that are not players.
 const OURS: u8 = 0xff;
 
-/// A reading.
+/// One read.
 pub(super) struct Reader<'a> {
     part: &'a RedisWindow,
     error: OnceCell<RankingError>,
@@ -73,7 +73,7 @@ impl Reads for Reader<'_> {
         self.ask(None, |part| part.ranks(std::slice::from_ref(player)).pop().unwrap_or(Ok(None)))
     }
     fn rank_of(&self, player: &PlayerId, record: &Record) -> u64 {
-        // Ranks are from 1, and so is the neutral one.
+        // Ranks begin at 1, also the neutral one.
         self.ask(1, |part| part.rank_of(player, record))
     }
     fn page(&self, query: &PageQuery) -> Page {
@@ -89,8 +89,8 @@ impl Reads for Reader<'_> {
 }
 
 impl RedisWindow {
-    /// How many are before the first that is not `before`. It is a property of the key, so it cuts every partition by
-    /// itself, and all are searched in the same rounds.
+    /// The number of entries before the first that is not `before`. The predicate depends on the key alone. So each
+    /// partition has its own partition point, and all are searched in the same rounds.
     fn partition_point(&self, before: &dyn Fn(&[u8]) -> bool) -> Result<u64, RankingError> {
         let mut open: Vec<(u64, u64)> = self.totals()?.into_iter().map(|total| (0, total)).collect();
         while open.iter().any(|(low, high)| low < high) {
@@ -115,8 +115,8 @@ impl RedisWindow {
         Ok(open.iter().map(|range| range.0).sum())
     }
 
-    /// Some players from a cursor on, partition by partition: the cursor is that of Redis, times the partitions, plus the
-    /// partition.
+    /// Some players from a cursor on, partition by partition. The cursor is that of Redis, times the number of
+    /// partitions, plus the partition.
     fn scan(
         &self,
         cursor: u64,
@@ -152,7 +152,7 @@ impl RedisWindow {
     }
 }
 
-/// Some places of a range, the middle among them.
+/// Evenly spread positions of a range.
 fn probes(low: u64, high: u64) -> Vec<u64> {
     let length = high.saturating_sub(low);
     let count = length.min(PROBES);
@@ -161,7 +161,7 @@ fn probes(low: u64, high: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Ids are bytes as they came; one that is no player's name is nobody's.
+/// The player of an id as it came; `None` if it is invalid.
 fn id(player: &[u8]) -> Option<PlayerId> {
     std::str::from_utf8(player).ok().and_then(|id| PlayerId::new(id).ok())
 }

@@ -1,13 +1,13 @@
-//! What scripts answer, as values of ours. Whatever does not fit is an error, never a guess.
+//! Decodes the answers of scripts. An unexpected value is an error, never a guess.
 
 use super::RankingError;
 use redis::Value;
 
-/// What a script says of a ranking that was loaded from another store.
+/// The error for a ranking that was loaded from another store.
 const FOREIGN: &str = "it has the ranking of another store under this prefix: give each store a prefix of its own \
      (`?prefix=NAME` in `ranking.url`), or delete the keys of a store that is gone";
 
-/// An answer that is one of the words by which scripts say why they have none.
+/// SerialRanks a status word of a script, which says why it has no answer, into an error.
 pub(super) fn status(value: Value) -> Result<Value, RankingError> {
     match value {
         Value::SimpleString(word) => Err(match word.as_str() {
@@ -48,24 +48,23 @@ pub(super) fn number(value: &Value) -> Result<u64, RankingError> {
     u64::try_from(number).map_err(|_| strange(&format!("{number} where a count belongs")))
 }
 
-/// A cursor, which Redis gives as text.
+/// A cursor, which Redis sends as text.
 pub(super) fn cursor(value: Value) -> Result<u64, RankingError> {
     let text = String::from_utf8(bytes(value)?).ok().and_then(|text| text.parse().ok());
     text.ok_or_else(|| strange("a cursor that is no number"))
 }
 
-/// The only one of a list, which may be one of the words.
+/// The only value of a list, which may be a status word.
 pub(super) fn only(value: Value) -> Result<Value, RankingError> {
     let mut values = list(value)?.into_iter();
     status(next(&mut values)?)
 }
 
-/// The next of several values.
 pub(super) fn next(values: &mut impl Iterator<Item = Value>) -> Result<Value, RankingError> {
     values.next().ok_or_else(|| strange("less than was asked for"))
 }
 
-/// Of each range of slots the first, the last, and its master. What `CLUSTER SLOTS` gives.
+/// Decodes `CLUSTER SLOTS`: the first and last slot of each range, and its master.
 pub(super) fn slots(value: Value) -> Result<Vec<(u16, u16, String, u16)>, RankingError> {
     let small = |value: Value| u16::try_from(number(&value)?).map_err(|_| strange("a slot beyond the last"));
     let one = |range: Value| {

@@ -1,13 +1,13 @@
 //! The scripts that run inside Redis. Each is a file of its own, so that it can be read and tested alone.
 //!
-//! Those of orders know one rule, that the newer version wins; what a rank or a page is stays in `rules` and `read`. Those
-//! of applications (`desk`) know that nothing is changed that is not as it was seen. They run by
-//! their digest, which a server tells when they are loaded, once per connection.
+//! Scripts of rankings know one rule: the newer version wins. Ranks and pages are computed in `rules` and `reads`.
+//! Scripts of applications (`desk`) change nothing that is not as the caller read it. All run by their digest, which a
+//! server returns when they are loaded, once per connection.
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
-    Ask,
+    PartitionQuery,
     Page,
     Probe,
     Scan,
@@ -31,7 +31,7 @@ pub(super) enum Script {
 impl Script {
     /// In the order of their digests.
     pub(super) const ALL: [Self; 19] = [
-        Self::Ask,
+        Self::PartitionQuery,
         Self::Page,
         Self::Probe,
         Self::Scan,
@@ -52,7 +52,7 @@ impl Script {
         Self::DeskClear,
     ];
 
-    /// What is sent.
+    /// The source text.
     pub(super) fn text(self) -> String {
         let (order, desk) = (include_str!("scripts/common.lua"), include_str!("scripts/desk.lua"));
         let newer = include_str!("scripts/newer.lua");
@@ -65,7 +65,7 @@ impl Script {
             Self::DeskThaw => (desk, include_str!("scripts/desk_thaw.lua")),
             Self::DeskRecall => ("", include_str!("scripts/desk_recall.lua")),
             Self::DeskClear => ("", include_str!("scripts/desk_clear.lua")),
-            Self::Ask => (order, include_str!("scripts/ask.lua")),
+            Self::PartitionQuery => (order, include_str!("scripts/ask.lua")),
             Self::Page => (order, include_str!("scripts/page.lua")),
             Self::Probe => (order, include_str!("scripts/probe.lua")),
             Self::Scan => (order, include_str!("scripts/scan.lua")),
@@ -82,7 +82,7 @@ impl Script {
         format!("{common}{watched}{newer}{body}")
     }
 
-    /// Whether it has the keys of those who watch, behind the others.
+    /// Whether it takes the keys of watches, after the others.
     pub(super) fn is_watched(self) -> bool {
         matches!(self, Self::Publish | Self::Bulk | Self::Watch)
     }

@@ -1,15 +1,16 @@
-//! Where a place of the whole cuts each of several sorted lists, without reading them.
+//! K-way selection: where a position of the whole cuts each of several sorted lists, without reading them.
 //!
-//! Each round probes some places of every list that is still open. A probed member stands at a known place in its own list
-//! and between two probed ones in each other, so its place in the whole is known from below and from above. The last one
-//! that is surely before the cut and the first that is surely behind it close in on every list: some twentyfold a round,
-//! so a board of a hundred million takes five. Nothing here knows Redis; a list may shrink while it is probed.
+//! Each round probes some positions of every list that is still open. A probed member has a known position in its own
+//! list, and is between two probed ones in each other list. So its position in the whole has a lower and an upper
+//! bound. The last probe surely before the cut and the first one surely after it narrow every list. A round narrows
+//! some twentyfold, so a board of a hundred million takes five. Nothing here knows Redis; a list may shrink during the
+//! search.
 
 use std::ops::Range;
 
-/// Places probed per list and round.
+/// Positions probed per list and round.
 const PROBES: u64 = 64;
-/// Each round narrows at least a little; this many would find anything that stands still.
+/// Each round narrows at least a little; this many rounds find any cut of lists that do not change.
 const ROUNDS_MAX: usize = 64;
 
 /// A probed member.
@@ -19,8 +20,8 @@ struct Probe<'a> {
     place: u64,
 }
 
-/// The cut in every list so that `before` members of all are before it; the bounds are cuts with fewer and with more.
-/// `probe` gives the members at some places of every list, nothing behind an end.
+/// The cut in every list with `before` members of all lists before it. The bounds are cuts with fewer and with more.
+/// `probe` returns the members at some positions of every list, `None` past an end.
 pub(super) fn select<E>(
     bounds: &[(u64, u64)],
     before: u64,
@@ -38,7 +39,7 @@ pub(super) fn select<E>(
     Ok(open.into_iter().map(|range| range.start).collect())
 }
 
-/// Some places of a range, evenly; all of them if they are few.
+/// Evenly spread positions of a range; all of them if they are few.
 fn spread(range: &Range<u64>) -> Vec<u64> {
     let length = range.end.saturating_sub(range.start);
     let count = length.min(PROBES);
@@ -60,9 +61,9 @@ fn narrow(open: &mut [Range<u64>], places: &[Vec<u64>], members: &[Vec<Option<Ve
         }
     }
     probes.sort_unstable_by(|a, b| a.member.cmp(b.member));
-    // The cuts right behind the last that is surely before, and right before the first that is surely behind.
+    // The cuts right after the last probe surely before, and right before the first one surely after.
     let (mut low, mut high) = (starts(open), ends(open));
-    // How many of each list are before the probe: at least, and at most.
+    // The members of each list before the probe: at least, and at most.
     let (mut least, mut most) = (starts(open), firsts(open, &probes));
     for (nth, probe) in probes.iter().enumerate() {
         (least[probe.list], most[probe.list]) = (probe.place, probe.place);
@@ -91,7 +92,7 @@ fn ends(open: &[Range<u64>]) -> Vec<u64> {
     open.iter().map(|range| range.end).collect()
 }
 
-/// The place of the first probe of each list, or its end.
+/// The position of the first probe of each list, or its end.
 fn firsts(open: &[Range<u64>], probes: &[Probe<'_>]) -> Vec<u64> {
     let first = |list| probes.iter().find(|probe| probe.list == list).map(|probe| probe.place);
     open.iter().enumerate().map(|(list, range)| first(list).unwrap_or(range.end)).collect()
@@ -148,7 +149,7 @@ mod tests {
                 lists.iter().map(|list| (cut(list, low), cut(list, high).max(cut(list, low)))).collect();
             let (from, to) = bounds.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             let before = from + (to - from) * share / 100;
-            // Numbers are those of places, three apart.
+            // Each number is three times its position.
             let wanted: Vec<u64> = lists.iter().map(|list| cut(list, before * 3)).collect();
             let (cuts, rounds) = found(&lists, &bounds, before);
             prop_assert_eq!(cuts, wanted);

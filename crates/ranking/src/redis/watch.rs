@@ -1,33 +1,33 @@
-//! Who has changed in a part, whichever server published it: for those who watch it here.
+//! The players that changed in a window, whichever server published it, for the subscribers of this server.
 //!
-//! A server that looks says so by a key that ends by itself; while it is there, the scripts that publish note the players. So
-//! nobody has to tell servers of each other, and a part that nobody watches costs one look at a key. Only names are told: what a player's
-//! record is by now is asked of the order. It is live: what happens while nobody looks is not noted, and what is noted is gone after
-//! seconds.
+//! A server that polls sets a key that expires. While the key exists, the scripts that publish record the changed
+//! players. So servers need not know each other, and a window that no server watches costs one check of a key. Only ids
+//! are recorded; the current records are read from the ranking. Changes while no server polls are not recorded, and
+//! recorded ones expire after seconds.
 
 use super::RankingError;
 use super::client::Request;
-use super::part::RedisWindow;
 use super::reply;
 use super::script::Script;
+use super::window::RedisWindow;
 use tally_rules::PlayerId;
 
-/// Players of one look at a partition; where there are more, the next look has them.
+/// Players of one poll of a partition. The next poll returns the rest.
 const NAMES_MAX: usize = 1_000;
-/// How long a look says that another one follows.
+/// How long a poll keeps a window watched.
 const WATCHED_MS: u64 = 3_000;
 
-/// When somebody has looked last, by the clock of Redis: at each partition.
+/// The time of the last poll of each partition, by the clock of Redis.
 #[derive(Debug, Default)]
 pub struct Watched {
     last: Vec<Vec<u8>>,
 }
 
-/// Players who have changed since, each once, and whether some were forgotten: so many changed that nobody could be told in time.
+/// Players that changed since, each once, and whether some were dropped because too many changed.
 pub type ChangedPlayers = (Vec<PlayerId>, bool);
 
 impl RedisWindow {
-    /// Looks who has changed since the last look; the first one finds nobody.
+    /// The players that changed since the last poll. The first poll returns none.
     pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
         watched.last.resize(self.partitions(), Vec::new());
         let request = |(at, last): (usize, &Vec<u8>)| {

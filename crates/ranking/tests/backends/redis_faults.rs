@@ -85,14 +85,14 @@ fn assert_lost(part: &RedisWindow) {
 
 #[track_caller]
 fn assert_away<T: std::fmt::Debug>(answer: Result<T, RankingError>) {
-    assert!(matches!(answer, Err(RankingError::Away(_))), "{answer:?}");
+    assert!(matches!(answer, Err(RankingError::Unavailable(_))), "{answer:?}");
 }
 
 /// Asks until it is not away any more: recovery is by itself, and paused between tries.
 fn when_back<T>(ask: impl Fn() -> Result<T, RankingError>) -> Result<T, RankingError> {
     for _ in 0..600 {
         match ask() {
-            Err(RankingError::Away(_)) => std::thread::sleep(Duration::from_millis(50)),
+            Err(RankingError::Unavailable(_)) => std::thread::sleep(Duration::from_millis(50)),
             answer => return answer,
         }
     }

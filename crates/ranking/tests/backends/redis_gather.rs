@@ -93,7 +93,7 @@ fn a_server_that_goes_answers_all_of_them() {
     load(&part);
     server.kill();
     let heard = at_once(&part);
-    assert!(heard.iter().all(|heard| matches!(heard, Err(RankingError::Away(_)))), "{heard:?}");
+    assert!(heard.iter().all(|heard| matches!(heard, Err(RankingError::Unavailable(_)))), "{heard:?}");
     server.restart();
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     assert!(at_once(&part).iter().all(|heard| *heard == Err(RankingError::Lost)));

@@ -1,8 +1,8 @@
-//! Applications: who asked to take part, in which order, and what became of it.
+//! Applications: their order, their status, and their counters.
 //!
-//! A desk is a contest's counters; each method is one change of one application and says what it is afterwards, and whether
-//! what was held for it is to be released. One that is taken back is no application any more, so the player may apply again;
-//! one that was rejected stays, so it may not. Nothing is changed by a rejection. Not here: money, and the contest's state.
+//! Each method of [`ApplicationCounts`] is one change of one application. It returns the application afterwards, and the
+//! hold to release, if any. A withdrawn application no longer exists, so the player may apply again. A rejected one stays, so
+//! the player may not. A [`Rejection`] changes nothing. Not here: money, and the contest's state.
 
 use crate::instant::Micros;
 use crate::ledger::{HoldId, MemberId};
@@ -10,61 +10,61 @@ use crate::named;
 use crate::rejection::Rejection;
 
 named! {
-    /// What became of an application.
-    pub enum Status { /// Nobody has decided.
-        Pending = "pending", /// It will be a member.
-        Accepted = "accepted", /// It will not.
+    /// The status of an application.
+    pub enum Status { /// Not decided.
+        Pending = "pending", /// Becomes a member at the start.
+        Accepted = "accepted", /// Does not become a member.
         Rejected = "rejected" }
 }
 
 /// One player's application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// What became of it.
+    /// The status.
     pub status: Status,
-    /// The how manieth it was to come into its status, on its contest: from 1.
+    /// The sequence number of its last change of status, counted over the contest from 1.
     pub place: u64,
     /// When the player applied.
     pub applied_at: Micros,
-    /// Whose wallet pays and is paid, where there is a fee or a prize.
+    /// The member that pays and is paid, if there is a fee or a prize.
     pub member: Option<MemberId>,
-    /// The fee, held.
+    /// The hold of the fee.
     pub hold: Option<HoldId>,
 }
 
 /// A contest's counters of applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationCounts {
-    /// Nobody has decided on these.
+    /// Not decided.
     pub pending: u32,
-    /// They will be members.
+    /// Accepted.
     pub accepted: u32,
-    /// They will not.
+    /// Rejected.
     pub rejected: u32,
-    /// How many places were given.
+    /// The last sequence number given, see [`Application::place`].
     pub places: u64,
 }
 
-/// How many may be accepted.
+/// How many applications may be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// By the contest.
+    /// The limit of the contest.
     pub capacity: u32,
-    /// By the leaderboards that may still be made.
+    /// The limit by the leaderboards that may still be made.
     pub boards: u32,
 }
 
-/// What an application is afterwards.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApplicationChange {
-    /// The application; `None` where it was taken back.
+    /// The application; `None` if it was withdrawn.
     pub now: Option<Application>,
-    /// What was held for it, and is to be free again.
+    /// The hold to release.
     pub release: Option<HoldId>,
 }
 
 impl ApplicationCounts {
-    /// Every application there is.
+    /// The number of all applications.
     pub fn all(&self) -> u32 {
         self.pending + self.accepted + self.rejected
     }
@@ -88,7 +88,7 @@ impl ApplicationCounts {
         Application { status, place: self.next_place(), ..old }
     }
 
-    /// Whether a player may apply; `most` is how many applications there may be.
+    /// Whether a player may apply; `most` is the limit of applications.
     pub fn may_apply(
         &self,
         present: Option<&Application>,
@@ -104,13 +104,13 @@ impl ApplicationCounts {
         }
     }
 
-    /// A player applies, who may.
+    /// Adds the application of a player that [may apply](Self::may_apply).
     pub fn apply(&mut self, now: Micros, member: Option<MemberId>, hold: Option<HoldId>) -> Application {
         self.pending += 1;
         Application { status: Status::Pending, place: self.next_place(), applied_at: now, member, hold }
     }
 
-    /// An application is accepted. Doing it again changes nothing.
+    /// Accepts an application. Repeating it changes nothing.
     pub fn accept(
         &mut self,
         present: Option<&Application>,
@@ -120,7 +120,7 @@ impl ApplicationCounts {
         let old = *present.ok_or(Rejection::NotApplied)?;
         match old.status {
             Status::Accepted => Ok(ApplicationChange { now: Some(old), release: None }),
-            // What was held for it is free again, so there is nothing to accept.
+            // The rejection released its hold, so there is nothing to accept.
             Status::Rejected => Err(Rejection::NotApplied),
             Status::Pending if is_staff => Err(Rejection::StaffCannotApply),
             Status::Pending if self.accepted >= room.capacity => Err(Rejection::ContestFull),
@@ -131,7 +131,7 @@ impl ApplicationCounts {
         }
     }
 
-    /// Somebody is rejected, also when accepted before. Doing it again changes nothing.
+    /// Rejects an application, even an accepted one. Repeating it changes nothing.
     pub fn reject(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
         let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
@@ -141,7 +141,7 @@ impl ApplicationCounts {
         Ok(ApplicationChange { now: Some(now), release: old.hold })
     }
 
-    /// An application is taken back.
+    /// Withdraws an application.
     pub fn withdraw(&mut self, present: Option<&Application>) -> Result<ApplicationChange, Rejection> {
         let old = *present.ok_or(Rejection::NotApplied)?;
         if old.status == Status::Rejected {
@@ -151,7 +151,7 @@ impl ApplicationCounts {
         Ok(ApplicationChange { now: None, release: old.hold })
     }
 
-    /// All applications are cleared.
+    /// Clears all applications.
     pub fn clear(&mut self) {
         (self.pending, self.accepted, self.rejected) = (0, 0, 0);
     }
@@ -166,7 +166,7 @@ mod tests {
 
     const MOST: u32 = 6;
 
-    /// Was made staff after it had applied.
+    /// Became staff after it had applied.
     const STAFF: u8 = 1;
 
     #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ mod tests {
         })
     }
 
-    /// Three lists of players, as somebody would keep them on paper.
+    /// The model: three lists of players.
     #[derive(Default)]
     struct Paper {
         pending: Vec<u8>,
@@ -201,7 +201,7 @@ mod tests {
             found.map(|at| list.remove(at)).is_some()
         }
 
-        /// What the contract says comes of it; player 0 is of the staff.
+        /// The result by the contract; player 0 is staff.
         fn act(&mut self, op: Op, Capacity { capacity, boards }: Capacity) -> Result<(), &'static str> {
             match op {
                 Op::Apply(player) => {

@@ -1,8 +1,8 @@
-//! What a contest is: what a caller may ask for, what is wrong with a spec, and what of it may still change when.
+//! The definition of a contest: the spec of a caller, its checks, and which fields may still change in which state.
 //!
-//! Every wrong field is named at once, by its JSON pointer. What players were promised (fee, prizes, leaderboard, no fewer
-//! places) is fixed once they may apply; everything else once it has taken effect. A patch that leaves a field as it is does
-//! not change it. Not here: whether somebody may patch at all (`state`), and schedules of a board's periods.
+//! A check names every wrong field at once, by its JSON pointer. Applicants were promised fee, prizes, leaderboard and
+//! capacity: these are fixed once players may apply (capacity may still grow). Every other field is fixed once it has
+//! taken effect. A field that a patch leaves unchanged passes. Not here: permission to patch (`state`), and period schedules.
 
 #[cfg(test)]
 mod tests;
@@ -21,51 +21,51 @@ use std::num::NonZeroU32;
 /// The longest title, in bytes.
 pub const TITLE_BYTES_MAX: usize = 200;
 
-/// The most players of a staff.
+/// The most players that a contest may have as staff.
 pub const STAFF_MAX: usize = 100;
 
 named! {
     /// What a bad application does to a start.
-    pub enum OnInvalid { /// Nothing starts.
-        Reject = "reject", /// The others start.
+    pub enum OnInvalid { /// The start fails.
+        Reject = "reject", /// The other applications start.
         Skip = "skip" }
 }
 
-/// What taking part costs.
+/// The entry fee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fee {
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
 }
 
 /// A contest's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
-    /// What people call it.
+    /// The title that users see.
     pub title: String,
-    /// The players who run it.
+    /// The players who manage it.
     pub staff: Vec<PlayerId>,
-    /// How many may be accepted.
+    /// How many applications may be accepted.
     pub capacity: u32,
     /// What a bad application does to a start.
     pub on_invalid: OnInvalid,
-    /// What taking part costs.
+    /// The entry fee.
     pub entry_fee: Option<Fee>,
     /// Its leaderboard, or that of each division.
     pub leaderboard: Definition,
-    /// What ranks get.
+    /// The prizes of the ranks.
     pub prizes: Vec<Prize>,
-    /// What those get who share one.
+    /// What players get that share a rank.
     pub prize_ties: PrizeTies,
-    /// How many members a division has, where there are divisions.
+    /// How many members a division has, if there are divisions.
     pub division_size: Option<NonZeroU32>,
-    /// When it opens by itself.
+    /// When the clock opens it.
     pub opens_at: Option<Micros>,
-    /// When it starts by itself.
+    /// When the clock starts it.
     pub starts_at: Option<Micros>,
-    /// When it ends by itself.
+    /// When the clock ends it.
     pub ends_at: Option<Micros>,
 }
 
@@ -88,14 +88,14 @@ impl Default for Contest {
     }
 }
 
-/// How many may take part.
+/// The limits of all contests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Where it is free.
+    /// Members of a contest without a fee.
     pub members_max: u32,
-    /// Where it costs something.
+    /// Members of a contest with a fee.
     pub paying_members_max: u32,
-    /// How many applications a contest may have at a time.
+    /// Applications that a contest may have at a time.
     pub applications_max: u32,
 }
 
@@ -105,7 +105,7 @@ impl Default for Bounds {
     }
 }
 
-/// A spec for a contest: what a caller left out keeps its present or default value, and `Some(None)` takes it away.
+/// A spec for a contest. A field that a caller left out keeps its present or default value; `Some(None)` removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContestSpec {
     /// See [`Contest::title`].
@@ -134,14 +134,14 @@ pub struct ContestSpec {
     pub ends_at: Option<Option<Micros>>,
 }
 
-/// When a field is fixed, and whether it has changed.
+/// The name of a field, the state from which it is fixed, and whether it has changed.
 type Field = (&'static str, State, fn(&Contest, &Contest) -> bool);
 
-/// Every field, with the state from which on it is fixed.
+/// Every field, with the state from which it is fixed.
 pub const FROZEN_FROM: &[Field] = &[
     ("title", State::Settled, |old, new| old.title != new.title),
     ("staff", State::Settled, |old, new| old.staff != new.staff),
-    // More places may still be given until there are members.
+    // The capacity may still grow until there are members.
     ("capacity", State::Open, |old, new| new.capacity < old.capacity),
     ("capacity", State::Running, |old, new| new.capacity != old.capacity),
     ("on_invalid", State::Running, |old, new| old.on_invalid != new.on_invalid),
@@ -161,22 +161,22 @@ impl Contest {
         self.entry_fee.is_some() || !self.prizes.is_empty()
     }
 
-    /// Whether it has as many places as another, and costs something where that one does.
+    /// Whether both have the same capacity, and either both or neither a fee.
     fn is_as_large(&self, other: &Self) -> bool {
         (self.capacity, self.entry_fee.is_some()) == (other.capacity, other.entry_fee.is_some())
     }
 
-    /// Whether a player runs it.
+    /// Whether a player is staff.
     pub fn is_staff(&self, player: &PlayerId) -> bool {
         self.staff.contains(player)
     }
 
-    /// How many leaderboards it has with so many members.
+    /// The number of leaderboards for this many members.
     pub fn boards_of(&self, members: u32) -> u32 {
         self.division_size.map_or(1, |size| members.div_ceil(size.get()))
     }
 
-    /// How many may be accepted where so many leaderboards may still be made.
+    /// How many applications may be accepted if this many leaderboards may still be made.
     pub fn room(&self, boards: u32) -> Capacity {
         let most = match self.division_size {
             Some(size) => boards.saturating_mul(size.get()),
@@ -186,7 +186,7 @@ impl Contest {
         Capacity { capacity: self.capacity, boards: most }
     }
 
-    /// Refuses what cannot be, naming every wrong field.
+    /// Refuses an invalid definition and names every wrong field.
     pub fn check(&self, currencies: &Currencies, bounds: Bounds) -> Result<(), Rejection> {
         let mut wrong: Vec<WrongField> = Vec::new();
         let mut no = |pointer: String, why: String| wrong.push(WrongField { pointer, why });
@@ -237,7 +237,7 @@ impl Contest {
         for (place, (name, at)) in times.iter().enumerate() {
             let before = times[..place].iter().rev().find(|(_, at)| at.is_some());
             let (Some(at), Some((earlier, Some(first)))) = (at, before) else { continue };
-            // It may open and start in one moment, but not end in the moment it starts.
+            // It may open and start at the same instant, but not end at the instant it starts.
             if at < first || (*name == "ends_at" && at == first) {
                 no(format!("/{name}"), format!("must be after `{earlier}`"));
             }
@@ -260,7 +260,7 @@ impl ContestSpec {
         Ok(contest)
     }
 
-    /// A present one after this spec, in the state that it is in.
+    /// Changes an existing contest in this state.
     pub fn change(
         &self,
         present: &Contest,
@@ -276,7 +276,7 @@ impl ContestSpec {
             return Err(Rejection::ContestFrozen { state, fields });
         }
         match wished.check(currencies, bounds) {
-            // The bound was higher when it was given so many places.
+            // The bound was higher when the contest got this capacity.
             Err(Rejection::ContestTooLarge(_)) if wished.is_as_large(present) => {}
             checked => checked?,
         }
@@ -301,7 +301,7 @@ impl ContestSpec {
     }
 }
 
-/// What may change when, as it is in the documentation.
+/// The table of fields and states, as it is in the documentation.
 pub fn markdown() -> String {
     let until =
         |state: State| State::ALL[..State::ALL.iter().position(|one| *one == state).unwrap_or(0)].last();

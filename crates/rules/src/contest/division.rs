@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU32;
 
-/// The division, from 1, of the member that was the `place`th to be accepted, from 0. Without a size there is one, and it has no
-/// number.
+/// The division, from 1, of the member with this number in the order of acceptance, from 0. Without a size there is one
+/// division without a number.
 pub fn of(place: u32, size: Option<NonZeroU32>) -> Option<u32> {
     size.map(|size| place / size + 1)
 }
 
-/// How many members each division has, in order; the last may have fewer.
+/// The divisions in order, each with its number of members; the last may have fewer.
 pub fn sizes(members: u32, size: NonZeroU32) -> impl Iterator<Item = (u32, u32)> {
     let count = members.div_ceil(size.get());
     (0..count).map(move |place| (place + 1, size.get().min(members - place * size.get())))

@@ -1,16 +1,16 @@
-//! What the clock does to a contest: open it, start it, finish it, settle it.
+//! The events of the clock: a contest opens, starts, finishes and settles.
 //!
-//! A moment that was missed happens as of its own time, so what follows from it follows in order: a missed start comes right
-//! after its opening. A start that passed while the contest was a draft nobody was to open is over: opening it later by hand
-//! does not start it. No event waits for the instant of the state before it, which may have begun by a clock that was ahead.
-//! Not here: what a series makes, and that an event is not dated before the state that it ends.
+//! A missed event counts as of its scheduled time, so the following events keep their order: a missed start comes right
+//! after its opening. A start that passes while the contest is a draft without an opening time is over: opening it later by
+//! hand does not start it. No event waits for the instant of the state before it: a clock that was ahead may have begun it.
+//! Not here: when a series creates contests, and that an event is not dated before the state that it ends.
 
 use super::definition::Contest;
 use super::state::{Event, State};
 use crate::instant::Micros;
 
-/// What happens next by the clock, and when. `since` is when it came into its state; only a series' contests settle by
-/// themselves.
+/// The next event of the clock, and when. `since` is when the contest came into its state; the clock settles only contests
+/// of a series.
 pub fn next(state: State, since: Micros, contest: &Contest, in_series: bool) -> Option<(Micros, Event)> {
     let at = |at: Option<Micros>, event| Some((at?, event));
     match state {
@@ -41,10 +41,10 @@ mod tests {
             (State::Draft, 5, Some((10, Event::Open))),
             (State::Open, 10, Some((20, Event::Start))),
             (State::Open, 20, Some((20, Event::Start))),
-            // It passed while nobody was to open it.
+            // It passed while the contest was a draft.
             (State::Open, 21, None),
             (State::Running, 20, Some((30, Event::Finish))),
-            // Started late, or by a clock that was ahead.
+            // It started late, or by a clock that was ahead.
             (State::Running, 40, Some((30, Event::Finish))),
             (State::Finished, 40, Some((30, Event::Settle))),
             (State::Draft, 40, Some((10, Event::Open))),
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(next(State::Finished, Micros(30), &all, false), None);
     }
 
-    /// A contest that was missed whole goes through its states in order, each as of its own time.
+    /// A contest that missed all events goes through its states in order, each as of its scheduled time.
     #[test]
     fn missed_moments_come_in_order() {
         let walk = |contest: &Contest| {
@@ -77,7 +77,7 @@ mod tests {
         let times = [10, 20, 30, 30];
         let wanted: Vec<_> = times.into_iter().zip(events).collect();
         assert_eq!(walk(&contest(Some(10), Some(20), Some(30))), wanted);
-        // A draft that nobody is to open: all of it passes.
+        // A draft without an opening time: all events pass.
         assert_eq!(walk(&contest(None, Some(20), Some(30))), []);
         assert_eq!(walk(&contest(Some(10), None, Some(30))), [(10, Event::Open)]);
     }

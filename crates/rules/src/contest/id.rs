@@ -1,14 +1,14 @@
-//! Names of contests, and the names that follow from them: of their boards, and of the contests of a series.
+//! Names of contests, and the names that derive from them: of their boards, and of the contests of a series.
 
 use crate::ids::{BadId, BoardId, CONTEST_PREFIX};
 
 /// The longest name of a contest, in bytes.
 pub const CONTEST_BYTES_MAX: usize = 64;
 
-/// What a series adds to its name: a hyphen and twelve digits.
+/// What a contest of a series adds to the name of the series: a hyphen and twelve digits.
 const OCCURRENCE_BYTES: usize = 13;
 
-/// A contest's name: `[A-Za-z0-9._-]{1,64}`, so it needs no escape anywhere, and a colon behind it ends it.
+/// A contest's name: `[A-Za-z0-9._-]{1,64}`. It needs no escape anywhere, and a colon after it ends it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContestId(std::sync::Arc<str>);
 
@@ -34,14 +34,14 @@ impl ContestId {
         if !(1..=CONTEST_BYTES_MAX).contains(&text.len()) || !text.bytes().all(allowed) {
             return Err(BadId("must be 1 to 64 of the letters A-Z and a-z, digits, `.`, `_` and `-`"));
         }
-        // Path segments that clients and proxies rewrite before they reach us.
+        // Clients and proxies rewrite these path segments.
         if text == "." || text == ".." {
             return Err(BadId("must not be `.` or `..`"));
         }
         Ok(Self(text.into()))
     }
 
-    /// Checks the name of a series: shorter, because its contests have longer ones.
+    /// Checks the name of a series. It is shorter, because its contests have longer names.
     pub fn of_series(text: &str) -> Result<Self, BadId> {
         if text.len() > CONTEST_BYTES_MAX - OCCURRENCE_BYTES {
             return Err(BadId(
@@ -56,20 +56,20 @@ impl ContestId {
         &self.0
     }
 
-    /// The contest of this series that starts in that minute.
+    /// The contest of this series that starts in this minute.
     pub fn occurrence(&self, at: Minute) -> Self {
         let Minute { year, month, day, hour, minute } = at;
         let name = format!("{}-{year:04}{month:02}{day:02}{hour:02}{minute:02}", self.0);
         Self::new(&name).expect("a series leaves room for the minute")
     }
 
-    /// Its board, or that of one of its divisions.
+    /// The contest's board, or the board of one of its divisions.
     pub fn board(&self, division: Option<u32>) -> BoardId {
         let of = division.map_or_else(String::new, |n| format!(":{n}"));
         BoardId::new(&format!("{CONTEST_PREFIX}{}{of}", self.0)).expect("short, and of plain letters")
     }
 
-    /// The contest that a board belongs to, by its name; and which division's it is.
+    /// The contest and the division that a board belongs to, by its name.
     pub fn of_board(board: &BoardId) -> Option<(Self, Option<u32>)> {
         let name = board.as_str().strip_prefix(CONTEST_PREFIX)?;
         let (id, division) = match name.split_once(':') {
@@ -77,7 +77,7 @@ impl ContestId {
             None => (name, None),
         };
         let id = Self::new(id).ok()?;
-        // Other spellings of a number are names that nothing has.
+        // Other spellings of a number name nothing.
         (id.board(division) == *board).then_some((id, division))
     }
 }

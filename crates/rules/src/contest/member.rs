@@ -1,7 +1,7 @@
-//! Who takes part in a contest that has started, and what each is paid, or paid back: rows that are made once.
+//! Members of a contest that has started, and their payouts or refunds: rows that are written once.
 //!
-//! A member is never changed and never leaves; whether it is hidden is its board's business. Not here: who becomes one
-//! (`start`), and what a rank gets (`prize`).
+//! A member never changes and never leaves; the board stores whether it is banned. Not here: which applications become members
+//! (`start`), and the prize of a rank (`prize`).
 
 use crate::ids::PlayerId;
 use crate::ledger::{Amount, Currency, MemberId, TransferId};
@@ -10,36 +10,36 @@ use crate::named;
 /// A member of a contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContestMember {
-    /// The how manieth of those that started it was to be accepted, from 0.
+    /// The number in the order of acceptance among the members of the start, from 0.
     pub place: u32,
-    /// Its division, where there are divisions.
+    /// The division, if there are divisions.
     pub division: Option<u32>,
-    /// Whose wallet paid and is paid, where there is a fee or a prize.
+    /// The member that paid and is paid, if there is a fee or a prize.
     pub member: Option<MemberId>,
 }
 
 named! {
-    /// Why a prize could not be paid, or a fee not be paid back.
-    pub enum UnpaidReason { /// Its member was closed.
-        MemberClosed = "member_closed", /// Its balance would be too large.
+    /// Why a prize could not be paid, or a fee not refunded.
+    pub enum UnpaidReason { /// The member was closed.
+        MemberClosed = "member_closed", /// The balance would be too large.
         LimitExceeded = "limit_exceeded" }
 }
 
-/// A prize of a contest that is being settled; or a fee that one which was called off pays back.
+/// A prize of a contest that is being settled, or a fee that a cancelled contest refunds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payout {
     /// The player that gets it.
     pub player: PlayerId,
-    /// Whose wallet.
+    /// The member that gets it.
     pub member: MemberId,
     /// The division whose rank it is for.
     pub division: Option<u32>,
-    /// The rank; 0 where it is a fee.
+    /// The rank; 0 for a fee.
     pub rank: u32,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// The movement, or why there is none; nothing until its turn came.
+    /// The transfer, or why there is none; `None` until it was tried.
     pub paid: Option<Result<TransferId, UnpaidReason>>,
 }

@@ -1,11 +1,11 @@
-//! Contests: who may do what when, applications, the start, and prizes, as pure functions.
+//! Contests as pure functions: permitted actions, applications, the start, and prizes.
 //!
-//! [`state`] is the machine as one table; [`definition`] what a contest is, what of it may still change and what is wrong
-//! with it; [`application`] who asks to take part; [`start`] which of those accepted become members; [`division`] with whom
-//! they play, [`member`] who takes part; [`prize`] who gets what; [`due`] what happens by the clock; [`series`] which contests come
-//! again. [`record`] is a contest as it is stored.
+//! [`state`] is the state machine as one table. [`definition`] has the definition, its checks and which fields may still
+//! change. [`application`] has the applications, [`start`] their selection, [`division`] the groups of members, and
+//! [`member`] the members. [`prize`] has the prizes, [`due`] the events of the clock, and [`series`] recurring contests.
+//! [`record`] is a contest as it is stored.
 //!
-//! Not here: money itself (`ledger`), ranks, cron and time zones, and where anything is kept.
+//! Not here: money itself (`ledger`), ranks, cron and time zones, and storage.
 
 pub mod application;
 pub mod definition;

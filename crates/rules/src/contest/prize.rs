@@ -1,16 +1,16 @@
 //! Prizes: what each rank gets, and what players that share a rank get.
 //!
-//! Players are placed as in competition ranking: who shares a rank fills the places from it on. `split` gives each the same part
-//! of what those places get together, in each currency by itself; what does not divide stays. `each` gives each the
-//! prize of the rank they share. An ordinal board has no shared ranks. Amounts are whole numbers of the smallest unit; what a
-//! table could pay in all is bounded when it is made, so nothing overflows later.
+//! Ranks are those of competition ranking: players that share a rank fill the positions from it on. `split` gives each an
+//! equal part of what those positions get together, for each currency separately; the remainder is not paid. `each` gives each
+//! the prize of the shared rank. An ordinal board has no shared ranks. Amounts are integers of the smallest unit. The check of
+//! a table bounds its total, so nothing overflows later.
 
 use crate::ledger::money::BALANCE_MAX;
 use crate::ledger::{Amount, Currency};
 use crate::named;
 use std::collections::BTreeMap;
 
-/// How many ranges a table may have.
+/// The most ranges that a table may have.
 pub const PRIZES_MAX: usize = 200;
 
 /// What every rank from `from` to `to` gets.
@@ -18,22 +18,22 @@ pub const PRIZES_MAX: usize = 200;
 pub struct Prize {
     /// The first rank, from 1.
     pub from: u32,
-    /// The last.
+    /// The last rank.
     pub to: u32,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much each.
+    /// The amount for each rank.
     pub amount: Amount,
 }
 
 named! {
     /// What players that share a rank get.
-    pub enum PrizeTies { /// Equal parts of the places that they fill.
-        Split = "split", /// Each the prize of the rank.
+    pub enum PrizeTies { /// Equal parts of the positions that they fill.
+        Split = "split", /// Each the prize of the shared rank.
         Each = "each" }
 }
 
-/// A wrong field of a table: its place in the list, its name, and what is wrong.
+/// A wrong field of a table: the index in the list, the name, and the reason.
 pub type Wrong = (usize, &'static str, String);
 
 impl Prize {
@@ -42,7 +42,7 @@ impl Prize {
     }
 }
 
-/// Refuses a table that cannot be; `most` is how many members there may be.
+/// Refuses an invalid table; `most` is the limit of members.
 pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), Wrong> {
     let mut sums: BTreeMap<Currency, i128> = BTreeMap::new();
     for (at, prize) in prizes.iter().enumerate() {
@@ -56,7 +56,7 @@ pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), Wrong> 
         if let Some(other) = prizes[..at].iter().find(overlaps) {
             return Err((at, "from", format!("another prize is for ranks {} to {}", other.from, other.to)));
         }
-        // With `each` everybody may share a rank.
+        // With `each`, all members may share a rank.
         let ranks = match ties {
             PrizeTies::Split => prize.ranks(),
             PrizeTies::Each => prize.ranks().max(most.into()),
@@ -74,12 +74,12 @@ pub fn check(prizes: &[Prize], ties: PrizeTies, most: u32) -> Result<(), Wrong> 
     Ok(())
 }
 
-/// The last rank that gets anything; 0 where none does.
+/// The last rank with a prize; 0 if there is none.
 pub fn last_rank(prizes: &[Prize]) -> u32 {
     prizes.iter().map(|prize| prize.to).max().unwrap_or(0)
 }
 
-/// What each of `tied` players gets who share the rank `rank`, in order of currency.
+/// What each of `tied` players gets that share the rank `rank`, in order of currency.
 pub fn share(prizes: &[Prize], ties: PrizeTies, rank: u32, tied: u32) -> Vec<(Currency, Amount)> {
     let places = match ties {
         PrizeTies::Split => tied,
@@ -95,7 +95,7 @@ pub fn share(prizes: &[Prize], ties: PrizeTies, rank: u32, tied: u32) -> Vec<(Cu
     }
     let each = |(currency, sum): (Currency, i128)| {
         let units = i64::try_from(sum / i128::from(places)).ok()?;
-        // Less than one unit is none; no part is more than the largest prize.
+        // Less than one unit is not paid. No part exceeds the largest prize.
         Some((currency, Amount::new(units).ok()?))
     };
     sums.into_iter().filter_map(each).collect()
@@ -104,18 +104,18 @@ pub fn share(prizes: &[Prize], ties: PrizeTies, rank: u32, tied: u32) -> Vec<(Cu
 /// One prize of one player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share<T> {
-    /// Who.
+    /// The player.
     pub who: T,
     /// The rank that it is for.
     pub rank: u32,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
 }
 
-/// Everything that is paid for a final ranking, best first, each with whether it shares the rank of the one before. Nobody
-/// is needed behind the last rank with a prize but those who share it.
+/// All payouts of a final ranking, best first. The flag says whether a player shares the rank of the one before. `ranked` may
+/// end after the last rank with a prize and the players that share it.
 pub fn shares<T: Clone>(prizes: &[Prize], ties: PrizeTies, ranked: &[(T, bool)]) -> Vec<Share<T>> {
     let last = last_rank(prizes) as usize;
     let mut shares = Vec::new();
@@ -170,7 +170,7 @@ mod tests {
                 Some((1, "amount")),
             ),
             (&[prize(1, u32::MAX, "KRW", big)], PrizeTies::Split, Some((0, "amount"))),
-            // Ten thousand may share the first rank.
+            // Ten thousand members may share the first rank.
             (&[prize(1, 1, "KRW", big)], PrizeTies::Each, Some((0, "amount"))),
             (&[prize(1, 1, "KRW", big / 10)], PrizeTies::Each, None),
         ];
@@ -187,10 +187,10 @@ mod tests {
         let rows: &[Case<'_>] = &[
             (PrizeTies::Split, 1, 1, &[("KRW", 500)]),
             (PrizeTies::Split, 1, 2, &[("KRW", 275)]),
-            // 600 for three places, 200 each; with the fourth, 150 each and 7 of the other, of which 3 stay.
+            // 600 for three positions, 200 each. With the fourth: 150 each, and 7 of the other currency, of which 3 remain.
             (PrizeTies::Split, 1, 3, &[("KRW", 200)]),
             (PrizeTies::Split, 1, 4, &[("KRW", 150), ("XP", 1)]),
-            // 7 are 0 each.
+            // 7 for 8 players are 0 each.
             (PrizeTies::Split, 4, 8, &[]),
             (PrizeTies::Split, 3, 4, &[("KRW", 12), ("XP", 1)]),
             (PrizeTies::Split, 5, 2, &[]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the places written out one by one.
+        /// Compares with the positions written out one by one.
         #[test]
         fn shares_are_those_of_the_places(
             table in any_table(), scores in proptest::collection::vec(0_u8..6, 0..14), each in any::<bool>()

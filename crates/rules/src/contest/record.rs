@@ -1,7 +1,7 @@
-//! A contest as it is stored: its definition, where it stands, and how far what it sets off has come.
+//! A contest as it is stored: its definition, its state, and the progress of its tasks.
 //!
-//! What takes more than one transaction (clearing applications, paying prizes, paying fees back) has its position here, in
-//! the row that each of those transactions locks: so each bit of it is done once, whoever goes on with it after a crash.
+//! Clearing applications, paying prizes and refunding fees take more than one transaction. Their progress is here, in the
+//! row that each of those transactions locks. So each step is done once, whichever server continues after a crash.
 
 use super::application::ApplicationCounts;
 use super::definition::Contest;
@@ -13,99 +13,99 @@ use crate::instant::Micros;
 use crate::ledger::Uuid;
 use crate::rejection::Rejection;
 
-/// How many bad rows of a start are kept with the contest. Its answer had them all.
+/// How many bad applications of a start are kept with the contest. The reply to the start had all of them.
 pub const FAILED_KEPT: usize = 100;
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many became members.
+    /// How many applications became members.
     pub enrolled: u32,
     /// How many did not.
     pub failed: u32,
-    /// The first of those.
+    /// The first of the failed applications.
     pub first_failed: Vec<InvalidApplication>,
 }
 
-/// What is under way, a bounded piece a transaction.
+/// The task in progress; each transaction does a bounded step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ContestTask {
-    /// Nothing.
+    /// No task.
     #[default]
     None,
-    /// Applications are cleared; those that are left are there.
+    /// Clears applications; the rows that still exist are left to do.
     Clear,
-    /// Prizes are paid; so many are done.
+    /// Pays prizes.
     Pay {
-        /// Of the list that was stored when it began.
+        /// How many are done, of the list that was stored when the task began.
         done: u32,
     },
-    /// Fees are paid back, in order of players; those up to this one are done.
+    /// Refunds fees, in order of players.
     Refund {
-        /// `None` at the beginning.
+        /// The last player that is done; `None` at the beginning.
         after: Option<PlayerId>,
     },
 }
 
-/// Where a contest's applications are.
+/// The location of a contest's applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApplicationLocation {
-    /// Beside the contest: what is counted of them is [`Record::desk`].
+    /// In the store, beside the contest. Their counters are [`Record::desk`].
     #[default]
     Store,
-    /// In Redis, under the number that they were given when the contest opened; what is counted of them is there too.
+    /// In Redis with their counters, under the number that they got when the contest opened.
     Redis(Uuid),
-    /// They were in Redis, which had lost them when it was time to start.
+    /// They were in Redis, which had lost them by the start.
     Lost,
 }
 
 /// A contest as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What its other rows are found by: given once, so that nothing of it is written under its name more than once.
+    /// The key of its other rows: given once, so that only this row is stored under its name.
     pub no: Uuid,
-    /// What it is.
+    /// The definition.
     pub contest: Contest,
-    /// The series that made it.
+    /// The series that created it.
     pub series: Option<super::ContestId>,
-    /// Where it stands.
+    /// The state.
     pub state: State,
-    /// When it came there.
+    /// When it came into the state.
     pub since: Micros,
-    /// Where its applications are.
+    /// The location of its applications.
     pub kept: ApplicationLocation,
-    /// Its applications, where they are in the store.
+    /// The counters of its applications, if they are in the store.
     pub desk: ApplicationCounts,
-    /// How often the accepted were changed, or a start that had read them was called off: whoever has read them sees
-    /// whether they are still those.
+    /// Grows when accepted applications change or a start that had read them is aborted. A start compares it, to see
+    /// whether the applications that it read are still current.
     pub revision: u64,
-    /// How many members it has.
+    /// The number of members.
     pub members: u32,
-    /// What became of the start.
+    /// The result of the start.
     pub report: Option<Report>,
-    /// What is under way.
+    /// The task in progress.
     pub work: ContestTask,
-    /// How many prizes are to be paid, once that is known.
+    /// The number of prizes to pay, once it is known.
     pub prizes: Option<u32>,
     /// When it was created.
     pub created_at: Micros,
-    /// When anything of it changed but its applications.
+    /// When anything but its applications last changed.
     pub updated_at: Micros,
 }
 
-/// What somebody has to do about a contest unasked.
+/// What a background task has to do for a contest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// An event of the clock.
     Event(Event),
-    /// Go on with what is under way.
+    /// Continue the task in progress.
     Task,
-    /// Take applications out of Redis that nobody needs any more.
+    /// Remove applications from Redis that are not needed any more.
     Clear,
 }
 
 impl Record {
-    /// A new one.
+    /// A new contest.
     pub fn new(no: Uuid, contest: Contest, series: Option<super::ContestId>, now: Micros) -> Self {
         Self {
             no,
@@ -125,36 +125,36 @@ impl Record {
         }
     }
 
-    /// Comes into a state.
+    /// Changes the state.
     pub fn enter(&mut self, state: State, at: Micros, now: Micros) {
         (self.state, self.since, self.updated_at) = (state, at, now);
     }
 
-    /// Whether its applications are in Redis and nobody needs them any more.
+    /// Whether its applications are in Redis and are not needed any more.
     pub fn is_to_be_cleared(&self) -> bool {
         matches!(self.kept, ApplicationLocation::Redis(_))
             && !matches!(self.state, State::Draft | State::Open)
     }
 
-    /// Where members begin whose fees are to be paid back: behind a player, or with the first.
+    /// Where the refunds continue: after a player, or at the first member. `None` if no refunds are due.
     pub fn fees_due(&self) -> Option<Option<&PlayerId>> {
         match &self.work {
             ContestTask::Refund { after } => Some(after.as_ref()),
-            // It is called off, and what its start has left is cleared first.
+            // It was cancelled; the applications that its start left are cleared first.
             ContestTask::Clear if self.state == State::Cancelled => Some(None),
             _ => None,
         }
     }
 
-    /// Refuses applications from the moment on at which it starts by itself, also where that start is late.
+    /// Refuses applications from its scheduled start on, even if that start is late.
     pub fn judge_apply(&self, now: Micros) -> Result<(), Rejection> {
         let starts = due::next(self.state, self.since, &self.contest, false);
         let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
         if is_over { Err(Rejection::ContestState(State::Running)) } else { Ok(()) }
     }
 
-    /// What happens next without anybody asking, and when. What is under way comes before anything else and waits for no
-    /// instant: the state may have begun by a clock that was ahead.
+    /// What is due next without a request, and when. A task in progress comes before anything else and waits for no
+    /// instant, because the state may have begun by a clock that was ahead.
     pub fn due(&self) -> Option<(Micros, Due)> {
         if self.work != ContestTask::None {
             return Some((Micros(0), Due::Task));
@@ -167,7 +167,7 @@ impl Record {
 
     /// The next event of the clock.
     pub fn next_event(&self) -> Option<(Micros, Event)> {
-        // Who would start is not known any more.
+        // The applications that would start are not known any more.
         let starts = |event: &(Micros, Event)| event.1 == Event::Start;
         let next = due::next(self.state, self.since, &self.contest, self.series.is_some());
         next.filter(|event| !(self.kept == ApplicationLocation::Lost && starts(event)))

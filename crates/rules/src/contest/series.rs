@@ -1,9 +1,9 @@
-//! A series: contests that come again by three schedules, each made some time before it starts.
+//! A series: contests that recur by three schedules, each created some time before it starts.
 //!
 //! Each moment of `start` is one contest. It opens at the last moment of `open` before it and ends at the first moment of `end`
-//! behind it, so the three are in order whatever the schedules are. A contest is made when the one `ahead` places before it
-//! starts: so many that have not started are there at any time. What was missed is made as of its own time; of what was missed whole, the
-//! last [`MISSED_MAX`]. Not here: cron and time zones, which come in as [`Moments`], and what a contest does then ([`due`]).
+//! after it. So the three are in order for all schedules. A contest is created when the one `ahead` starts before it starts. So
+//! `ahead` unstarted contests exist at any time. A missed contest is created as of its scheduled time; at most the last
+//! [`MISSED_MAX`] of them are. Not here: cron and time zones ([`Moments`]), and the events of a contest ([`due`]).
 //!
 //! [`due`]: super::due
 
@@ -17,16 +17,16 @@ use crate::instant::Micros;
 use crate::ledger::Currencies;
 use crate::rejection::{Rejection, WrongField};
 
-/// How many contests of a series may be there before they start.
+/// The most contests of a series that may exist before they start.
 pub const AHEAD_MAX: u32 = 50;
 
-/// How many contests of a series may run at the same time.
+/// The most contests of a series that may run at the same time.
 pub const RUNNING_MAX: usize = 50;
 
-/// How many contests whose start was missed are made.
+/// The most contests that are created after their start was missed.
 pub const MISSED_MAX: usize = 100;
 
-/// How far the schedules are looked at for too many that run at the same time, in starts.
+/// How many starts the check reads ahead to find too many that run at the same time.
 const LOOKED_AT: usize = 3 * RUNNING_MAX;
 
 /// A schedule in a time zone.
@@ -39,21 +39,21 @@ pub trait Moments {
     fn minute(&self, at: Micros) -> Minute;
 }
 
-/// The schedules of a series, as they can be asked.
+/// The schedules of a series as [`Moments`].
 #[derive(Clone, Debug)]
 pub struct Timetable<M> {
-    /// When one opens.
+    /// When contests open.
     pub open: M,
-    /// When one starts.
+    /// When contests start.
     pub start: M,
-    /// When one ends.
+    /// When contests end.
     pub end: M,
 }
 
-/// What a series is.
+/// The definition of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Each of its contests, but for the times.
+    /// The definition of its contests, without the times.
     pub template: Contest,
     /// Five-field cron.
     pub open: String,
@@ -63,11 +63,11 @@ pub struct Series {
     pub end: String,
     /// An IANA time zone.
     pub time_zone: String,
-    /// How many that have not started are there.
+    /// How many contests that have not started exist at any time.
     pub ahead: u32,
 }
 
-/// A spec for a series: what a caller left out keeps its present or default value.
+/// A spec for a series. A field that a caller left out keeps its present or default value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeriesSpec {
     /// See [`Series::template`].
@@ -87,30 +87,30 @@ pub struct SeriesSpec {
 /// A series as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesRecord {
-    /// What it is.
+    /// The definition.
     pub series: Series,
-    /// Contests that start up to then were made, or are not this series' business.
+    /// Contests that start up to then were created, or do not belong to this series.
     pub from: Micros,
-    /// Since when it is what it is.
+    /// Since when the definition holds.
     pub since: Micros,
-    /// When the next contest is made.
+    /// When the next contest is created.
     pub due: Option<Micros>,
-    /// The contest that was made last.
+    /// The contest that was created last.
     pub last: Option<ContestId>,
     /// When it was created.
     pub created_at: Micros,
-    /// When it was last changed by somebody.
+    /// When a caller last changed it.
     pub updated_at: Micros,
 }
 
-/// A contest that is due to be made.
+/// A contest that is due to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     /// Its name.
     pub id: ContestId,
-    /// What it is.
+    /// The definition.
     pub contest: Contest,
-    /// As of when.
+    /// The time of its creation, as scheduled.
     pub at: Micros,
     /// The series afterwards.
     pub then: SeriesRecord,
@@ -132,7 +132,7 @@ impl SeriesSpec {
         series.checked()
     }
 
-    /// A present one after this spec.
+    /// Changes an existing series.
     pub fn change(
         &self,
         present: &Series,
@@ -153,7 +153,7 @@ impl SeriesSpec {
     }
 }
 
-/// What is wrong with a template, where it is in the series.
+/// Moves the pointers of wrong fields of a template to their place in the series.
 pub fn of_template(rejection: Rejection) -> Rejection {
     let moved = |one: WrongField| WrongField { pointer: format!("/template{}", one.pointer), ..one };
     match rejection {
@@ -171,7 +171,7 @@ impl Series {
         Err(Rejection::InvalidContest(vec![WrongField { pointer, why }]))
     }
 
-    /// Whether contests of both are at the same times.
+    /// Whether both have the same schedules.
     fn same_times(&self, other: &Self) -> bool {
         let times = |one: &Self| [&one.open, &one.start, &one.end, &one.time_zone].map(String::clone);
         times(self) == times(other)
@@ -179,7 +179,7 @@ impl Series {
 }
 
 impl<M: Moments> Timetable<M> {
-    /// Refuses schedules by which more than [`RUNNING_MAX`] contests would run at the same time, as far as is looked.
+    /// Refuses schedules with more than [`RUNNING_MAX`] contests at the same time, within the starts that it reads ahead.
     pub fn check(&self, now: Micros) -> Result<(), Rejection> {
         let starts = std::iter::successors(self.start.next(now), |start| self.start.next(*start));
         let starts: Vec<Micros> = starts.take(LOOKED_AT).collect();
@@ -191,15 +191,15 @@ impl<M: Moments> Timetable<M> {
         Err(Rejection::InvalidContest(vec![WrongField { pointer: "/end".into(), why }]))
     }
 
-    /// When the contest that starts then is made; `since` is when there was somebody to make it. Always before it starts, so
-    /// that its start is not over when it opens.
+    /// When the contest with this start is created: not before `since`, and always before the start, so that the start is not
+    /// over when it opens.
     fn made_at(&self, start: Micros, ahead: u32, since: Micros) -> Micros {
         let before = |at: Micros| self.start.previous(at.plus(-1));
         let mut starts = std::iter::successors(Some(start), |at| before(*at));
         starts.nth(ahead as usize).map_or(since, |at| at.max(since)).min(start.plus(-1))
     }
 
-    /// Where to go on from when nobody made contests for long.
+    /// Where to continue when contests were not created for long.
     fn without_the_oldest(&self, from: Micros, now: Micros) -> Micros {
         let before = |at: Micros| self.start.previous(at.plus(-1));
         let mut missed = std::iter::successors(self.start.previous(now), |at| before(*at));
@@ -208,14 +208,14 @@ impl<M: Moments> Timetable<M> {
 }
 
 impl SeriesRecord {
-    /// A new one.
+    /// A new series.
     pub fn new(series: Series, table: &Timetable<impl Moments>, now: Micros) -> Self {
         let (due, last) = (None, None);
         let new = Self { series, from: now, since: now, due, last, created_at: now, updated_at: now };
         new.planned(table)
     }
 
-    /// It is that from now on. By other schedules it goes on from now: what was made by the old ones stays.
+    /// Changes the definition. New schedules apply from now on; contests that exist stay.
     #[must_use]
     pub fn changed(self, series: Series, table: &Timetable<impl Moments>, now: Micros) -> Self {
         let from = if series.same_times(&self.series) { self.from } else { now };
@@ -228,7 +228,7 @@ impl SeriesRecord {
         Self { due, ..self }
     }
 
-    /// The contest that is to be made now, if one is.
+    /// The contest that is due now, if any.
     pub fn make(&self, id: &ContestId, table: &Timetable<impl Moments>, now: Micros) -> Option<Occurrence> {
         self.due.filter(|at| *at <= now)?;
         let from = table.without_the_oldest(self.from, now);

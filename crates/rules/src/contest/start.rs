@@ -1,7 +1,7 @@
-//! The start: which accepted applications become members, which do not and why.
+//! The start: which accepted applications become members, and why others do not.
 //!
-//! Each row is judged by itself, so an answer names every bad one. With `reject` one bad row stops all; with `skip` the good
-//! ones start. Not here: what is written.
+//! Each application is checked by itself, so a reply names every bad one. With `reject` one bad application prevents the
+//! start; with `skip` the good ones start. Not here: what is written.
 
 use super::application::{Application, Status};
 use super::definition::OnInvalid;
@@ -13,10 +13,10 @@ use crate::rejection::Rejection;
 
 named! {
     /// Why an accepted application cannot become a member.
-    pub enum InvalidReason { /// There is no application of that player.
+    pub enum InvalidReason { /// There is no accepted application of that player.
         NotApplied = "not_applied", /// The member was closed.
-        MemberClosed = "member_closed", /// The player was made staff.
-        Staff = "staff_cannot_apply", /// What was held is free again: the hold was ended, or has expired.
+        MemberClosed = "member_closed", /// The player became staff.
+        Staff = "staff_cannot_apply", /// The hold was ended, or has expired.
         HoldGone = "hold_gone" }
 }
 
@@ -32,29 +32,29 @@ impl InvalidReason {
     }
 }
 
-/// A bad row.
+/// A bad application.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InvalidApplication {
-    /// Whose.
+    /// The player.
     pub player: PlayerId,
-    /// Why.
+    /// The reason.
     pub why: InvalidReason,
 }
 
-/// The facts about an accepted player that decide whether the player starts.
+/// The facts that decide whether an accepted application starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The application.
     pub application: Option<&'a Application>,
-    /// Whether its member, where one is needed, is there and open.
+    /// Whether its member, if one is needed, exists and is open.
     pub member_is_open: bool,
-    /// Whether the player runs the contest by now.
+    /// Whether the player is staff now.
     pub is_staff: bool,
-    /// What was held for it, where there is a fee.
+    /// The hold for its fee, if there is one.
     pub hold: Option<&'a Hold>,
 }
 
-/// What is wrong with a row; `fee` says whether there is one, `needs_member` whether it takes a member to take part.
+/// Why an application cannot start, if it cannot. `fee`: the contest has a fee; `needs_member`: players must be members.
 pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<InvalidReason> {
     let accepted = facts.application.filter(|application| application.status == Status::Accepted);
     let Some(application) = accepted else { return Some(InvalidReason::NotApplied) };
@@ -74,7 +74,7 @@ pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Op
 /// The players that start, and the applications that do not.
 pub type Selection<T> = (Vec<(PlayerId, T)>, Vec<InvalidApplication>);
 
-/// Who starts, from rows in order of acceptance, and who does not; or that nobody does.
+/// The players that start, from applications in order of acceptance, and those that do not. Or a rejection of the start.
 pub fn select_members<T>(
     rows: impl IntoIterator<Item = (PlayerId, T, Option<InvalidReason>)>,
     on_invalid: OnInvalid,
@@ -122,7 +122,7 @@ mod tests {
             (application(Status::Accepted, false, true), application(Status::Accepted, false, false));
         let pending = application(Status::Pending, true, true);
         let now = Micros(10);
-        // (application, whether its member is open, hold; fee, needs a member; what is wrong)
+        // (application, whether its member is open, hold; fee, needs a member; the reason)
         let rows = [
             (Some(&paid), true, Some(&open), true, true, None),
             (Some(&paid), true, Some(&later), true, true, None),

@@ -1,7 +1,7 @@
-//! The state machine of a contest, as one table: in which state what may be done by whom, what comes of it.
+//! The state machine of a contest as one table: who may do which event in which state, and its effects.
 //!
-//! The table is printed into `docs/contests.md` and a test holds the two together. Who asks is judged before the state is:
-//! somebody who may not do it anyway learns nothing. Not here: what an effect does, and when the clock strikes ([`due`]).
+//! The table is printed into `docs/contests.md`, and a test compares the two. The permission is checked before the state, so a
+//! caller without permission learns nothing. Not here: what an effect does, and when events of the clock are due ([`due`]).
 //!
 //! [`due`]: super::due
 
@@ -9,61 +9,61 @@ use crate::named;
 use crate::rejection::Rejection;
 
 named! {
-    /// Where a contest stands.
-    pub enum State { /// It is being written.
-        Draft = "draft", /// It takes applications.
+    /// The state of a contest.
+    pub enum State { /// It is being prepared.
+        Draft = "draft", /// It accepts applications.
         Open = "open", /// It is played.
         Running = "running", /// Ranks are final.
         Finished = "finished", /// Prizes are paid.
-        Settled = "settled", /// It does not take place.
+        Settled = "settled", /// It was called off.
         Cancelled = "cancelled" }
 }
 named! {
-    /// What somebody wants to do.
+    /// What changes or uses a contest.
     pub enum Event { /// Change its definition.
-        Patch = "patch", /// Take applications from now on.
-        Open = "open", /// Ask to take part.
-        Apply = "apply", /// Accept or reject somebody.
-        Decide = "accept, reject", /// Take an application back.
-        Withdraw = "withdraw", /// Play from now on.
+        Patch = "patch", /// Accept applications from now on.
+        Open = "open", /// Apply to take part.
+        Apply = "apply", /// Accept or reject an application.
+        Decide = "accept, reject", /// Withdraw an application.
+        Withdraw = "withdraw", /// Begin playing.
         Start = "start", /// Put a score on its board.
-        Score = "score", /// Hide a member, or show it again.
+        Score = "score", /// Ban a member, or lift the ban.
         Ban = "ban, restore", /// End playing.
-        Finish = "finish", /// Pay.
+        Finish = "finish", /// Pay the prizes.
         Settle = "settle", /// Call it off.
         Cancel = "cancel" }
 }
 named! {
-    /// Who wants it.
+    /// The kind of actor.
     pub enum ActorKind { /// A key that may do everything.
-        Admin = "admin", /// A key of a game server that names nobody.
-        Server = "server", /// Somebody of its staff, or a server's key that names one.
+        Admin = "admin", /// A key of a game server that names no player.
+        Server = "server", /// A staff player, or a server's key that names one.
         Staff = "staff", /// A player, for itself.
-        Player = "player", /// Nobody: the time has come.
+        Player = "player", /// The clock.
         Clock = "clock" }
 }
 named! {
-    /// What happens besides.
-    pub enum Effect { /// Accepted applications become members, their fees are captured, the leaderboard is made.
-        Enrol = "enrol", /// Applications are cleared, and what is still held for them is released.
+    /// A further effect of an event.
+    pub enum Effect { /// Accepted applications become members, their fees are captured, the leaderboard is created.
+        Enrol = "enrol", /// Applications are cleared, and their remaining holds are released.
         Clear = "clear", /// The leaderboard takes no more scores.
-        Freeze = "freeze", /// Prizes go from the account PRIZES into wallets.
-        Pay = "pay", /// Captured fees are paid back.
+        Freeze = "freeze", /// Prizes are transferred from the account PRIZES into wallets.
+        Pay = "pay", /// Captured fees are refunded.
         Refund = "refund" }
 }
 
-/// One row: in `from`, each of `by` may do `event`, and then the contest is in `to`.
+/// One row: in `from`, each of `by` may do `event`. Then the contest is in `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Where the contest stands.
+    /// The state before.
     pub from: State,
-    /// What is wanted.
+    /// The event.
     pub event: Event,
-    /// By any of these.
+    /// The actors that may do it.
     pub by: &'static [ActorKind],
-    /// Where it stands then.
+    /// The state after.
     pub to: State,
-    /// What happens besides.
+    /// The further effects.
     pub effects: &'static [Effect],
 }
 
@@ -84,7 +84,7 @@ const fn row(
     Transition { from, event, by, to, effects }
 }
 
-/// The machine. What has no row is refused.
+/// The state machine. An event without a row is refused.
 pub const TABLE: &[Transition] = &[
     row(State::Draft, Event::Patch, KEYS, State::Draft, &[]),
     row(State::Draft, Event::Open, STAFF_OR_CLOCK, State::Open, &[]),
@@ -102,12 +102,12 @@ pub const TABLE: &[Transition] = &[
     row(State::Running, Event::Cancel, STAFF, State::Cancelled, &[Effect::Freeze, Effect::Refund]),
     row(State::Finished, Event::Patch, KEYS, State::Finished, &[]),
     row(State::Finished, Event::Settle, STAFF_OR_CLOCK, State::Settled, &[Effect::Pay]),
-    // Again in their own end state: the contest as it stands.
+    // Repeated in their own end state: they return the contest unchanged.
     row(State::Settled, Event::Settle, STAFF, State::Settled, &[]),
     row(State::Cancelled, Event::Cancel, STAFF, State::Cancelled, &[]),
 ];
 
-/// The row of that, or why there is none.
+/// The row of this event, or why there is none.
 pub fn judge(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// The contract in its own words: which states each event begins in.
+    /// The contract in other form: the states in which each event is possible.
     #[test]
     fn the_states_of_each_event() {
         let rows: &[(Event, &[State])] = &[

@@ -1,8 +1,8 @@
-//! The accounts of the ledger, and which of them a movement debits and credits.
+//! The accounts of the ledger, and which of them a transfer debits and credits.
 //!
-//! The accounts are in the code: there is no way to make one. `BANK_ASSET` is what the bank holds, `BANK_PAYABLE` what it
-//! owes wallets, so every wallet is a part of `BANK_PAYABLE`. Only totals of accounts are kept: how much was ever debited
-//! and credited, per currency.
+//! The accounts are fixed in the code. `BANK_ASSET` is what the bank holds, `BANK_PAYABLE` what it owes to wallets, so
+//! every wallet is a part of `BANK_PAYABLE`. Only totals of accounts are stored: all debits and all credits of each
+//! currency.
 
 use super::entry::Transfer;
 use super::money::Currency;
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 named! {
     /// An account of the ledger.
     pub enum Account { /// What the bank holds.
-        BankAsset = "BANK_ASSET", /// What the bank owes wallets.
-        BankPayable = "BANK_PAYABLE", /// What was paid to the house.
-        Fees = "FEES", /// What prizes are paid from.
+        BankAsset = "BANK_ASSET", /// What the bank owes to wallets.
+        BankPayable = "BANK_PAYABLE", /// Fees that members paid.
+        Fees = "FEES", /// The source of prizes.
         Prizes = "PRIZES" }
 }
 
 impl Account {
-    /// Its number where it is stored.
+    /// The number that is stored.
     pub fn number(self) -> u8 {
         match self {
             Self::BankAsset => 1,
@@ -40,11 +40,11 @@ impl Account {
 pub struct AccountKey {
     /// Which account.
     pub account: Account,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
 }
 
-/// All that was ever debited and credited. Wide enough that no number of movements fills it.
+/// The sums of all debits and credits. Wide enough for any number of transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Sum of debits.
@@ -54,10 +54,10 @@ pub struct Total {
 }
 
 impl Total {
-    /// Both sums of two totals.
+    /// The sums of two totals.
     ///
     /// # Panics
-    /// Past 2^128, which 10^23 movements of the largest amount do not reach.
+    /// Above 2^128, which 10^23 transfers of the largest amount do not reach.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let add =
@@ -66,12 +66,12 @@ impl Total {
     }
 }
 
-/// What movements add to accounts.
+/// What transfers add to accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals(BTreeMap<AccountKey, Total>);
 
 impl Totals {
-    /// Adds a movement.
+    /// Adds a transfer.
     pub fn add(&mut self, transfer: &Transfer) {
         let amount = u128::from(transfer.amount.unsigned_abs());
         let (debit, credit) = transfer.accounts();
@@ -85,12 +85,12 @@ impl Totals {
         *total = total.plus(more);
     }
 
-    /// In order of account and currency.
+    /// The rows in order of account and currency.
     pub fn into_rows(self) -> Vec<(AccountKey, Total)> {
         self.0.into_iter().collect()
     }
 
-    /// In order of account and currency.
+    /// The rows in order of account and currency.
     pub fn rows(&self) -> impl Iterator<Item = (&AccountKey, &Total)> {
         self.0.iter()
     }
@@ -106,7 +106,7 @@ impl Totals {
     }
 }
 
-/// Adds to the accounts that are there by what is known of each.
+/// Adds each total to its account.
 impl Extend<(AccountKey, Total)> for Totals {
     fn extend<I: IntoIterator<Item = (AccountKey, Total)>>(&mut self, rows: I) {
         rows.into_iter().for_each(|(key, total)| self.account(key.account, key.currency, total));

@@ -1,6 +1,6 @@
-//! What is written of a movement of money: the transfer itself, and one entry in each wallet that it touches.
+//! The rows of a transfer: the transfer itself, and one entry in each wallet that it debits or credits.
 //!
-//! Both are never changed. An entry shows the balance after it, so a history is read without adding anything up.
+//! Both are immutable. An entry contains the balance after it, so a history is read without sums.
 
 use super::account::Account;
 use super::id::{MemberId, Side, TransferId, Uuid};
@@ -14,20 +14,20 @@ use std::sync::Arc;
 pub const REFERENCE_BYTES_MAX: usize = 255;
 
 named! {
-    /// What an entry is, as its wallet sees it.
-    pub enum Kind { /// Money from outside.
-        Deposit = "deposit", /// Money to the outside.
+    /// The kind of an entry, from the view of its wallet.
+    pub enum Kind { /// From outside.
+        Deposit = "deposit", /// To the outside.
         Withdrawal = "withdrawal", /// To another member.
         TransferOut = "transfer_out", /// From another member.
-        TransferIn = "transfer_in", /// Of a hold.
-        Capture = "capture", /// To the house.
-        Fee = "fee", /// From the prizes.
-        Prize = "prize", /// Of a fee.
+        TransferIn = "transfer_in", /// A captured hold.
+        Capture = "capture", /// To the account `FEES`.
+        Fee = "fee", /// From the account `PRIZES`.
+        Prize = "prize", /// A refunded fee.
         Refund = "refund" }
 }
 
 impl Kind {
-    /// Which side of its movement it is on.
+    /// The side of its transfer.
     pub fn side(self) -> Side {
         match self {
             Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee => Side::Out,
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// Its number where it is stored.
+    /// The number that is stored.
     pub fn number(self) -> u8 {
         match self {
             Self::Deposit => 1,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// The place of an entry: the how manieth of its wallet it is, from 1 on.
+/// The key of an entry: its wallet, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKey {
     /// The wallet.
@@ -67,22 +67,22 @@ pub struct EntryKey {
 /// One line of a wallet's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The movement it is a side of.
+    /// The transfer.
     pub transfer: TransferId,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// How much, always positive.
+    /// The amount, always positive.
     pub amount: i64,
     /// The balance after it.
     pub after: i64,
-    /// The member on the other side, where there is one.
+    /// The member on the other side, if there is one.
     pub counterparty: Option<MemberId>,
-    /// What the caller wrote to it.
+    /// The caller's reference.
     pub reference: Option<Arc<str>>,
 }
 
 impl Entry {
-    /// Its own id.
+    /// The id of the entry.
     pub fn id(&self) -> Uuid {
         self.transfer.entry(self.kind.side())
     }
@@ -92,7 +92,7 @@ impl Entry {
         self.after - self.change()
     }
 
-    /// What it adds to the balance.
+    /// The change of the balance.
     pub fn change(&self) -> i64 {
         match self.kind.side() {
             Side::Out => -self.amount,
@@ -106,18 +106,18 @@ impl Entry {
     }
 }
 
-/// A movement of money: debit and credit of the same amount.
+/// A transfer: debit and credit of the same amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What it is on the side where the money leaves a wallet; where it leaves none, on the other.
+    /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
     pub kind: Kind,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much.
+    /// The amount.
     pub amount: i64,
-    /// The wallet it leaves, and the number of its entry there.
+    /// The debited wallet's member, and the number of its entry there.
     pub debit: Option<(MemberId, u64)>,
-    /// The wallet it arrives in, and the number of its entry there.
+    /// The credited wallet's member, and the number of its entry there.
     pub credit: Option<(MemberId, u64)>,
 }
 
@@ -138,7 +138,7 @@ impl Transfer {
         (debit, credit)
     }
 
-    /// What its entry on each side says of it: its place, its kind, and the member on the other side.
+    /// The key, kind and counterparty of the entry on each side.
     pub fn sides(&self) -> [Option<(EntryKey, Kind, Option<MemberId>)>; 2] {
         let arriving = if self.debit.is_some() { Kind::TransferIn } else { self.kind };
         let [out, into] = self.entries();
@@ -149,7 +149,7 @@ impl Transfer {
         ]
     }
 
-    /// The places of its entries, where the money leaves and where it arrives.
+    /// The keys of its entries: debit, credit.
     pub fn entries(&self) -> [Option<EntryKey>; 2] {
         [self.debit, self.credit].map(|side| {
             let (member, sequence) = side?;

@@ -1,7 +1,7 @@
-//! A hold: money that is promised. It raises what is held of a wallet, moves nothing, and ends once.
+//! A hold: reserved money. It raises the held amount of a wallet, moves nothing, and ends once.
 //!
-//! It ends by being captured, in part or whole (what is not captured is released), by being voided, or by its time
-//! running out. Asking for the same ending again gives it as it stands; any other is refused. Not here: the wallet.
+//! A hold is captured in part or whole (the rest is released), voided, or expires. Repeating the same ending returns the hold
+//! unchanged; any other is refused. Not here: the wallet.
 
 use super::id::{MemberId, TransferId};
 use super::money::Amount;
@@ -9,64 +9,64 @@ use super::wallet::WalletKey;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
 
-/// Money that is promised.
+/// Reserved money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Of which wallet.
+    /// The wallet.
     pub wallet: WalletKey,
-    /// How much.
+    /// The amount.
     pub amount: i64,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Option<Micros>,
-    /// How it ended, if it did.
+    /// How and when it ended.
     pub end: Option<(End, Micros)>,
 }
 
 /// How a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Some of it was taken.
+    /// Captured, in part or whole.
     Captured {
-        /// How much.
+        /// The captured amount.
         amount: i64,
-        /// The recipient. Without one, the house gets the money.
+        /// The recipient; `None` is the account `FEES`.
         to: Option<MemberId>,
-        /// The movement.
+        /// The transfer.
         transfer: TransferId,
     },
-    /// It was let go.
+    /// Voided.
     Voided,
-    /// Its time ran out.
+    /// Expired.
     Expired,
 }
 
 /// The end of a hold that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By taking some of it.
+    /// Capture.
     Capture {
-        /// How much. The default is the whole hold.
+        /// The amount. The default is the whole hold.
         amount: Option<Amount>,
-        /// The recipient. Without one, the house gets the money.
+        /// The recipient; `None` is the account `FEES`.
         to: Option<MemberId>,
     },
-    /// By letting it go.
+    /// Void.
     Void,
 }
 
-/// What is to be done about an ending.
+/// What to do for an ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing: it ended so before.
+    /// Nothing: the hold already ended this way.
     AsItStands,
-    /// So much is taken.
+    /// Capture this amount.
     Capture(Amount),
-    /// It is let go.
+    /// Void the hold.
     Void,
 }
 
 impl Hold {
-    /// Refuses a new one that has ended before it began.
+    /// Refuses a new hold that expires in the past.
     pub fn check_expiry(expires_at: Option<Micros>, now: Micros) -> Result<(), Rejection> {
         match expires_at {
             Some(at) if at <= now => Err(Rejection::HoldExpiryInPast),
@@ -79,12 +79,12 @@ impl Hold {
         self.end.is_none()
     }
 
-    /// Whether its time has run out without anything else having ended it.
+    /// Whether it is past its expiry and has not ended.
     pub fn is_due(&self, now: Micros) -> bool {
         self.end.is_none() && self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Judges an ending.
+    /// Decides about an ending.
     pub fn judge(&self, ending: Ending, now: Micros) -> Result<Verdict, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
         match (self.end.map(|(end, _)| end), ending) {
@@ -130,7 +130,7 @@ mod tests {
         let (all, part, other) =
             (capture(None, None), capture(Some(20), None), capture(None, Some(member(2))));
         let rows = [
-            // (how it ended, the ending wanted, when, the verdict)
+            // (how it ended, the requested ending, when, the verdict)
             (None, all, 99, Ok(Verdict::Capture(units(50)))),
             (None, part, 99, Ok(Verdict::Capture(units(20)))),
             (None, capture(Some(51), None), 99, Err(Rejection::ExceedsHold)),

@@ -1,9 +1,9 @@
-//! Ids that ascend with time: rows of a ledger are added at the end of their table, and an id tells its instant.
+//! Ids that ascend with time: new rows of a ledger go to the end of their table, and an id contains its instant.
 //!
 //! They are version 7 of RFC 9562: 48 bits of milliseconds, then the microseconds within them (its method 3), then 60
-//! bits that are random but the same for one server as long as it runs. A server gives no instant twice, so none of its
-//! ids; two servers differ in the random bits. The last two bits name the sides of a transfer, so that its entries have
-//! ids of their own which nobody has to store.
+//! random bits. The random bits are constant while a server runs. A server gives each instant once, so its ids are unique; two
+//! servers differ in the random bits. The last two bits name the sides of a transfer, so the ids of its entries need not be
+//! stored.
 //!
 //! Not here: the clock and the random bits, which are arguments.
 
@@ -19,7 +19,7 @@ const VARIANT: u128 = 2 << 62;
 /// The bits of the node; the two below them are those of the side.
 const NODE: u128 = ((1 << 62) - 1) & !SIDES;
 const SIDES: u128 = 3;
-/// The mark of a hold for a contest's fee: one of the two bits that the microseconds leave free.
+/// The bit that marks the hold of a contest's fee, one of the two bits that the microseconds leave free.
 const FEE: u128 = 1 << 64;
 
 impl Uuid {
@@ -27,12 +27,12 @@ impl Uuid {
     pub fn new(at: Micros, node: u64) -> Self {
         let at = at.0.max(0).unsigned_abs();
         let (millis, micros) = (u128::from(at / 1000), u128::from(at % 1000));
-        // Twelve bits for a thousand: the lowest two are free.
+        // Twelve bits hold the thousand microseconds; the lowest two are free.
         let bits = (millis << 80) | VERSION | (micros << 66) | VARIANT | (u128::from(node) & NODE);
         Self(bits.to_be_bytes())
     }
 
-    /// The instant it was given at.
+    /// The instant of the id.
     pub fn at(self) -> Micros {
         let bits = u128::from_be_bytes(self.0);
         let (millis, micros) = ((bits >> 80) as i64, ((bits >> 66) & 0x3ff) as i64);
@@ -69,41 +69,41 @@ impl fmt::Display for Uuid {
     }
 }
 
-/// A member.
+/// The id of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub Uuid);
 
-/// A hold.
+/// The id of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(pub Uuid);
 
 impl HoldId {
-    /// The id of a hold for a contest's fee.
+    /// The id of the hold of a contest's fee.
     pub fn of_fee(id: Uuid) -> Self {
         Self(Uuid((u128::from_be_bytes(id.0) | FEE).to_be_bytes()))
     }
 
-    /// Whether the hold is for a contest's fee. A hold that was placed before there was this mark does not say so.
+    /// Whether the hold is for a contest's fee. Holds from before this mark lack it.
     pub fn is_of_fee(self) -> bool {
         u128::from_be_bytes(self.0.0) & FEE != 0
     }
 }
 
-/// A movement of money.
+/// The id of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId(pub Uuid);
 
-/// The side of a movement that an entry is on.
+/// The side of a transfer that an entry is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The money leaves.
+    /// Debit: the money leaves the wallet.
     Out,
-    /// The money arrives.
+    /// Credit: the money arrives in the wallet.
     In,
 }
 
 impl TransferId {
-    /// The id of the entry on that side.
+    /// The id of the entry on this side.
     pub fn entry(self, side: Side) -> Uuid {
         let side = match side {
             Side::Out => 1,
@@ -112,7 +112,7 @@ impl TransferId {
         Uuid((u128::from_be_bytes(self.0.0) | side).to_be_bytes())
     }
 
-    /// The movement that an id is of, be it its own or that of an entry.
+    /// The transfer of an id, which is its own or that of an entry.
     pub fn of(id: Uuid) -> Self {
         Self(Uuid((u128::from_be_bytes(id.0) & !SIDES).to_be_bytes()))
     }

@@ -1,7 +1,6 @@
-//! Optional limits of what a member may transfer in one currency: at once, and on one day of UTC. Both are off unless they are
-//! set.
+//! Optional limits of what a member may transfer in one currency: at once, and on one UTC day. Both are off by default.
 //!
-//! Only transfers count: a withdrawal, a hold or a capture is the operator's, who set the limit.
+//! Only transfers count. The operator sets the limits, and makes withdrawals, holds and captures itself.
 
 use super::money::Amount;
 use crate::instant::{Micros, SECOND};
@@ -9,12 +8,12 @@ use crate::rejection::{Limit, Rejection};
 
 const DAY: i64 = 86_400 * SECOND;
 
-/// What may be transferred from one wallet.
+/// The limits of transfers from one wallet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// At once.
+    /// For one transfer.
     pub per_transfer: Option<i64>,
-    /// On one day.
+    /// For one day.
     pub per_day: Option<i64>,
 }
 
@@ -23,17 +22,17 @@ pub struct Limits {
 pub struct Spent {
     /// Days since 1970.
     pub day: i32,
-    /// How much on that day.
+    /// The sum of that day.
     pub units: i64,
 }
 
 impl Limits {
-    /// What is spent after a transfer, if it may be.
+    /// The spending after a transfer, if the limits allow it.
     pub fn judge(&self, spent: Spent, amount: Amount, now: Micros) -> Result<Spent, Rejection> {
         if self.per_transfer.is_some_and(|limit| amount.units() > limit) {
             return Err(Rejection::LimitExceeded(Limit::PerTransfer));
         }
-        // A clock that is set back does not begin a day anew.
+        // A clock that is set back does not begin a day again.
         let day = i32::try_from(now.0.div_euclid(DAY)).unwrap_or(i32::MAX).max(spent.day);
         let before = if spent.day == day { spent.units } else { 0 };
         let units = before.saturating_add(amount.units());

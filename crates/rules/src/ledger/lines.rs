@@ -1,28 +1,28 @@
-//! Lines of a file that is imported: a new member, and money from one member to another.
+//! Lines of an imported file: a new member, or a transfer from one member to another.
 //!
-//! Whoever reads the file has seen that each field can be what it is; whether it may be is known where it is taken. Not
-//! here: numbers of lines, and how far an import is.
+//! The reader of the file has checked the form of each field; the use case checks the rules. Not here: line numbers, and the
+//! progress of an import.
 
 use super::member::Login;
 use super::money::Amount;
 use crate::ids::PlayerId;
 
-/// A new member as a file has it.
+/// A new member in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberLine {
-    /// What it signs in with.
+    /// Its login.
     pub login: Login,
     /// The digest of its password.
     pub password_hash: Option<String>,
     /// Its PIN.
     pub pin: Option<String>,
-    /// Its phone number, as people write it.
+    /// Its phone number, not normalised.
     pub phone_number: Option<String>,
-    /// A name for people; the login where there is none.
+    /// Its display name; the default is the login.
     pub name: Option<String>,
-    /// The player it is; its id where there is none.
+    /// Its player; the default is its id.
     pub player: Option<PlayerId>,
-    /// What is deposited at once.
+    /// The balance to deposit.
     pub balance: Option<Amount>,
 }
 
@@ -33,6 +33,6 @@ pub struct TransferLine {
     pub from: Login,
     /// The login of the recipient.
     pub to: Login,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
 }

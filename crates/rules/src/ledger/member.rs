@@ -1,8 +1,8 @@
-//! Who a member is: the names it is found by, what is needed to sign in, and whether it was closed.
+//! A member: its handles, its credentials, and whether it was closed.
 //!
-//! A login, a phone number and a player each belong to one member at most; [`Handle`] is what makes them unique. A
-//! password is the text of its slow digest, a PIN a keyed digest of few digits: both are made and compared elsewhere.
-//! Money does not depend on any of it but the PIN's attempts (`pin`) and being closed, which its wallet repeats.
+//! A login, a phone number and a player each belong to at most one member; [`Handle`] makes them unique. A password is
+//! stored as the text of its slow digest, a PIN as a keyed digest of few digits. Both are made and compared elsewhere.
+//! Money depends only on the PIN's attempts (`pin`) and on being closed, which the home wallet repeats.
 
 use super::id::MemberId;
 use super::pin::Attempts;
@@ -19,10 +19,10 @@ pub const PASSWORD_BYTES_MAX: usize = 255;
 /// Digits of a phone number.
 pub const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 4..=20;
 
-/// What a stored phone number must not begin with.
+/// The prefix that a stored phone number must not have.
 const MISREAD: &str = "00";
 
-/// What a member signs in with.
+/// The login of a member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Login(Arc<str>);
 
@@ -41,16 +41,16 @@ impl Login {
     }
 }
 
-/// A phone number in its one normal form: digits that do not begin with 00.
+/// A phone number in its normal form: digits that do not begin with 00.
 ///
-/// What people send is [parsed](Self::parse), what is stored is [read](Self::of_stored) as it is. Parsing a normal form
-/// gives the same form, so a number is found by the text that was sent and by the text that is shown.
+/// A number from a request is [parsed](Self::parse); a stored number is [read](Self::of_stored) as it is. Parsing a normal
+/// form gives the same form, so both the number as sent and the number as shown find the member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Phone(Arc<str>);
 
 impl Phone {
-    /// Reads a number as people write it. `country` is the prefix of the country at home, such as `82`: a number that
-    /// begins with it after `+` or `00` is the same as one that begins with a single 0.
+    /// Parses a number as users write it. `country` is the prefix of the home country, such as `82`. A number that begins
+    /// with it after `+` or `00` equals one that begins with a single 0.
     pub fn parse(text: &str, country: Option<&str>) -> Result<Self, BadId> {
         const BAD: BadId =
             BadId("must be 4 to 20 digits with spaces and dashes between them, after at most one + or 00");
@@ -67,25 +67,25 @@ impl Phone {
             (None, Some(whole)) => whole.to_owned(),
             (None, None) => digits.clone(),
         };
-        // No country's prefix begins with 0. With such a number the normal form would have another normal form.
+        // No country prefix begins with 0. The normal form of such a number would have another normal form.
         if !PHONE_DIGITS.contains(&normal.len()) || normal.starts_with(MISREAD) {
             return Err(BAD);
         }
         Ok(Self(normal.into()))
     }
 
-    /// Reads a stored number, which is not normalised again.
+    /// Reads a stored number without normalising it again.
     pub fn of_stored(text: &str) -> Option<Self> {
         let is_one = PHONE_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         is_one.then(|| Self(text.into()))
     }
 
-    /// Whether no request can name the number: earlier versions stored such, and read them as others.
+    /// Whether no request can name the number. Earlier versions stored such numbers, and read them as others.
     pub fn is_misread(&self) -> bool {
         self.0.starts_with(MISREAD)
     }
 
-    /// The number that a misread one was read as in the end, if that is one. Others are themselves.
+    /// The number as which earlier versions read a misread number in the end, if it is valid. Other numbers are unchanged.
     pub fn mended(&self, country: Option<&str>) -> Option<Self> {
         let mut rest = self.as_str();
         while let Some(shorter) = rest.strip_prefix(MISREAD) {
@@ -94,7 +94,7 @@ impl Phone {
         if self.is_misread() { Self::parse(&format!("+{rest}"), country).ok() } else { Some(self.clone()) }
     }
 
-    /// What stands before every misread number, in their order.
+    /// A value before all misread numbers in their order.
     pub fn before_misread() -> Self {
         Self(MISREAD.into())
     }
@@ -105,7 +105,7 @@ impl Phone {
     }
 }
 
-/// What one member alone is found by.
+/// A login, phone number or player that finds one member.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Handle {
     /// Its login.
@@ -117,7 +117,7 @@ pub enum Handle {
 }
 
 impl Handle {
-    /// Its number where it is stored.
+    /// The number that is stored.
     pub fn number(&self) -> u8 {
         match self {
             Self::Login(_) => 1,
@@ -135,7 +135,7 @@ impl Handle {
         }
     }
 
-    /// What was stored under that number.
+    /// Reads a stored handle.
     pub fn of_stored(number: u8, text: &str) -> Option<Self> {
         match number {
             1 => Login::new(text).ok().map(Self::Login),
@@ -146,52 +146,52 @@ impl Handle {
     }
 }
 
-/// A PIN as it is stored.
+/// A stored PIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// Its keyed digest.
+    /// The keyed digest.
     pub mac: [u8; 32],
-    /// How many digits it has.
+    /// The number of digits.
     pub digits: u8,
 }
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// What it signs in with.
+    /// Its login.
     pub login: Login,
     /// Its phone number.
     pub phone: Option<Phone>,
-    /// The player it is on leaderboards.
+    /// Its player on leaderboards.
     pub player: PlayerId,
-    /// A name for people.
+    /// Its display name.
     pub name: Arc<str>,
     /// The digest of its password; without one it cannot sign in.
     pub password: Option<Arc<str>>,
     /// Its PIN; without one it cannot transfer by itself.
     pub pin: Option<Pin>,
-    /// Attempts at the PIN.
+    /// Its PIN attempts.
     pub attempts: Attempts,
-    /// Tokens that were given before are not accepted any more.
+    /// Tokens issued before this instant are invalid.
     pub tokens_from: Micros,
-    /// When it was closed. What found it then is kept, and may be another member's by now.
+    /// When it was closed. Its handles are kept here, and may belong to another member now.
     pub closed_at: Option<Micros>,
 }
 
 impl Member {
-    /// Everything it is found by, in order: nothing once it is closed.
+    /// Its handles, in order; none once it is closed.
     pub fn handles(&self) -> Vec<Handle> {
         if self.closed_at.is_some() { Vec::new() } else { self.names() }
     }
 
-    /// Everything it is found by while it is not closed, in order.
+    /// The handles it has or had before it was closed, in order.
     pub fn names(&self) -> Vec<Handle> {
         let phone = self.phone.clone().map(Handle::Phone);
         let player = Handle::Player(self.player.clone());
         [Some(Handle::Login(self.login.clone())), phone, Some(player)].into_iter().flatten().collect()
     }
 
-    /// When it was made.
+    /// When the member was created.
     pub fn created_at(id: MemberId) -> Micros {
         id.0.at()
     }

@@ -1,13 +1,13 @@
 //! Money: wallets, transfers, holds and the double entry behind them, as pure functions.
 //!
-//! A movement of money debits one account and credits another by the same amount, so debits equal credits whatever is
-//! done ([`account`]). What a member has is a wallet per currency ([`wallet`]): a balance that is the sum of its entries
-//! ([`entry`]) and what is held of it ([`hold`]). [`working_set`] applies [`transfer_request`]s in turn to the wallets of
-//! one transaction and returns what is to be written. [`pin`] and [`limits`] decide who may pay, [`member`] says who a member is.
-//! [`lines`] are what files say of both.
+//! A transfer debits one account and credits another by the same amount, so debits always equal credits ([`account`]).
+//! A member has a wallet for each currency ([`wallet`]): a balance that is the sum of its entries ([`entry`]), and the
+//! held amount ([`hold`]). [`working_set`] applies [`transfer_request`]s in order to the wallets of one transaction and
+//! returns the rows to write. [`pin`] and [`limits`] decide who may pay, [`member`] is the member, and [`lines`] are the
+//! lines of imported files.
 //!
-//! Amounts are integers of the smallest unit and every sum is checked: what does not fit is refused, never rounded.
-//! Not here: how passwords and PINs are compared (this crate has no digests), and where rows are kept.
+//! Amounts are integers of the smallest unit. Every sum is checked: an overflow is refused, never rounded.
+//! Not here: how passwords and PINs are compared (this crate has no digests), and storage.
 
 pub mod account;
 pub mod entry;

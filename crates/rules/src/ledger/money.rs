@@ -1,8 +1,8 @@
-//! How much of what: amounts with their bounds, and currencies.
+//! Amounts with their bounds, and currencies.
 
 use crate::rejection::{Limit, Rejection};
 
-/// The largest amount of one movement.
+/// The largest amount of one transfer.
 pub const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
 
 /// The largest balance.
@@ -55,7 +55,7 @@ impl Currency {
         self.0
     }
 
-    /// Reads what [`bytes`](Self::bytes) gave.
+    /// Reads the bytes of [`bytes`](Self::bytes).
     pub fn of_bytes(bytes: [u8; CURRENCY_BYTES_MAX]) -> Option<Self> {
         let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         std::str::from_utf8(&bytes[..length]).ok().and_then(Self::parse).filter(|code| code.0 == bytes)
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Currency {
     }
 }
 
-/// The currencies that are configured, each with its minor digits: how people write an amount. Sums do not depend on it.
+/// The configured currencies, each with its minor digits for display. Sums do not depend on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Currencies {
     home: Currency,
@@ -88,14 +88,14 @@ pub struct Currencies {
 }
 
 impl Currencies {
-    /// The one that every member has a wallet in from the start, and any others.
+    /// `home` is the currency whose wallet every member has from the start.
     pub fn new(home: (Currency, u8), others: impl IntoIterator<Item = (Currency, u8)>) -> Self {
         let mut digits: std::collections::BTreeMap<_, _> = others.into_iter().collect();
         digits.insert(home.0, home.1);
         Self { home: home.0, digits }
     }
 
-    /// The default currency.
+    /// The home currency.
     pub fn home(&self) -> Currency {
         self.home
     }
@@ -112,7 +112,7 @@ impl Currencies {
 }
 
 impl Default for Currencies {
-    /// South Korean won, which have no smaller unit.
+    /// South Korean won, which has no smaller unit.
     fn default() -> Self {
         let won = Currency::parse("KRW").expect("three letters");
         Self::new((won, 0), [])

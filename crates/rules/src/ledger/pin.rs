@@ -1,7 +1,7 @@
-//! Attempts at a PIN: counted, and locked when there were too many.
+//! Attempts at a PIN: counted, and locked after too many wrong ones.
 //!
-//! A PIN of a few digits is safe only where attempts are few, so whoever asks passes here under the lock on the member
-//! and what comes out is stored whatever the answer is: guesses at the same time count. Not here: comparing digits.
+//! A PIN of a few digits is safe only if attempts are few. So each attempt is decided under the lock on the member, and its
+//! result is stored for every answer: concurrent guesses count. Not here: comparing digits.
 
 use crate::instant::{Micros, SECOND};
 use crate::rejection::Rejection;
@@ -11,12 +11,12 @@ use std::ops::RangeInclusive;
 /// How many digits a PIN has.
 pub const DIGITS: RangeInclusive<usize> = 4..=8;
 
-/// What somebody says the PIN is.
+/// A PIN in a request.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Given {
     /// Its digits.
     Digits(String),
-    /// A number: the zeros before it are lost, so it is filled up to as many digits as the PIN has.
+    /// A number. Its leading zeros are lost, so it is padded to the digits of the stored PIN.
     Number(u32),
 }
 
@@ -34,20 +34,20 @@ pub fn is_pin(text: &str) -> bool {
 /// The longest lock, unless the rule's own is longer: a day.
 const LOCK_MAX_MICROS: i64 = 24 * 3_600 * SECOND;
 
-/// The most attempts before a lock: what is counted, a byte, has room for the locks up to the longest.
+/// The most attempts before a lock. The count, a byte, then has room for all locks up to the longest.
 pub const ATTEMPTS_MAX: u8 = 20;
 
-/// How many wrong ones in a row lock it, and for how long. As many more lock it for twice as long, up to a day.
+/// How many wrong attempts in a row lock the PIN, and for how long. Each further round doubles the lock, up to a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PinRule {
-    /// Wrong ones in a row.
+    /// Wrong attempts in a row.
     pub attempts: u8,
     /// Microseconds of the first lock.
     pub lock_micros: i64,
 }
 
 impl PinRule {
-    /// How long it is locked for the `nth` time in a row.
+    /// The length of the `nth` lock in a row.
     fn lock(self, nth: u8) -> i64 {
         let doublings = u32::from(nth.saturating_sub(1)).min(40);
         self.lock_micros.saturating_mul(1 << doublings).min(LOCK_MAX_MICROS.max(self.lock_micros))
@@ -60,16 +60,16 @@ impl Default for PinRule {
     }
 }
 
-/// What is remembered of attempts.
+/// The stored attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// Wrong ones since the last right one.
+    /// Wrong attempts since the last right one.
     pub wrong: u8,
-    /// Until when none is looked at.
+    /// No attempt is checked until then.
     pub locked_until: Option<Micros>,
 }
 
-/// Judges an attempt; the attempts after it are to be stored in either case.
+/// Decides an attempt. The returned attempts are to be stored in either case.
 pub fn attempt(
     before: Attempts,
     right: bool,
@@ -83,7 +83,7 @@ pub fn attempt(
         return (Attempts::default(), Ok(()));
     }
     let attempts = rule.attempts.max(1);
-    // A count that is full repeats its last round.
+    // A full count repeats its last round.
     let counted =
         if before.wrong == u8::MAX / attempts * attempts { before.wrong - attempts } else { before.wrong };
     let wrong = counted.saturating_add(1);
@@ -100,7 +100,7 @@ fn locked(until: Micros, now: Micros) -> Rejection {
 mod tests {
     use super::*;
 
-    /// Attempts one after the other: `w` is a wrong one and `r` a right one, each at the second before it.
+    /// Attempts in sequence: `w` is a wrong one and `r` a right one, each at the second before it.
     fn check(story: &[(i64, char, &str)]) {
         let rule = PinRule { attempts: 3, lock_micros: 60 * SECOND };
         let mut attempts = Attempts::default();
@@ -159,7 +159,7 @@ mod tests {
         }
         assert_eq!(locks[..9], [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440]);
         assert!(locks[9..].iter().all(|lock| *lock == 1_440), "{locks:?}");
-        // A right one is the end of it.
+        // A right attempt resets the count.
         let (fresh, judged) = attempt(attempts, true, now, rule);
         assert_eq!((fresh, judged), (Attempts::default(), Ok(())));
     }

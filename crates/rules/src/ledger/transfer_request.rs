@@ -1,6 +1,6 @@
-//! A transfer request: one movement of money that a caller asks for, and the results of such requests.
+//! A transfer request: one transfer that a caller asks for, and the results of such requests.
 //!
-//! Not here: whether it is done (`book`).
+//! Not here: whether the transfer is made (`working_set`).
 
 use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// The payer and the recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferKind {
-    /// Money from outside.
+    /// From outside.
     Deposit {
         /// The recipient.
         to: MemberId,
     },
-    /// Money to the outside.
+    /// To the outside.
     Withdrawal {
         /// The payer.
         from: MemberId,
@@ -30,17 +30,17 @@ pub enum TransferKind {
         /// The recipient.
         to: MemberId,
     },
-    /// To the house.
+    /// To the account `FEES`.
     Fee {
         /// The payer.
         from: MemberId,
     },
-    /// From the prizes.
+    /// From the account `PRIZES`.
     Prize {
         /// The recipient.
         to: MemberId,
     },
-    /// Of a fee.
+    /// The refund of a fee.
     Refund {
         /// The recipient.
         to: MemberId,
@@ -57,7 +57,7 @@ impl TransferKind {
         }
     }
 
-    /// What it is on the side where the money leaves a wallet; where it leaves none, on the other.
+    /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
     pub fn kind(self) -> Kind {
         match self {
             Self::Deposit { .. } => Kind::Deposit,
@@ -69,34 +69,34 @@ impl TransferKind {
         }
     }
 
-    /// Whether it may concern a closed member.
+    /// Whether it may debit or credit a closed member.
     pub(super) fn reaches_closed(self) -> bool {
         matches!(self, Self::Withdrawal { .. } | Self::Refund { .. })
     }
 }
 
-/// One movement of money that a caller asks for.
+/// One transfer that a caller asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
-    /// From where to where.
+    /// The kind, with payer and recipient.
     pub what: TransferKind,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// What the caller writes to it.
+    /// The caller's reference.
     pub reference: Option<Arc<str>>,
 }
 
 impl TransferRequest {
-    /// Every wallet that it may read or write.
+    /// Every wallet that the request may read or write.
     pub fn wallets(&self, home: Currency) -> impl Iterator<Item = WalletKey> {
         let (from, to) = self.what.sides();
         wallets_of([from, to], self.currency, home)
     }
 }
 
-/// The wallets of some members in a currency, and those that say whether they are there.
+/// The wallets of members in a currency, and their home wallets, which say whether they exist.
 pub fn wallets_of(
     members: [Option<MemberId>; 2],
     currency: Currency,
@@ -108,26 +108,26 @@ pub fn wallets_of(
     members.into_iter().flatten().map(move |one| key(one, currency)).chain(homes)
 }
 
-/// An order that was done: its entry, on the side where the money leaves a wallet if there is one.
+/// A transfer that was made: the entry of the debited wallet, or of the credited one if no wallet is debited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    /// Where the entry is.
+    /// The key of the entry.
     pub key: EntryKey,
     /// The entry.
     pub entry: Entry,
 }
 
-/// What is to be written. Each list is in order of keys.
+/// The rows to write. Each list is in order of keys.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerWrites {
-    /// Wallets that changed, as they are now.
+    /// Changed wallets.
     pub wallets: Vec<(WalletKey, Wallet)>,
-    /// New movements.
+    /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
     pub entries: Vec<(EntryKey, Entry)>,
-    /// Holds that changed, as they are now.
+    /// Changed holds.
     pub holds: Vec<(HoldId, Hold)>,
-    /// What is added to accounts.
+    /// What the transfers add to accounts.
     pub totals: Totals,
 }

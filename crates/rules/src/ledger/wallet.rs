@@ -1,4 +1,4 @@
-//! A wallet: what a member has in one currency, and what of it is held.
+//! A wallet: the balance of a member in one currency, and the held part of it.
 //!
 //! `0 <= held <= balance <= BALANCE_MAX` after every method, and `sequence` counts the entries. Each method checks
 //! everything before it changes anything.
@@ -11,34 +11,34 @@ use crate::rejection::{Limit, Rejection};
 /// A member's wallet in one currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WalletKey {
-    /// Whose.
+    /// The member.
     pub member: MemberId,
-    /// In what.
+    /// The currency.
     pub currency: Currency,
 }
 
-/// What is in a wallet.
+/// The state of a wallet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wallet {
     /// The sum of its entries.
     pub balance: i64,
-    /// What of the balance is held.
+    /// The held part of the balance.
     pub held: i64,
-    /// How many entries it has.
+    /// The number of its entries.
     pub sequence: u64,
-    /// Whether its member was closed. Asked of the wallet in the home currency.
+    /// Whether its member was closed. Only the home wallet is checked for it.
     pub closed: bool,
-    /// What was transferred from it on its last day with a transfer.
+    /// The transfers from it on its last day with a transfer.
     pub spent: Spent,
 }
 
 impl Wallet {
-    /// What may be spent.
+    /// The available balance.
     pub fn available(&self) -> i64 {
         self.balance - self.held
     }
 
-    /// Money arrives.
+    /// Credits an amount.
     pub fn credit(&mut self, amount: Amount) -> Result<(), Rejection> {
         let balance = self.balance.saturating_add(amount.units());
         if balance > BALANCE_MAX {
@@ -49,7 +49,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// Money leaves.
+    /// Debits an amount.
     pub fn debit(&mut self, amount: Amount) -> Result<(), Rejection> {
         if amount.units() > self.available() {
             return Err(Rejection::InsufficientFunds);
@@ -59,7 +59,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// Some of the balance may not be spent any more.
+    /// Holds an amount.
     pub fn hold(&mut self, amount: Amount) -> Result<(), Rejection> {
         if amount.units() > self.available() {
             return Err(Rejection::InsufficientFunds);
@@ -68,7 +68,7 @@ impl Wallet {
         Ok(())
     }
 
-    /// What was held may be spent again.
+    /// Releases a held amount.
     ///
     /// # Panics
     /// If less is held: a hold was released twice.
@@ -77,7 +77,7 @@ impl Wallet {
         self.held -= amount;
     }
 
-    /// Whether nothing is in it and nothing will be.
+    /// Whether it has neither a balance nor a held amount.
     pub fn is_empty(&self) -> bool {
         self.balance == 0 && self.held == 0
     }

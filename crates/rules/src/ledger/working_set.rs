@@ -1,13 +1,13 @@
-//! Orders applied in turn to the wallets and holds of one transaction, and what is to be written of it.
+//! The working set of a ledger transaction: its wallets and holds, changed by one request after the other.
 //!
-//! Everything an order may touch is loaded first. Each order sees what those before it left, answers with its own
-//! entry, or is refused and changes nothing. However many orders touch a wallet, it is written once, as it is at the
-//! end; every entry still shows the balance after itself. Orders that belong together are taken back together:
+//! Every row that a request may change is loaded first. Each request sees the state that the one before left. It returns
+//! its own entry, or is rejected and changes nothing. A wallet is written once, in its last state, for any number of
+//! requests; every entry still has the balance after it. Linked transfers are rolled back together:
 //! [`LedgerWorkingSet::savepoint`] and [`LedgerWorkingSet::roll_back`].
 //!
-//! A member is there where its wallet in the home currency is: it gets that one when it is made. Another wallet appears
-//! with its first credit. What is closed takes nothing and gives nothing, but for what the operator takes out of it: a
-//! withdrawal, or a hold that was made before. Not here: idempotency, ids, and limits of queues.
+//! A member exists if its home wallet does, which it gets when it is created. Other wallets appear with their first credit.
+//! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, and holds from before.
+//! Not here: idempotency, ids, and limits of queues.
 
 use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
@@ -22,10 +22,10 @@ use crate::rejection::Rejection;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A wallet as a movement leaves it, and whose it is; nobody's where the other side is an account.
+/// A wallet after a transfer, and its member; `None` if the side is an account.
 type Side = Option<(MemberId, Wallet)>;
 
-/// What was loaded, and what it is now.
+/// A row as it was loaded, and as it is now.
 #[derive(Clone, Copy, Debug)]
 struct Slot<T> {
     loaded: Option<T>,
@@ -47,11 +47,11 @@ pub struct LedgerWorkingSet<'a> {
     holds: BTreeMap<HoldId, Slot<Hold>>,
     transfers: Vec<(TransferId, Transfer)>,
     entries: Vec<(EntryKey, Entry)>,
-    /// Wallets as they were before each change since the last mark.
+    /// Wallets before each change since the last savepoint.
     before: Vec<(WalletKey, Option<Wallet>)>,
 }
 
-/// A moment to come back to.
+/// A state that [`LedgerWorkingSet::roll_back`] returns to.
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     transfers: usize,
@@ -59,7 +59,7 @@ pub struct Savepoint {
 }
 
 impl<'a> LedgerWorkingSet<'a> {
-    /// A book with nothing loaded. A currency without limits has none.
+    /// An empty working set. A currency without an entry in `limits` has no limits.
     pub fn new(currencies: &'a Currencies, limits: &'a BTreeMap<Currency, Limits>) -> Self {
         Self {
             currencies,
@@ -72,12 +72,12 @@ impl<'a> LedgerWorkingSet<'a> {
         }
     }
 
-    /// Notes what is stored of a wallet.
+    /// Records the stored wallet.
     pub fn load_wallet(&mut self, key: WalletKey, wallet: Option<Wallet>) {
         self.wallets.insert(key, Slot::new(wallet));
     }
 
-    /// Notes what is stored of a hold.
+    /// Records the stored hold.
     pub fn load_hold(&mut self, id: HoldId, hold: Option<Hold>) {
         self.holds.insert(id, Slot::new(hold));
     }
@@ -104,12 +104,12 @@ impl<'a> LedgerWorkingSet<'a> {
         slot.now = Some(wallet);
     }
 
-    /// The wallet that says whether a member is there and whether it is closed.
+    /// The home wallet, which says whether a member exists and whether it is closed.
     fn home(&self, member: MemberId) -> Option<Wallet> {
         self.wallet(&WalletKey { member, currency: self.currencies.home() })
     }
 
-    /// Gives a new member its wallet.
+    /// Gives a new member its home wallet.
     ///
     /// # Panics
     /// If it has one.
@@ -119,7 +119,7 @@ impl<'a> LedgerWorkingSet<'a> {
         self.set(key, Wallet::default());
     }
 
-    /// Closes a member, all of whose wallets are loaded. Doing it again changes nothing.
+    /// Closes a member whose wallets are all loaded. Repeating it changes nothing.
     pub fn close(&mut self, member: MemberId, force: bool) -> Result<(), Rejection> {
         let home = self.home(member).ok_or(Rejection::MemberNotFound)?;
         if home.closed {
@@ -135,7 +135,7 @@ impl<'a> LedgerWorkingSet<'a> {
         Ok(())
     }
 
-    /// Whether a member could transfer that much, without a look at the other side.
+    /// Whether a member could transfer this amount, without a check of the recipient.
     pub fn can_transfer(
         &self,
         from: MemberId,
@@ -146,7 +146,7 @@ impl<'a> LedgerWorkingSet<'a> {
         self.spend(wallet, (currency, amount), now)?.debit(amount)
     }
 
-    /// The wallet that a transfer leaves, with what it has spent within its limits.
+    /// The wallet with the transfer counted towards its limits.
     fn spend(
         &self,
         wallet: Wallet,
@@ -157,7 +157,7 @@ impl<'a> LedgerWorkingSet<'a> {
         Ok(Wallet { spent: limits.judge(wallet.spent, amount, now)?, ..wallet })
     }
 
-    /// Does one order.
+    /// Makes one transfer.
     pub fn post(
         &mut self,
         id: TransferId,
@@ -182,7 +182,7 @@ impl<'a> LedgerWorkingSet<'a> {
         if let (Some(wallet), TransferKind::Transfer { .. }) = (&mut source, order.what) {
             *wallet = self.spend(*wallet, (order.currency, order.amount), now)?;
         }
-        // The limit of the balance that grows comes before the want of money, so it is asked first.
+        // The limit of the recipient's balance takes precedence over insufficient funds, so it is checked first.
         let mut target = to.map(|to| self.wallet(&key(to)).unwrap_or_default());
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
         source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
@@ -190,7 +190,7 @@ impl<'a> LedgerWorkingSet<'a> {
         Ok(self.write(id, (order.what.kind(), order.currency, order.amount), sides, order.reference.as_ref()))
     }
 
-    /// Writes a movement whose wallets are changed already: its transfer, its entries, its wallets.
+    /// Records a transfer whose wallets are already changed: its transfer row, its entries, its wallets.
     fn write(
         &mut self,
         id: TransferId,
@@ -223,7 +223,7 @@ impl<'a> LedgerWorkingSet<'a> {
         posted.expect("a movement touches a wallet")
     }
 
-    /// Makes a hold.
+    /// Places a hold.
     pub fn place(
         &mut self,
         id: HoldId,
@@ -248,7 +248,7 @@ impl<'a> LedgerWorkingSet<'a> {
         Ok(hold)
     }
 
-    /// Ends a hold; `transfer` is the id of the movement if there will be one.
+    /// Ends a hold; `transfer` is the id of the transfer if there is one.
     pub fn end(
         &mut self,
         id: HoldId,
@@ -259,7 +259,7 @@ impl<'a> LedgerWorkingSet<'a> {
         self.end_for(id, ending, (transfer, None), now)
     }
 
-    /// The same with the contest whose fee it captures.
+    /// Like [`end`](Self::end), with the contest whose fee it captures as reference.
     pub fn end_for(
         &mut self,
         id: HoldId,
@@ -282,7 +282,7 @@ impl<'a> LedgerWorkingSet<'a> {
         Ok(self.ended(id, hold, end, now))
     }
 
-    /// Ends a hold whose time has run out; says nothing of others.
+    /// Expires a hold that is due; `None` for other holds.
     pub fn expire(&mut self, id: HoldId, now: Micros) -> Option<Hold> {
         let hold = self.hold(&id).filter(|hold| hold.is_due(now))?;
         self.release(&hold);
@@ -321,19 +321,19 @@ impl<'a> LedgerWorkingSet<'a> {
         let mut source = self.wallet(&hold.wallet).expect("what is held is in a wallet");
         source.release(hold.amount);
         source.debit(amount)?;
-        // A capture that names what it is for is an entry fee.
+        // A capture with a reference is an entry fee.
         let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
         self.write(transfer, (kind, currency, amount), (Some((member, source)), to.zip(target)), reference);
         Ok(())
     }
 
-    /// Notes where a chain of orders begins.
+    /// Starts a group of linked transfers.
     pub fn savepoint(&mut self) -> Savepoint {
         self.before.clear();
         Savepoint { transfers: self.transfers.len(), entries: self.entries.len() }
     }
 
-    /// Takes back every order since the mark, which is the last one.
+    /// Rolls back every transfer since the savepoint, which must be the last one.
     pub fn roll_back(&mut self, mark: Savepoint) {
         while let Some((key, wallet)) = self.before.pop() {
             self.wallets.get_mut(&key).expect("it was changed").now = wallet;
@@ -342,7 +342,7 @@ impl<'a> LedgerWorkingSet<'a> {
         self.entries.truncate(mark.entries);
     }
 
-    /// What is to be written.
+    /// The rows to write.
     pub fn into_writes(self) -> LedgerWrites {
         let Self { wallets, holds, mut transfers, mut entries, .. } = self;
         let mut totals = Totals::default();

@@ -1,4 +1,4 @@
-//! What goes back: JSON, text, nothing, or a stream of events.
+//! Responses: JSON, text, nothing, or an event stream.
 
 use super::events::body::EventBody;
 use bytes::Bytes;
@@ -13,10 +13,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tally_service::damaged::{self, CorruptRow};
 
-/// Damaged rows that an answer names. Of more, the others are left out.
+/// The maximum number of corrupt rows that a response names.
 const DAMAGED_MAX: usize = 100;
 
-/// Names the damaged rows that a list leaves out, if there are any.
+/// Logs and names the corrupt rows that a list leaves out, if there are any.
 pub(super) fn name_damaged(body: &mut Value, damaged: &[CorruptRow]) {
     if damaged.is_empty() {
         return;
@@ -26,14 +26,14 @@ pub(super) fn name_damaged(body: &mut Value, damaged: &[CorruptRow]) {
     body["damaged"] = damaged.iter().take(DAMAGED_MAX).map(name).collect();
 }
 
-/// An answer.
+/// A response.
 pub(super) type Answer = Response<Content>;
 
-/// What an answer says.
+/// The body of a response.
 pub(super) enum Content {
-    /// All of it.
+    /// A complete body.
     Whole(Full<Bytes>),
-    /// What happens, as it happens.
+    /// An event stream.
     Events(EventBody),
 }
 
@@ -72,10 +72,10 @@ impl Body for Content {
     }
 }
 
-/// The header that says that an answer is an earlier one.
+/// The header that marks a response as the repetition of an earlier one.
 pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// An answer of JSON.
+/// A JSON response.
 pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value).expect("answers are made of strings and numbers");
     with(status, "application/json", body)
@@ -93,7 +93,7 @@ pub(super) fn none() -> Answer {
     answer
 }
 
-/// An answer of some other type.
+/// A response of another content type.
 pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Content::of(body));
     *answer.status_mut() = status;
@@ -101,7 +101,7 @@ pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl In
     answer
 }
 
-/// Marks an answer that repeats an earlier one.
+/// Marks a response that repeats an earlier one.
 pub(super) fn replayed(mut answer: Answer, replayed: bool) -> Answer {
     if replayed {
         answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

@@ -1,6 +1,6 @@
-//! Which requests and answers of HTTP are security events.
+//! Which HTTP requests and responses are security events.
 //!
-//! Not here: where events go, and how they are bounded (`security.rs`).
+//! Not here: where events go, and their limits (`security.rs`).
 
 use super::answer::{self, Answer};
 use super::guard;
@@ -13,13 +13,13 @@ use tally_rules::role::Permission;
 use tally_service::{Caller, CallerKind};
 use tally_wire::Problem;
 
-/// More about a request for its event, from the operation. It is an extension of the answer, and never sent.
+/// Details of the operation for its security event. It is an extension of the response and never sent.
 #[derive(Clone)]
 pub(super) struct Detail(pub(super) String);
 
-/// Notes what a caller had the right to and has done.
+/// Records a successful operation, if it is a security event.
 pub(super) fn done(
-    gate: &Readiness,
+    readiness: &Readiness,
     (address, request): (IpAddr, &str),
     (route, path): (&Route, &str),
     caller: &Caller,
@@ -40,26 +40,27 @@ pub(super) fn done(
     let detail = answer.extensions().get::<Detail>().map_or("", |Detail(detail)| detail);
     let subject = format!("{} {path} {detail}", route.method);
     let actor = actor(caller);
-    gate.security_event(&Event { name, actor: &actor, address, request, subject: subject.trim_end() }, false);
+    readiness
+        .security_event(&Event { name, actor: &actor, address, request, subject: subject.trim_end() }, false);
 }
 
-/// Whether a problem is an event.
+/// Whether a problem is a security event.
 pub(super) fn is_event(problem: &Problem) -> bool {
     name_of(problem).is_some()
 }
 
-/// Notes what was refused, if it is an event: to a caller that was judged, or to one that only claims to be somebody.
+/// Records a refused request, if it is a security event. `actor` is the authenticated or the claimed caller.
 pub(super) fn refused(
-    gate: &Readiness,
+    readiness: &Readiness,
     (address, request): (IpAddr, &str),
     (method, path): (&str, &str),
     actor: &str,
     problem: &Problem,
 ) {
     let Some(name) = name_of(problem) else { return };
-    // A path is as long as its client wants.
+    // The client decides how long a path is.
     let subject: String = format!("{method} {path}").chars().take(200).collect();
-    gate.security_event(&Event { name, actor, address, request, subject: &subject }, true);
+    readiness.security_event(&Event { name, actor, address, request, subject: &subject }, true);
 }
 
 fn name_of(problem: &Problem) -> Option<&'static str> {
@@ -75,7 +76,7 @@ fn name_of(problem: &Problem) -> Option<&'static str> {
     }
 }
 
-/// A caller that was judged.
+/// The name of an authenticated caller.
 pub(super) fn actor(caller: &Caller) -> String {
     match caller.kind {
         CallerKind::Anonymous => "none".into(),
@@ -85,12 +86,12 @@ pub(super) fn actor(caller: &Caller) -> String {
     }
 }
 
-/// What a caller that was refused claims to be: the id of a key is no secret, the rest is not told.
-pub(super) fn claimed(headers: &HeaderMap, right: Permission) -> String {
+/// The claim of a refused caller: the id of a key is no secret, anything else is left out.
+pub(super) fn claimed(headers: &HeaderMap, permission: Permission) -> String {
     match guard::claimed_key(headers) {
         Some(id) => format!("claims key {id}"),
         None if headers.contains_key(hyper::header::AUTHORIZATION) => "claims a token".into(),
-        None if right == Permission::Open => "none".into(),
+        None if permission == Permission::Open => "none".into(),
         None => "no credential".into(),
     }
 }

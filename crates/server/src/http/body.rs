@@ -1,8 +1,8 @@
-//! The body of a request: received within bounds, or left where it is when the answer does not need it.
+//! The body of a request: received within limits, or not read when the response does not need it.
 //!
-//! An answer that comes before its request's body was read must not break the connection unsaid. A small body is read and
-//! thrown away, and the connection goes on. Behind a longer one it ends: the answer says so, and the socket
-//! reads on for a while, so that a client that is still writing finds the answer (see `progress.rs`).
+//! A response before the end of the body must not break the connection silently. The server reads and discards a small
+//! body, and the connection stays usable. After a longer body the response announces that the connection closes. Then the
+//! socket reads on for a while, so that a client that is still writing finds the response (see `progress.rs`).
 
 use super::answer::Answer;
 use crate::limits::{BODY_BYTES_FREE, DRAIN_TIMEOUT, DRAINED_BYTES_MAX};
@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tally_wire::Problem;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A body that may be read, once. Whoever dispatches keeps another handle.
+/// A body that may be read once. The dispatcher keeps another handle.
 #[derive(Clone, Default)]
 pub(super) struct Unread(Option<Arc<Mutex<Option<Incoming>>>>);
 
-/// A body, and its part of what all bodies may take.
+/// A received body, and its share of the memory for all bodies.
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) bytes: Bytes,
@@ -36,24 +36,25 @@ impl Unread {
         self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Receives it; nothing where there is none.
-    pub(super) async fn receive(&self, gate: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
+    /// Receives the body; it is empty if there is none.
+    pub(super) async fn receive(&self, readiness: &Readiness, bytes_max: usize) -> Result<Received, Problem> {
         let Some(body) = self.take() else { return Ok(Received::default()) };
-        let most = bytes_max.min(gate.limits.body_bytes_max);
+        let most = bytes_max.min(readiness.limits.body_bytes_max);
         if body.size_hint().lower() > most as u64 {
             return Err(too_large(most));
         }
-        let received = tokio::time::timeout(gate.limits.body_timeout, collect(gate, body, most)).await;
+        let received =
+            tokio::time::timeout(readiness.limits.body_timeout, collect(readiness, body, most)).await;
         received.unwrap_or_else(|_| {
             Err(Problem::new(408, "body_timeout", "the body did not arrive in time")
                 .header("connection", "close"))
         })
     }
 
-    /// Deals with what the operation has not read, and completes its answer.
+    /// Handles what the operation has not read, and completes its response.
     pub(super) async fn settle(&self, expects_to_be_asked: bool, linger: &Linger, answer: &mut Answer) {
         if let Some(body) = self.take() {
-            // A client that waits to be asked for its body need not send it.
+            // A client that expects `100 Continue` need not send its body.
             let drained = !expects_to_be_asked && drain(body).await;
             if !drained {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -70,7 +71,7 @@ fn too_large(most: usize) -> Problem {
     Problem::new(413, "payload_too_large", detail).header("connection", "close")
 }
 
-async fn collect(gate: &Readiness, mut body: Incoming, most: usize) -> Result<Received, Problem> {
+async fn collect(readiness: &Readiness, mut body: Incoming, most: usize) -> Result<Received, Problem> {
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     let (mut total, mut part) = (0, None::<OwnedSemaphorePermit>);
     while let Some(frame) = body.frame().await {
@@ -84,7 +85,7 @@ async fn collect(gate: &Readiness, mut body: Incoming, most: usize) -> Result<Re
         let more = counted - part.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if more > 0 {
             let more = u32::try_from(more).unwrap_or(u32::MAX);
-            let taken = Arc::clone(&gate.bodies).try_acquire_many_owned(more).map_err(|_| {
+            let taken = Arc::clone(&readiness.bodies).try_acquire_many_owned(more).map_err(|_| {
                 let detail =
                     "the bodies of other requests take all of `http.bodies_bytes_max`; nothing was done";
                 Problem::new(503, "overloaded", detail).retry_after(1).header("connection", "close")
@@ -94,7 +95,7 @@ async fn collect(gate: &Readiness, mut body: Incoming, most: usize) -> Result<Re
                 None => part = Some(taken),
             }
         }
-        // Most bodies come in one piece, which needs no copy.
+        // Most bodies arrive in one piece, which needs no copy.
         if total == data.len() {
             first = data;
         } else {
@@ -105,7 +106,7 @@ async fn collect(gate: &Readiness, mut body: Incoming, most: usize) -> Result<Re
     Ok(Received { bytes: if all.is_empty() { first } else { all.freeze() }, part })
 }
 
-/// Reads a small body to its end; whether it got there.
+/// Reads a small body to its end. Returns whether it reached the end.
 async fn drain(mut body: Incoming) -> bool {
     if body.size_hint().lower() > DRAINED_BYTES_MAX as u64 {
         return false;

@@ -1,13 +1,13 @@
-//! One request as its operation sees it: who asks, the path's parts, the query, the body and the key for retries.
+//! One request as its operation sees it: caller, path parameters, query, body and idempotency key.
 
 use super::body::Unread;
-use super::guard::{self, Judged};
+use super::guard::{self, Authenticated};
 use super::routes::Route;
 use super::{problem, proxies};
 use crate::listener::PeerAddress;
 use crate::progress::Linger;
 use crate::readiness::Readiness;
-use crate::way::Way;
+use crate::trust::Trust;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
@@ -28,137 +28,137 @@ use tally_wire::query::{INVALID_PARAMETER, decode_segment};
 use tally_wire::{Problem, Query};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-/// The header by which a key names the player that it acts for.
+/// The header with the player that an API key acts for.
 const ACTING_PLAYER: &str = "Tally-Acting-Player";
 
-/// Where a request came from.
+/// The connection of a request.
 #[derive(Clone)]
 pub(super) struct Peer {
     pub(super) address: PeerAddress,
     /// `http` or `https`, for traces.
     pub(super) scheme: &'static str,
-    /// How far that can be trusted.
-    pub(super) way: Way,
+    /// How far its origin can be trusted.
+    pub(super) trust: Trust,
     /// Closes the connection at once.
     pub(super) cut: Arc<Notify>,
-    /// Closes it in two steps, when it closes.
+    /// Makes the connection close in two steps.
     pub(super) linger: Linger,
     /// Whether its slot is reserved for health checks and this machine.
     pub(super) reserved: bool,
 }
 
-/// Who asked, to be judged again while it is being answered.
-pub(super) struct Presence {
-    pub(super) gate: Arc<Readiness>,
+/// What is needed to authenticate the caller again during its response.
+pub(super) struct CallerCheck {
+    pub(super) readiness: Arc<Readiness>,
     pub(super) peer: Peer,
     headers: HeaderMap,
     route: &'static Route,
 }
 
-impl Presence {
-    /// Whether the token of a member has not run out. Asks nobody.
+impl CallerCheck {
+    /// Whether the token of a member has not expired. Does not read the store.
     pub(super) fn token_holds(&self) -> bool {
-        guard::token_holds(&self.gate, &self.headers)
+        guard::token_holds(&self.readiness, &self.headers)
     }
 
-    /// Whether the same request would still be let in, as the same caller.
+    /// Whether the same request would still be allowed, for the same caller.
     pub(super) async fn still_may(&self, caller: &Caller) -> bool {
-        let judged = guard::judge(&self.gate, self.peer.way, &self.headers, self.route).await;
-        match judged {
-            Ok(judged) => judged.caller == *caller,
-            // The store does not answer now: that takes no right, and nothing can be read meanwhile.
+        let authenticated =
+            guard::authenticate(&self.readiness, self.peer.trust, &self.headers, self.route).await;
+        match authenticated {
+            Ok(authenticated) => authenticated.caller == *caller,
+            // The store is unavailable. That revokes no permission, and nothing can be read meanwhile.
             Err(problem) => problem.status >= 500,
         }
     }
 }
 
-/// A request whose caller was judged.
+/// A request of an authenticated caller.
 pub(super) struct Call {
-    pub(super) gate: Arc<Readiness>,
+    pub(super) readiness: Arc<Readiness>,
     pub(super) caller: Caller,
-    /// Where the request came from.
     pub(super) peer: Peer,
-    /// From when on the tokens of the member who asks are good.
+    /// The instant from which the tokens of this member are valid.
     pub(super) tokens_from: Micros,
     pub(super) query: Query,
     route: &'static Route,
     parts: Parts,
     body: Unread,
-    /// What the body takes of the memory for all bodies.
+    /// The share of the body in the memory for all bodies.
     body_part: Option<OwnedSemaphorePermit>,
     params: Vec<(&'static str, String)>,
 }
 
 impl Call {
     pub(super) fn new(
-        gate: Arc<Readiness>,
-        (judged, peer): (Judged, Peer),
+        readiness: Arc<Readiness>,
+        (authenticated, peer): (Authenticated, Peer),
         route: &'static Route,
         parts: Parts,
         body: Unread,
         params: Vec<(&'static str, String)>,
     ) -> Self {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
-        let Judged { caller, tokens_from } = judged;
-        Self { gate, caller, peer, tokens_from, query, route, parts, body, body_part: None, params }
+        let Authenticated { caller, tokens_from } = authenticated;
+        Self { readiness, caller, peer, tokens_from, query, route, parts, body, body_part: None, params }
     }
 
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<Arc<Tally>, Problem> {
-        self.gate.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))
+        self.readiness.ready().map_err(|not_ready| problem::of_not_ready(&not_ready))
     }
 
-    /// The address of the client, behind proxies that are trusted.
+    /// The address of the client, behind trusted proxies.
     pub(super) fn client_address(&self) -> IpAddr {
-        proxies::client(self.peer.address.ip(), &self.parts.headers, &self.gate.limits.trusted_proxies)
+        proxies::client(self.peer.address.ip(), &self.parts.headers, &self.readiness.limits.trusted_proxies)
     }
 
-    /// The board of the path.
+    /// The board in the path.
     pub(super) fn board(&self) -> Result<BoardId, Problem> {
         BoardId::new(&self.param("board")?).map_err(|bad| bad_parameter("board", bad.0))
     }
 
-    /// The player of the path.
+    /// The player in the path.
     pub(super) fn player(&self) -> Result<PlayerId, Problem> {
         PlayerId::new(&self.param("player")?).map_err(|bad| bad_parameter("player", bad.0))
     }
 
-    /// The series of contests of the path.
+    /// The series of contests in the path.
     pub(super) fn series(&self) -> Result<ContestId, Problem> {
         ContestId::of_series(&self.param("series")?).map_err(|bad| bad_parameter("series", bad.0))
     }
 
-    /// The contest of the path.
+    /// The contest in the path.
     pub(super) fn contest(&self) -> Result<ContestId, Problem> {
         ContestId::new(&self.param("contest")?).map_err(|bad| bad_parameter("contest", bad.0))
     }
 
-    /// The player for whom a key acts.
+    /// The player that an API key acts for.
     pub(super) fn acting_player(&self) -> Result<Option<PlayerId>, Problem> {
         let Some(text) = self.header(ACTING_PLAYER)? else { return Ok(None) };
-        // Like a part of a path: names have bytes that headers have not.
+        // Encoded like a path parameter: names may have bytes that headers may not.
         let text = decode_segment(&text)
             .ok_or_else(|| bad_parameter(ACTING_PLAYER, "must be percent-encoded UTF-8"))?;
         PlayerId::new(&text).map(Some).map_err(|bad| bad_parameter(ACTING_PLAYER, bad.0))
     }
 
-    /// The member of the path.
+    /// The member in the path.
     pub(super) fn member(&self) -> Result<MemberId, Problem> {
         Ok(MemberId(self.id("member")?))
     }
 
-    /// An id in the path that a server gave. Its form is nobody's business: another one is an id that nobody has.
+    /// A server-made id in the path. Its form is not documented, so a malformed id is an unknown id.
     pub(super) fn id(&self, name: &'static str) -> Result<Uuid, Problem> {
         Ok(read_id(&self.param(name)?))
     }
 
-    /// A decoded part of the path.
+    /// A decoded path parameter.
     pub(super) fn param(&self, name: &'static str) -> Result<String, Problem> {
         let (_, raw) = self.params.iter().find(|(other, _)| *other == name).expect("the route has it");
         decode_segment(raw).ok_or_else(|| bad_parameter(name, "must be percent-encoded UTF-8"))
     }
 
-    /// How this caller wants 64-bit integers.
+    /// The JSON form of 64-bit integers that the caller wants.
     pub(super) fn int64(&self) -> Result<Int64, Problem> {
         match self.header("Tally-Int64")? {
             None => Ok(Int64::Number),
@@ -168,35 +168,35 @@ impl Call {
         }
     }
 
-    /// Ends reading the query: what no operation asked for is refused.
+    /// Ends reading the query: refuses parameters that the operation has not read.
     pub(super) fn finish_query(&mut self) -> Result<(), Problem> {
         self.query.finish().map_err(Problem::fields)
     }
 
-    /// The whole body, within its bound.
+    /// The whole body, within its limit.
     pub(super) async fn bytes(&mut self) -> Result<Bytes, Problem> {
-        self.bytes_within(self.gate.limits.body_bytes_max).await
+        self.bytes_within(self.readiness.limits.body_bytes_max).await
     }
 
     async fn bytes_within(&mut self, bytes_max: usize) -> Result<Bytes, Problem> {
-        let received = self.body.receive(&self.gate, bytes_max).await?;
+        let received = self.body.receive(&self.readiness, bytes_max).await?;
         self.body_part = received.part;
         Ok(received.bytes)
     }
 
     /// The body as JSON.
     pub(super) async fn json(&mut self) -> Result<Value, Problem> {
-        self.json_within(self.gate.limits.body_bytes_max).await
+        self.json_within(self.readiness.limits.body_bytes_max).await
     }
 
-    /// The same within a smaller bound.
+    /// The same within a smaller limit.
     pub(super) async fn json_within(&mut self, bytes_max: usize) -> Result<Value, Problem> {
         self.check_content_type("application/json")?;
         let bytes = self.bytes_within(bytes_max).await?;
         serde_json::from_slice(&bytes).map_err(|error| malformed(&error))
     }
 
-    /// The body as JSON where there may be none.
+    /// The body as JSON, if there is one.
     pub(super) async fn json_or_none(&mut self) -> Result<Option<Value>, Problem> {
         let bytes = self.bytes().await?;
         if bytes.is_empty() {
@@ -206,7 +206,7 @@ impl Call {
         serde_json::from_slice(&bytes).map(Some).map_err(|error| malformed(&error))
     }
 
-    /// Refuses a body: an operation that has none must not seem to have read one.
+    /// Refuses a body: an operation without one must not seem to have read it.
     pub(super) async fn no_body(&mut self) -> Result<(), Problem> {
         match self.json_or_none().await? {
             None => Ok(()),
@@ -226,7 +226,7 @@ impl Call {
         Err(Problem::new(415, "unsupported_media_type", detail))
     }
 
-    /// The idempotency key, if one was sent.
+    /// The idempotency key, if the request has one.
     pub(super) fn key(&self) -> Result<Option<RequestKey>, Problem> {
         let Some(key) = self.header("Idempotency-Key")? else { return Ok(None) };
         let key = read_key(&key).map_err(|why| bad_parameter("Idempotency-Key", why))?;
@@ -238,7 +238,7 @@ impl Call {
         RequestKey { scope: Arc::clone(&self.caller.scope), key: key.into() }
     }
 
-    /// The identity of this request: its key and what it asks for.
+    /// The identity of this request: its idempotency key and its fingerprint.
     pub(super) fn identity(
         &self,
         tally: &Tally,
@@ -249,21 +249,21 @@ impl Call {
     }
 
     fn fingerprint(&self, tally: &Tally, body: Option<&Value>) -> Result<Fingerprint, Problem> {
-        // The route and what its parts mean, not how they were spelt.
+        // The route and the decoded path parameters, not their spelling.
         let mut path = self.route.path.to_owned();
         for (name, _) in &self.params {
             path.push('\0');
             path.push_str(&self.param(name)?);
         }
-        // With what is secret in it: a retry that sets another password is another request. The digest is keyed.
+        // Secrets are included: a retry with another password is another request. The digest is keyed.
         let body = body.map_or_else(|| Value::Null.to_string(), Value::to_string);
         Ok(tally.fingerprints.of(self.parts.method.as_str(), &path, body.as_bytes()))
     }
 
-    /// What is needed to judge its caller again.
-    pub(super) fn presence(&self) -> Presence {
-        let (gate, peer) = (Arc::clone(&self.gate), self.peer.clone());
-        Presence { gate, peer, headers: self.parts.headers.clone(), route: self.route }
+    /// What is needed to authenticate the caller again.
+    pub(super) fn presence(&self) -> CallerCheck {
+        let (readiness, peer) = (Arc::clone(&self.readiness), self.peer.clone());
+        CallerCheck { readiness, peer, headers: self.parts.headers.clone(), route: self.route }
     }
 
     pub(super) fn header(&self, name: &'static str) -> Result<Option<String>, Problem> {
@@ -276,7 +276,7 @@ impl Call {
     }
 }
 
-/// 400 for a part of the path, a parameter or a header.
+/// 400 for a path parameter, a query parameter or a header.
 pub(super) fn bad_parameter(name: &str, detail: &str) -> Problem {
     Problem::fields(vec![FieldError { pointer: name.into(), code: INVALID_PARAMETER, detail: detail.into() }])
 }

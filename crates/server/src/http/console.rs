@@ -1,8 +1,8 @@
 //! The console: the files of `crates/server/console`, compiled in and served at `/` and `/console/…`.
 //!
-//! They hold no data, so they need no key and are served in protected mode too, whatever the state; every datum comes from
-//! the operations that anybody may ask. Plain `include_str!` and one table: a crate for embedding would bring a folder walk
-//! and a procedural macro for two dozen files. Not here: what the files do.
+//! The files hold no data. So they need no key and are served in every state, in protected mode too. All data comes from
+//! the public API. The files are one table of `include_str!`: an embedding crate would add a directory scan and a
+//! procedural macro for two dozen files. Not here: what the files do.
 
 use super::answer::{self, Answer};
 use hyper::StatusCode;
@@ -13,7 +13,7 @@ use hyper::header::{
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::LazyLock;
 
-/// This server's files and nothing else, no script or style in a page, and no markup from text.
+/// Only files of this server, no script or style in a page, and no markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -25,7 +25,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
-/// One file: where it is asked for, what it is, what is in it.
+/// One file: its path, its type and its content.
 struct File {
     path: &'static str,
     content_type: &'static str,
@@ -81,7 +81,7 @@ const FILES: &[File] = &[
     file!("warnings.js" SCRIPT),
 ];
 
-/// What a browser compares, file by file: a digest of what is in it, equal on every server of a build.
+/// The `ETag` of each file: a digest of its content, equal on every server of a build.
 static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     let tag = |file: &File| {
         let mut hasher = DefaultHasher::new();
@@ -91,13 +91,13 @@ static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     FILES.iter().map(tag).collect()
 });
 
-/// Whether this path is one of the console's. Every request asks, and for nearly all of them the first signs say no.
+/// Whether the console has this path. Every request calls it, and the prefix decides nearly all of them.
 pub(super) fn has(path: &str) -> bool {
     let may_be = path == PAGE.path || path.starts_with("/console/");
     may_be && FILES.iter().any(|file| file.path == path)
 }
 
-/// The file at this path, if it is one of the console's; 304 where the browser has it.
+/// The console's file at this path, if there is one; 304 if the browser has it.
 pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Answer> {
     let at = FILES.iter().position(|file| file.path == path)?;
     let (file, tag) = (&FILES[at], &TAGS[at]);
@@ -113,7 +113,7 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Answer> {
     };
     let headers = answer.headers_mut();
     headers.insert(ETAG, tag.clone());
-    // Another version may answer at the next request: files are kept, and asked for again each time.
+    // The next request may reach another version, so the browser keeps files but validates them each time.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// What a file may not have: markup made from text, code made from text, anything from outside.
+    /// What a file may not contain: markup or code made from text, and anything from outside.
     const FORBIDDEN: [&str; 12] = [
         "innerHTML",
         "outerHTML",
@@ -173,7 +173,7 @@ mod tests {
             for word in FORBIDDEN {
                 assert!(!file.text.contains(word), "{}: {word}", file.path);
             }
-            // The name of a vocabulary, which nobody asks for.
+            // The name of an XML namespace, which no browser fetches.
             let text = file.text.replace("http://www.w3.org/2000/svg", "");
             assert!(!text.contains("http://"), "{}", file.path);
         }

@@ -1,4 +1,4 @@
-//! From a request to its answer: find the route, judge the caller, run the operation, count and log.
+//! From a request to its response: find the route, authenticate the caller, run the operation, count and log.
 
 use super::answer::Answer;
 use super::body::Unread;
@@ -7,7 +7,7 @@ use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{audit, console, guard, problem, service};
 use crate::metrics::RouteMetrics;
 use crate::readiness::Readiness;
-use crate::traces::HttpFollowed;
+use crate::traces::HttpSample;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, EXPECT, HeaderName, HeaderValue, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Request};
@@ -20,25 +20,25 @@ use tally_wire::Problem;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// What anybody may ask where all other connections are taken.
+/// The paths that the health-check slots serve when all other slots are taken.
 const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// All routes, ready to be matched.
+/// All routes, compiled for matching.
 pub(super) struct Dispatch {
-    gate: Arc<Readiness>,
+    readiness: Arc<Readiness>,
     paths: matchit::Router<Vec<(&'static Route, RouteMetrics)>>,
     unmatched: RouteMetrics,
     requests: AtomicU64,
-    /// Random, so that ids of two runs do not meet.
+    /// Random, so that request ids of two runs differ.
     run: u32,
 }
 
 impl Dispatch {
-    pub(super) fn new(gate: Arc<Readiness>) -> Self {
+    pub(super) fn new(readiness: Arc<Readiness>) -> Self {
         let mut paths = matchit::Router::new();
         let mut by_path: Vec<(&'static str, Vec<(&'static Route, RouteMetrics)>)> = Vec::new();
         for route in ROUTES {
-            let entry = (route, gate.metrics.route(route.path, route.method));
+            let entry = (route, readiness.metrics.route(route.path, route.method));
             match by_path.iter_mut().find(|(path, _)| *path == route.path) {
                 Some((_, routes)) => routes.push(entry),
                 None => by_path.push((route.path, vec![entry])),
@@ -47,28 +47,28 @@ impl Dispatch {
         for (path, routes) in by_path {
             paths.insert(path, routes).expect("the list of routes has no contradictions");
         }
-        let unmatched = gate.metrics.route("none", "any");
+        let unmatched = readiness.metrics.route("none", "any");
         let run = getrandom::u32().unwrap_or(0);
-        Self { gate, paths, unmatched, requests: AtomicU64::new(0), run }
+        Self { readiness, paths, unmatched, requests: AtomicU64::new(0), run }
     }
 
-    /// Answers one request.
+    /// Handles one request.
     pub(super) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
         let started = Instant::now();
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let origin = request.headers().get(ORIGIN).cloned();
         let from = (peer.address.ip(), peer.scheme);
-        let followed = HttpFollowed::begin(self.gate.traces.as_ref(), &request, from, started, &id);
+        let sampled = HttpSample::begin(self.readiness.traces.as_ref(), &request, from, started, &id);
         let (parts, body) = request.into_parts();
         let (unread, linger) = (Unread::new(body), peer.linger.clone());
         let expect = parts.headers.contains_key(EXPECT);
         let request = Request::from_parts(parts, unread.clone());
-        let (mut answer, metrics) = self.run(peer, request, (&path, &id), followed.as_ref()).await;
+        let (mut answer, metrics) = self.run(peer, request, (&path, &id), sampled.as_ref()).await;
         unread.settle(expect, &linger, &mut answer).await;
         let status = answer.status().as_u16();
-        if let Some(followed) = followed {
-            followed.answered(status);
+        if let Some(sampled) = sampled {
+            sampled.answered(status);
         }
         metrics.count(status, started.elapsed());
         if status == 500 {
@@ -91,11 +91,11 @@ impl Dispatch {
         peer: Peer,
         request: Request<Unread>,
         (path, id): (&str, &str),
-        followed: Option<&HttpFollowed>,
+        sampled: Option<&HttpSample>,
     ) -> (Answer, &RouteMetrics) {
         if peer.reserved
             && !HEALTH_PATHS.contains(&path)
-            && !guard::is_this_machine(&self.gate, peer.way, request.headers())
+            && !guard::is_this_machine(&self.readiness, peer.trust, request.headers())
         {
             let full =
                 Problem::new(503, "too_many_connections", "all connections are in use; nothing was done");
@@ -106,7 +106,7 @@ impl Dispatch {
         }
         if OPEN_PATHS.contains(&path) || console::has(path) {
             let head = (request.method(), request.headers());
-            return (service::open(&self.gate, head, path, id), &self.unmatched);
+            return (service::open(&self.readiness, head, path, id), &self.unmatched);
         }
         let Ok(found) = self.paths.at(path) else {
             let missing = Problem::new(404, "not_found", "there is nothing at this path");
@@ -123,13 +123,13 @@ impl Dispatch {
             return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
         };
         let params = found.params.iter().map(|(name, value)| (static_name(name), value.to_owned())).collect();
-        if let Some(followed) = followed {
-            followed.route(route.path);
+        if let Some(sampled) = sampled {
+            sampled.route(route.path);
         }
-        let operated = self.operate((peer, request), (route, path, id), params, followed).await;
+        let operated = self.operate((peer, request), (route, path, id), params, sampled).await;
         let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
-        // Keys, tokens, money and settings are in no cache; what every reader may see, a cache may keep if it is told to.
-        if route.right != Permission::Read {
+        // Caches must not store keys, tokens, money and settings. They may store what every reader sees.
+        if route.permission != Permission::Read {
             answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         (answer, metrics)
@@ -140,34 +140,35 @@ impl Dispatch {
         (mut peer, request): (Peer, Request<Unread>),
         (route, path, id): (&'static Route, &str, &str),
         params: Vec<(&'static str, String)>,
-        followed: Option<&HttpFollowed>,
+        sampled: Option<&HttpSample>,
     ) -> Result<Answer, Problem> {
         let (parts, body) = request.into_parts();
-        peer.way = peer.way.of_request(&parts);
+        peer.trust = peer.trust.of_request(&parts);
         let from = (peer.address.ip(), id);
-        let judged =
-            guard::judge(&self.gate, peer.way, &parts.headers, route).await.inspect_err(|wrong| {
-                let actor = audit::claimed(&parts.headers, route.right);
-                audit::refused(&self.gate, from, (route.method, path), &actor, wrong);
+        let authenticated = guard::authenticate(&self.readiness, peer.trust, &parts.headers, route)
+            .await
+            .inspect_err(|wrong| {
+                let actor = audit::claimed(&parts.headers, route.permission);
+                audit::refused(&self.readiness, from, (route.method, path), &actor, wrong);
             })?;
-        let caller = judged.caller.clone();
-        let call = Call::new(Arc::clone(&self.gate), (judged, peer), route, parts, body, params);
+        let caller = authenticated.caller.clone();
+        let call = Call::new(Arc::clone(&self.readiness), (authenticated, peer), route, parts, body, params);
         let operated = (route.run)(call);
-        let operated = match followed {
+        let operated = match sampled {
             None => operated.await,
-            Some(followed) => tally_service::traces::follow(followed.sink(), operated).await,
+            Some(sampled) => tally_service::traces::follow(sampled.sink(), operated).await,
         };
         match &operated {
-            Ok(answer) => audit::done(&self.gate, from, (route, path), &caller, answer),
+            Ok(answer) => audit::done(&self.readiness, from, (route, path), &caller, answer),
             Err(wrong) if audit::is_event(wrong) => {
-                audit::refused(&self.gate, from, (route.method, path), &audit::actor(&caller), wrong);
+                audit::refused(&self.readiness, from, (route.method, path), &audit::actor(&caller), wrong);
             }
             Err(_) => {}
         }
         operated
     }
 
-    /// The caller's id where it sent a sensible one, else one of ours.
+    /// The request id of the caller if it is valid, else a new one.
     fn request_id(&self, request: &Request<Incoming>) -> String {
         let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let sensible = |id: &&str| {
@@ -182,10 +183,10 @@ impl Dispatch {
 
     fn is_known_origin(&self, origin: Option<&HeaderValue>) -> bool {
         let origin = origin.and_then(|origin| origin.to_str().ok());
-        origin.is_some_and(|origin| self.gate.limits.cors_origins.iter().any(|known| known == origin))
+        origin.is_some_and(|origin| self.readiness.limits.cors_origins.iter().any(|known| known == origin))
     }
 
-    /// Lets pages of configured origins read.
+    /// Allows pages of configured origins to read the response.
     fn allow_origin(&self, origin: Option<HeaderValue>, answer: &mut Answer) {
         if !self.is_known_origin(origin.as_ref()) {
             return;
@@ -202,7 +203,7 @@ impl Dispatch {
     }
 }
 
-/// Names of path parameters come from the list of routes.
+/// Maps a parameter name to the static name from the list of routes.
 fn static_name(name: &str) -> &'static str {
     const NAMES: [&str; 9] =
         ["board", "player", "digest", "id", "member", "hold", "transaction", "contest", "series"];

@@ -1,14 +1,14 @@
-//! Who asks, and whether they may.
+//! Authenticates callers and checks permissions.
 //!
-//! A presented credential is always judged: a bad one is refused, never a fall back to less. Without one, only this
-//! machine may ask, only until the first key was made, and neither through a proxy nor through a browser that was
-//! sent here by a foreign page: the `Host` must be ours (against DNS rebinding) and so must the `Origin`.
+//! A credential is always checked: a bad one is refused, and never treated as none. Without a credential only this machine
+//! is served, and only in protected mode. Its request must not come through a proxy or from a page of another site. So
+//! `Host` must be a name of this server (against DNS rebinding), and `Origin` must match it.
 
 use super::call::bad_parameter;
 use super::problem;
 use super::routes::{METRICS_PATH, Route};
 use crate::readiness::{LOCAL_PREFIX, NotReady, Readiness};
-use crate::way::Way;
+use crate::trust::Trust;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
@@ -18,19 +18,19 @@ use tally_rules::role::Permission;
 use tally_service::{Caller, CallerKind, Failure};
 use tally_wire::{Problem, host};
 
-/// What every API key begins with. Anything else is taken for a member's token.
+/// The prefix of every API key. Any other credential counts as a member's token.
 const KEY_PREFIX: &str = "tally_";
 
-impl Way {
-    /// The way of one request on a connection that came this way.
+impl Trust {
+    /// The trust in one request: that of its connection, unless it shows signs of a proxy.
     pub(super) fn of_request(self, parts: &Parts) -> Self {
-        // nginx with nothing but `proxy_pass` adds no header and speaks HTTP/1.0.
+        // nginx with only `proxy_pass` adds no header and speaks HTTP/1.0.
         let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_of_proxy);
         if self == Self::Direct && proxied { Self::Local } else { self }
     }
 }
 
-/// Whether a header is one that proxies add. One is enough, whatever it says.
+/// Whether proxies add this header. One such header is enough, whatever its value.
 fn is_of_proxy(name: &HeaderName) -> bool {
     const EXACT: [&str; 5] = ["forwarded", "via", "cdn-loop", "proxy-connection", "x-forwarded"];
     const STARTS: [&str; 6] = ["cf-", "cloudfront-", "x-azure-", "x-envoy-", "x-forwarded-", "x-original-"];
@@ -38,7 +38,7 @@ fn is_of_proxy(name: &HeaderName) -> bool {
     EXACT.contains(&name) || name.ends_with("-ip") || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Refuses a request whose host is ambiguous: a proxy may have judged another one than this server.
+/// Refuses a request with an ambiguous host: a proxy may have checked another one than this server.
 pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let first = hosts.next();
@@ -54,44 +54,48 @@ pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     Err(bad_parameter("Host", "must be sent once, and be that of the request's target"))
 }
 
-/// Who asks, as far as it was judged.
-pub(super) struct Judged {
+/// An authenticated caller.
+pub(super) struct Authenticated {
     pub(super) caller: Caller,
-    /// From when on the tokens of a member are good.
+    /// The instant from which the tokens of a member are valid.
     pub(super) tokens_from: Micros,
 }
 
-impl From<Caller> for Judged {
+impl From<Caller> for Authenticated {
     fn from(caller: Caller) -> Self {
         Self { caller, tokens_from: Micros(0) }
     }
 }
 
-/// Judges a request: who asks, and whether it has the right.
-pub(super) async fn judge(
-    gate: &Readiness,
-    way: Way,
+/// Authenticates the caller of a request and checks its permission.
+pub(super) async fn authenticate(
+    readiness: &Readiness,
+    trust: Trust,
     headers: &HeaderMap,
     route: &Route,
-) -> Result<Judged, Problem> {
-    let (right, metrics) = (route.right, route.path == METRICS_PATH);
-    let judged = if headers.contains_key(AUTHORIZATION) {
-        presented(gate, way, headers).await?
-    } else if metrics && gate.limits.metrics_open {
+) -> Result<Authenticated, Problem> {
+    let (permission, metrics) = (route.permission, route.path == METRICS_PATH);
+    let authenticated = if headers.contains_key(AUTHORIZATION) {
+        presented(readiness, trust, headers).await?
+    } else if metrics && readiness.limits.metrics_open {
         Caller::local().into()
     } else {
-        // Whoever scrapes knows the server under some name of its own.
+        // A scraper may know the server by a name of its own.
         if !metrics {
-            check_host(gate, headers)?;
+            check_host(readiness, headers)?;
         }
-        check_origin(gate, headers, right)?;
-        if right == Permission::Open { Caller::anonymous().into() } else { anonymous(gate, way)?.into() }
+        check_origin(readiness, headers, permission)?;
+        if permission == Permission::Open {
+            Caller::anonymous().into()
+        } else {
+            anonymous(readiness, trust)?.into()
+        }
     };
-    if judged.caller.may(right) {
-        return Ok(judged);
+    if authenticated.caller.may(permission) {
+        return Ok(authenticated);
     }
-    let detail = match judged.caller.kind {
-        CallerKind::Key(_) if right == Permission::Own => {
+    let detail = match authenticated.caller.kind {
+        CallerKind::Key(_) if permission == Permission::Own => {
             "only a member who has signed in has something of its own".into()
         }
         CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
@@ -100,7 +104,7 @@ pub(super) async fn judge(
     Err(Problem::new(403, "forbidden", detail))
 }
 
-/// The one credential of a request.
+/// The only credential of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let value = all.next().and_then(|value| value.to_str().ok());
@@ -111,69 +115,77 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
-/// The id of the key that a request presents, if it has the form of one: 12 hexadecimal digits.
+/// The id of the key in a request, if it has the form of one: 12 hexadecimal digits.
 pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
     let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
     (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
-/// Whether the token of a member who was judged before has not run out. Asks nobody.
-pub(super) fn token_holds(gate: &Readiness, headers: &HeaderMap) -> bool {
-    let tally = gate.loaded();
+/// Whether the token of an authenticated member has not expired. Does not read the store.
+pub(super) fn token_holds(readiness: &Readiness, headers: &HeaderMap) -> bool {
+    let tally = readiness.loaded();
     tally
         .zip(bearer(headers))
         .is_some_and(|(tally, token)| tally.members.tokens.read(token, tally.now()).is_some())
 }
 
-/// Whether a command of this machine asks.
-pub(super) fn is_this_machine(gate: &Readiness, way: Way, headers: &HeaderMap) -> bool {
+/// Whether the caller is a command of this machine.
+pub(super) fn is_this_machine(readiness: &Readiness, trust: Trust, headers: &HeaderMap) -> bool {
     let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
-    let is_ours = |local: &str| same(local.as_bytes(), gate.local_token.as_bytes());
-    way != Way::Foreign && local.is_some_and(is_ours)
+    let is_ours = |local: &str| same(local.as_bytes(), readiness.local_token.as_bytes());
+    trust != Trust::Foreign && local.is_some_and(is_ours)
 }
 
-async fn presented(gate: &Readiness, way: Way, headers: &HeaderMap) -> Result<Judged, Problem> {
+async fn presented(
+    readiness: &Readiness,
+    trust: Trust,
+    headers: &HeaderMap,
+) -> Result<Authenticated, Problem> {
     let Some(token) = bearer(headers) else {
         return Err(unauthorized("send the key as `Authorization: Bearer tally_…`"));
     };
-    if is_this_machine(gate, way, headers) {
+    if is_this_machine(readiness, trust, headers) {
         return Ok(Caller::local().into());
     }
     if !token.starts_with(KEY_PREFIX) {
-        return signed_in(gate, token, headers).await;
+        return signed_in(readiness, token, headers).await;
     }
-    let keys = gate.keys().ok_or_else(|| starting(gate))?;
+    let keys = readiness.keys().ok_or_else(|| starting(readiness))?;
     let caller = keys.authenticate(token);
-    caller.map(Judged::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
+    caller.map(Authenticated::from).ok_or_else(|| unauthorized("the key is unknown or was revoked"))
 }
 
-/// A member, by its token, which ends when its member's tokens are ended or the member is closed.
-async fn signed_in(gate: &Readiness, token: &str, headers: &HeaderMap) -> Result<Judged, Problem> {
-    let tally = gate.loaded().ok_or_else(|| starting(gate))?;
+/// Authenticates a member by its token. Signing the member out or closing it ends the token.
+async fn signed_in(
+    readiness: &Readiness,
+    token: &str,
+    headers: &HeaderMap,
+) -> Result<Authenticated, Problem> {
+    let tally = readiness.loaded().ok_or_else(|| starting(readiness))?;
     let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
     match tally.members.known(&tally, said.member).await {
         Ok(member) if member.tokens_from == said.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
                 return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
             }
-            Ok(Judged { caller: Caller::member(said.member), tokens_from: said.tokens_from })
+            Ok(Authenticated { caller: Caller::member(said.member), tokens_from: said.tokens_from })
         }
         Ok(_) | Err(Failure::Refused(_)) => Err(signed_out()),
         Err(failure) => Err(problem::of_failure(&failure)),
     }
 }
 
-/// 401 for a token that is not good.
+/// 401 for an invalid token.
 pub(super) fn signed_out() -> Problem {
     unauthorized("the token is not one of ours, or has ended: sign in again")
 }
 
-fn anonymous(gate: &Readiness, way: Way) -> Result<Caller, Problem> {
-    let keys = gate.keys().ok_or_else(|| starting(gate))?;
+fn anonymous(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
+    let keys = readiness.keys().ok_or_else(|| starting(readiness))?;
     if !keys.protected_mode() {
         return Err(unauthorized("a key is needed: `Authorization: Bearer tally_…`"));
     }
-    if way == Way::Direct {
+    if trust == Trust::Direct {
         return Ok(Caller::local());
     }
     Err(unauthorized(
@@ -182,10 +194,10 @@ fn anonymous(gate: &Readiness, way: Way) -> Result<Caller, Problem> {
     ))
 }
 
-/// The name under which a browser was sent here.
-fn check_host(gate: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
+/// Checks the host name that a browser used.
+fn check_host(readiness: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
     let host = host(headers);
-    if our_host(gate, host) {
+    if our_host(readiness, host) {
         return Ok(());
     }
     let detail = format!(
@@ -194,13 +206,13 @@ fn check_host(gate: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(403, "host_refused", detail))
 }
 
-/// The page that sent a browser here.
-fn check_origin(gate: &Readiness, headers: &HeaderMap, right: Permission) -> Result<(), Problem> {
+/// Checks the page that made a browser send the request.
+fn check_origin(readiness: &Readiness, headers: &HeaderMap, permission: Permission) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let ours = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    let reads = matches!(right, Permission::Read | Permission::Observe)
-        && gate.limits.cors_origins.iter().any(|known| known == origin);
+    let reads = matches!(permission, Permission::Read | Permission::Observe)
+        && readiness.limits.cors_origins.iter().any(|known| known == origin);
     if reads || ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host(headers))) {
         return Ok(());
     }
@@ -211,26 +223,26 @@ fn host(headers: &HeaderMap) -> &str {
     headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
-fn our_host(gate: &Readiness, host: &str) -> bool {
+fn our_host(readiness: &Readiness, host: &str) -> bool {
     let Some(name) = host::name(host) else { return false };
     host::is_address(name)
         || name.eq_ignore_ascii_case("localhost")
         || name.to_ascii_lowercase().ends_with(".localhost")
-        || gate.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+        || readiness.limits.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 fn unauthorized(detail: &str) -> Problem {
     Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
 }
 
-fn starting(gate: &Readiness) -> Problem {
-    match gate.not_loaded() {
+fn starting(readiness: &Readiness) -> Problem {
+    match readiness.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),
         _ => Problem::new(503, "loading", "the service is starting").retry_after(1),
     }
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in constant time.
 fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

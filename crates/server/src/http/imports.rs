@@ -1,4 +1,4 @@
-//! Imports: chunks of a file, each line once.
+//! Imports: chunks of a file; each line has its effect once.
 
 use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
@@ -11,7 +11,7 @@ use tally_service::scores::import::{NewChunk, NewLine, import as import_chunk, p
 use tally_wire::Problem;
 use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, Head};
 
-/// `GET /v1/imports/{board}/{digest}`: how far an import is.
+/// `GET /v1/imports/{board}/{digest}`: the progress of an import.
 pub(super) async fn progress(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
@@ -27,7 +27,7 @@ pub(super) async fn progress(mut call: Call) -> Result<Answer, Problem> {
 pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     call.check_content_type("application/x-ndjson")?;
-    // A chunk is its own key: the file's digest and the lines. A header's key adds nothing, but must be one.
+    // The digest of the file and the lines identify a chunk. An idempotency key has no effect, but must be valid.
     call.key()?;
     let tally = call.tally()?;
     let bytes = call.bytes().await?;

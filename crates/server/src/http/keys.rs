@@ -72,12 +72,12 @@ pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
     Ok(answer::replayed(answer::none(), replayed))
 }
 
-/// 400 for a cursor that is none of this list.
+/// 400 for a cursor that is not from this list.
 pub(super) fn invalid_cursor() -> Problem {
     Problem::new(400, "invalid_cursor", "the cursor is not one of this list; begin without one")
 }
 
-/// Runs what blocks on the store away from the threads that serve connections.
+/// Runs blocking work outside the threads that serve connections.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -1,4 +1,4 @@
-//! Imports of members and of movements: chunks of a file, each line once, as those of scores.
+//! Imports of members and of transfers: chunks of a file, as for scores; each line has its effect once.
 
 use super::answer::{self, Answer};
 use super::call::Call;
@@ -31,7 +31,7 @@ pub(super) async fn transfers(mut call: Call) -> Result<Answer, Problem> {
 async fn body(call: &mut Call) -> Result<hyper::body::Bytes, Problem> {
     call.finish_query()?;
     call.check_content_type("application/x-ndjson")?;
-    // A chunk is its own key: the file's digest and the lines. A header's key adds nothing, but must be one.
+    // The digest of the file and the lines identify a chunk. An idempotency key has no effect, but must be valid.
     call.key()?;
     call.bytes().await
 }

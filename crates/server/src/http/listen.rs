@@ -1,4 +1,4 @@
-//! Connections: accepted within a bound, served, and drained when the service goes down.
+//! HTTP connections: accepted within limits, served, and drained.
 
 use super::call::Peer;
 use super::dispatch::Dispatch;
@@ -8,7 +8,7 @@ use crate::listener::{Listen, Listeners, SocketFile};
 use crate::progress::Linger;
 use crate::readiness::Readiness;
 use crate::tls::{Patience, Stream, Tls};
-use crate::way::Way;
+use crate::trust::Trust;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,32 +19,36 @@ use std::sync::Arc;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 
-/// What a client is told that has no slot.
+/// The response to a client without a slot.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n";
 
-/// A server that listens.
+/// A running HTTP listener.
 pub struct HttpServer {
-    /// Where it listens for TCP, with the port the system chose.
+    /// Its TCP address, with the port that the system chose.
     pub address: Option<SocketAddr>,
-    /// The Unix socket where it listens.
+    /// Its Unix socket.
     pub file: Option<SocketFile>,
     stop: oneshot::Sender<()>,
     accepting: JoinHandle<()>,
 }
 
-/// Starts to listen.
-pub async fn start(gate: Arc<Readiness>, listen: &Listen, tls: Option<Tls>) -> std::io::Result<HttpServer> {
+/// Starts the listener.
+pub async fn start(
+    readiness: Arc<Readiness>,
+    listen: &Listen,
+    tls: Option<Tls>,
+) -> std::io::Result<HttpServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = oneshot::channel();
-    let accepting = tokio::spawn(accept_all(gate, (listeners, address), tls, stopped));
+    let accepting = tokio::spawn(accept_all(readiness, (listeners, address), tls, stopped));
     Ok(HttpServer { address, file, stop, accepting })
 }
 
 impl HttpServer {
-    /// Takes no more connections and lets running requests end, as long as the limits allow.
+    /// Stops accepting, and waits for running requests as long as the limits allow.
     pub async fn stop(self) {
-        // Already gone where accepting has ended by itself.
+        // The receiver is dropped if accepting has ended by itself.
         let _ = self.stop.send(());
         drop(self.file);
         if self.accepting.await.is_err() {
@@ -54,35 +58,36 @@ impl HttpServer {
 }
 
 async fn accept_all(
-    gate: Arc<Readiness>,
+    readiness: Arc<Readiness>,
     (listeners, address): (Listeners, Option<SocketAddr>),
     tls: Option<Tls>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let dispatch = Arc::new(Dispatch::new(Arc::clone(&gate)));
+    let dispatch = Arc::new(Dispatch::new(Arc::clone(&readiness)));
     let rejection = if tls.is_some() { b"".as_slice() } else { FULL };
-    let mut acceptor = Acceptor::new(listeners, gate.limits.connections, true, rejection);
+    let mut acceptor = Acceptor::new(listeners, readiness.limits.connections, true, rejection);
     let graceful = GracefulShutdown::new();
-    let patience = Patience { handshake: gate.limits.head_timeout, write: gate.limits.write_timeout };
+    let patience =
+        Patience { handshake: readiness.limits.head_timeout, write: readiness.limits.write_timeout };
     loop {
         let Accepted { stream, peer, slot } = tokio::select! {
             _ = &mut stopped => break,
             accepted = acceptor.next() => accepted,
         };
-        let (gate, dispatch, tls) = (Arc::clone(&gate), Arc::clone(&dispatch), tls.clone());
+        let (readiness, dispatch, tls) = (Arc::clone(&readiness), Arc::clone(&dispatch), tls.clone());
         let watcher = graceful.watcher();
         tokio::spawn(async move {
-            let open = gate.metrics.connections.clone();
+            let open = readiness.metrics.connections.clone();
             open.inc();
             let linger = Linger::default();
-            // A broken connection is the client's affair.
+            // The errors of a broken connection are not logged.
             let scheme = if tls.is_some() && stream.is_tcp() { "https" } else { "http" };
             if let Ok(stream) = Stream::accept(tls.as_ref(), stream, patience, linger.clone()).await {
                 let cut = Arc::new(Notify::new());
-                let way = Way::of(&gate, peer, address);
+                let trust = Trust::of(&readiness, peer, address);
                 let (cutting, reserved) = (Arc::clone(&cut), slot.reserved);
-                let peer = Peer { address: peer, scheme, way, cut: cutting, linger, reserved };
-                let served = watcher.watch(serve(&gate, dispatch, stream, peer));
+                let peer = Peer { address: peer, scheme, trust, cut: cutting, linger, reserved };
+                let served = watcher.watch(serve(&readiness, dispatch, stream, peer));
                 tokio::select! {
                     _ = served => {}
                     () = cut.notified() => {}
@@ -95,21 +100,21 @@ async fn accept_all(
     drop(acceptor);
     tokio::select! {
         () = graceful.shutdown() => {}
-        () = tokio::time::sleep(gate.limits.drain_timeout) => {
+        () = tokio::time::sleep(readiness.limits.drain_timeout) => {
             tracing::warn!("connections were still open when the time to drain was over");
         }
     }
 }
 
 fn serve(
-    gate: &Readiness,
+    readiness: &Readiness,
     dispatch: Arc<Dispatch>,
     stream: Stream,
     peer: Peer,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + use<> {
-    // On a reserved connection a client says at once what it wants, once.
+    // A client on a reserved connection must send one request at once.
     let reserved = peer.reserved;
-    let head_timeout = gate.limits.head_timeout;
+    let head_timeout = readiness.limits.head_timeout;
     let head_timeout = if reserved { head_timeout.min(RESERVED_HEAD_TIMEOUT) } else { head_timeout };
     let service = service_fn(move |request| {
         let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());

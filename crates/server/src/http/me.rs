@@ -1,4 +1,4 @@
-//! What members do themselves: signing in, what is their own, and transfers to a phone number.
+//! Operations of members: sign in, their own data, and transfers to a phone number.
 
 use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
@@ -140,7 +140,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
     Ok(answer::replayed(answer::json(StatusCode::CREATED, &json!({"data": data})), receipt.replayed))
 }
 
-/// The member who asks: the route's right lets nobody else in.
+/// The calling member: the permission of the route admits only members.
 pub(super) fn me(call: &Call) -> MemberId {
     match call.caller.kind {
         CallerKind::Member(id) => id,

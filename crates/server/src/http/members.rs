@@ -1,4 +1,4 @@
-//! Members, for game servers: making them, finding them, changing and closing them.
+//! Members, for game servers: create, search, read, change and close.
 
 use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
@@ -154,7 +154,7 @@ fn rules(tally: &Tally) -> MemberRules<'_> {
     MemberRules { country: country(tally), password_length_min: tally.members.settings().password_length_min }
 }
 
-/// The prefix of the country at home.
+/// The phone prefix of the home country.
 pub(super) fn country(tally: &Tally) -> Option<&str> {
     tally.members.settings().phone_country.as_deref()
 }

@@ -1,5 +1,5 @@
-//! HTTP: `listen` takes connections, `dispatch` finds the route, `guard` judges who asks, `proxies` where from, `call` is one request as
-//! its operation sees it, `answer` and `problem` are what goes back. Each operation is one file.
+//! HTTP: `listen` accepts connections, `dispatch` finds the route, `guard` authenticates the caller, `proxies` finds its
+//! address. `call` is a request as its operation sees it; `answer` and `problem` are responses. Each operation is one file.
 
 mod answer;
 mod audit;

@@ -1,8 +1,8 @@
-//! The description of this API: `/openapi.json`, and `/docs`, a page that shows it and reaches nothing outside.
+//! The description of this API: `/openapi.json`, and `/docs`, a page that shows it and loads nothing from outside.
 //!
-//! The document is a file that is written by hand, not derived from the code: it is the promise that the code is tested
-//! against. The tests here hold it to the list of routes; those of the binary hold live answers to its schemas. Not here:
-//! anything that asks who the caller is, because what may be asked is no secret.
+//! The document is written by hand and not derived from the code: the code is tested against it. Tests here compare it with
+//! the list of routes, and tests of the binary compare responses with its schemas. Not here: authentication, because the
+//! description is no secret.
 
 use super::answer::{self, Answer};
 use hyper::StatusCode;
@@ -15,11 +15,11 @@ const PAGE: &str = include_str!("../../openapi/docs.html");
 const STYLE: &str = include_str!("../../openapi/docs.css");
 const SCRIPT: &str = include_str!("../../openapi/docs.js");
 
-/// The page may use this server's files and nothing else; the icon is an empty `data:` address.
+/// The page may use only files of this server; the icon is an empty `data:` address.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The file at this path, if it is one of the description's.
+/// The file of the description at this path, if there is one.
 pub(super) fn file(path: &str) -> Option<Answer> {
     let (content_type, text) = match path {
         "/openapi.json" => ("application/json", DOCUMENT),
@@ -30,7 +30,7 @@ pub(super) fn file(path: &str) -> Option<Answer> {
     };
     let mut answer = answer::with(StatusCode::OK, content_type, text);
     let headers = answer.headers_mut();
-    // Another version may answer at the next request.
+    // The next request may reach another version.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
@@ -70,8 +70,8 @@ mod tests {
             .collect()
     }
 
-    fn word(right: Permission) -> &'static str {
-        match right {
+    fn word(permission: Permission) -> &'static str {
+        match permission {
             Permission::Open => "open",
             Permission::Observe => "observe",
             Permission::Read => "read",
@@ -106,7 +106,7 @@ mod tests {
         let document = document();
         let described: BTreeSet<(String, String)> = operations(&document).into_keys().collect();
         let routes = ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned()));
-        // Parts of the page are no operations.
+        // Files of the page are no operations.
         let open = OPEN_PATHS.iter().filter(|path| !path.starts_with("/docs/"));
         let open = open.map(|path| ("GET".to_owned(), (*path).to_owned()));
         assert_eq!(described, routes.chain(open).collect());
@@ -118,8 +118,8 @@ mod tests {
         let operations = operations(&document);
         for route in ROUTES {
             let operation = operations[&(route.method.to_owned(), route.path.to_owned())];
-            assert_eq!(operation["x-tally-right"], word(route.right), "{} {}", route.method, route.path);
-            let wanted = match route.right {
+            assert_eq!(operation["x-tally-right"], word(route.permission), "{} {}", route.method, route.path);
+            let wanted = match route.permission {
                 Permission::Open => Some(serde_json::json!([])),
                 Permission::Own => Some(serde_json::json!([{"member": []}])),
                 _ => None,

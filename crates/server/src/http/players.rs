@@ -1,4 +1,4 @@
-//! Players: profiles, erasing, and hiding on a board.
+//! Players: profiles, erasing, and bans on a board.
 
 use super::answer::{self, Answer};
 use super::call::Call;
@@ -37,7 +37,7 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
         let member =
             tally.members.known(&tally, me).await.map_err(|failure| problem::of_failure(&failure))?;
         if member.player != player {
-            // What is another member's is as if it were not there.
+            // Another member's player looks like a missing one.
             return Err(problem::of_rejection(&Rejection::PlayerNotFound));
         }
     }

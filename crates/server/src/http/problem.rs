@@ -1,7 +1,7 @@
-//! The one place where a rejection or a fault becomes an HTTP status.
+//! The only place that maps a rejection or a fault to an HTTP status.
 //!
-//! The `match` on rejections has no wildcard: a new one does not compile until it is decided here. What a fault says
-//! inside (SQL, addresses) goes to the log under the request's id, not to the client.
+//! The `match` on rejections has no wildcard, so a new rejection does not compile before it has a status. Internal details
+//! of a fault (SQL, addresses) go to the log with the request's id, not to the client.
 
 use super::answer::{self, Answer};
 use crate::faults;
@@ -87,7 +87,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
     with_more(Problem::new(status, rejection.code(), rejection.detail()), rejection)
 }
 
-/// What some rejections say beside their code.
+/// Adds the members that some rejections have beside their code.
 fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::ContestState(state) | Rejection::ContestFrozen { state, .. } => {
@@ -107,12 +107,12 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
     }
 }
 
-/// A field that a rule found wrong.
+/// A field that a rule rejects.
 fn wrong_field(rejection: &Rejection, wrong: &WrongField) -> FieldError {
     FieldError { pointer: wrong.pointer.clone(), code: rejection.code(), detail: wrong.why.clone() }
 }
 
-/// A row that stands in the way of a start.
+/// An application that prevents a start.
 fn failed_row(row: &InvalidApplication) -> Value {
     json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
 }
@@ -135,11 +135,11 @@ fn of_fault(fault: &Fault) -> Problem {
         Fault::Draining => {
             Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
         }
-        Fault::StoreAway(_) => {
+        Fault::StoreUnavailable(_) => {
             Problem::new(503, "store_away", "the store cannot be used now; nothing was done").retry_after(5)
         }
         Fault::Contention(_) => {
-            let detail = "others change the same at the same time; nothing was done, try again";
+            let detail = "other requests changed the same rows at the same time; nothing was done, try again";
             Problem::new(503, "contention", detail).retry_after(1)
         }
         Fault::ShardUnavailable { shard, .. } => {
@@ -156,12 +156,12 @@ fn of_fault(fault: &Fault) -> Problem {
                           server closes it; nothing was done, try again";
             Problem::new(503, "store_away", detail).retry_after(5)
         }
-        Fault::ApplicationsAway(_) => {
+        Fault::ApplicationsUnavailable(_) => {
             let detail =
                 "the Redis that has the applications of this contest cannot be used now; nothing was done";
             Problem::new(503, "applications_away", detail).retry_after(1)
         }
-        Fault::RanksAway(_) | Fault::RanksRefused(_) => {
+        Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => {
             Problem::new(503, "loading", "ranks are not exact yet; nothing was done").retry_after(1)
         }
         Fault::OutcomeUnknown(_) => Problem::new(

@@ -1,7 +1,7 @@
-//! The client's address behind proxies: `X-Forwarded-For`, read from the right, past the proxies that are trusted.
+//! The client's address behind proxies: `X-Forwarded-For`, read from the right, past the trusted proxies.
 //!
-//! Each proxy appends the address that connected to it, so only what trusted proxies appended is true; what stands to
-//! the left of it is the client's own text. Not here: who counts as this machine (`guard`), for which no header counts.
+//! Each proxy appends the address that connected to it. So only text that trusted proxies appended is true; text to its
+//! left comes from the client. Not here: what counts as this machine (`guard`), for which no header counts.
 
 use hyper::HeaderMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 const UNTRUSTED: &str = "a sign-in has an `X-Forwarded-For` from an address that is not in `http.trusted_proxies`: if that is a \
      proxy, add it; until then all clients behind it count as one";
 
-/// An address, or all of a network, as `10.0.0.0/8`.
+/// An address or a network, such as `10.0.0.0/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -46,26 +46,26 @@ impl Network {
     }
 }
 
-/// Where a request comes from.
+/// The address of the client.
 pub(super) fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.has(address));
     let mut client = peer.to_canonical();
     if headers.contains_key(FORWARDED_FOR) && !is_trusted(client) {
-        // Once: any client may send the header.
+        // Logged once, because any client may send the header.
         static WARNED: Once = Once::new();
         WARNED.call_once(|| tracing::warn!(%peer, "{UNTRUSTED}"));
     }
     let fields = headers.get_all(FORWARDED_FOR).iter().rev();
     let mut hops = fields.flat_map(|field| field.to_str().unwrap_or("?").rsplit(','));
     while is_trusted(client) {
-        // A hop that is no address ends it: nothing to the left of it can be believed.
+        // A hop that is not an address ends the search: text to its left is not reliable.
         let Some(hop) = hops.next().and_then(|text| address(text.trim())) else { break };
         client = hop;
     }
     client
 }
 
-/// An address, with a port or without.
+/// Parses an address with or without a port.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse().or_else(|_| text.parse().map(|socket: SocketAddr| socket.ip()));
@@ -94,7 +94,7 @@ mod tests {
             (edge, &[], &own, edge),
             (edge, &["198.51.100.7"], &own, "198.51.100.7"),
             ("::ffff:10.0.0.1", &["198.51.100.7"], &own, "198.51.100.7"),
-            // The left is what the client wrote itself.
+            // The client itself wrote the left part.
             (edge, &["127.0.0.1, 198.51.100.7"], &own, "198.51.100.7"),
             (edge, &["127.0.0.1", "198.51.100.7,10.9.9.9", "fd00::1"], &own, "198.51.100.7"),
             (edge, &["198.51.100.7:4711"], &own, "198.51.100.7"),

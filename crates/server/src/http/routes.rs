@@ -1,4 +1,4 @@
-//! The one list of what can be asked over HTTP: path, method, right, operation.
+//! The only list of HTTP routes: path, method, permission, operation.
 
 use super::answer::Answer;
 use super::call::Call;
@@ -10,28 +10,33 @@ use std::pin::Pin;
 use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Own, Play, Read, Write};
 use tally_wire::Problem;
 
-/// What an operation gives back.
+/// The result of an operation.
 pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
 /// One operation.
 pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
-    pub(super) right: Permission,
+    pub(super) permission: Permission,
     pub(super) run: fn(Call) -> Operated,
 }
 
 macro_rules! route {
-    ($method:literal $path:literal $right:ident $operation:path) => {
-        Route { method: $method, path: $path, right: $right, run: |call| Box::pin($operation(call)) }
+    ($method:literal $path:literal $permission:ident $operation:path) => {
+        Route {
+            method: $method,
+            path: $path,
+            permission: $permission,
+            run: |call| Box::pin($operation(call)),
+        }
     };
 }
 
-/// Paths that are answered before anyone is asked who they are; `service` answers them.
+/// Paths that need no authentication; `service` handles them.
 pub(super) const OPEN_PATHS: [&str; 6] =
     ["/healthz", "/readyz", "/openapi.json", "/docs", "/docs/docs.css", "/docs/docs.js"];
 
-/// What Prometheus asks.
+/// The path that Prometheus scrapes.
 pub(super) const METRICS_PATH: &str = "/metrics";
 
 /// Every operation.

@@ -14,12 +14,12 @@ use tally_service::contests::counts::{Counts, Payments};
 use tally_service::{CallerKind, Stats, Tally};
 use tally_wire::Problem;
 
-/// What Prometheus expects of this text.
+/// The content type that Prometheus expects.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// `/healthz`, `/readyz`, what describes the API and the console's files: no key, no host check, whatever the state.
+/// `/healthz`, `/readyz`, the API description and the console's files: without a key or a host check, in every state.
 pub(super) fn open(
-    gate: &Readiness,
+    readiness: &Readiness,
     (method, headers): (&Method, &HeaderMap),
     path: &str,
     id: &str,
@@ -34,7 +34,7 @@ pub(super) fn open(
     if path == "/healthz" {
         return answer::ok(&json!({"status": "ok"}));
     }
-    match gate.ready() {
+    match readiness.ready() {
         Ok(_) => answer::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
         Err(not_ready) => answer::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
     }
@@ -43,7 +43,7 @@ pub(super) fn open(
 /// `GET /metrics`
 pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
-    Ok(answer::with(StatusCode::OK, METRICS_TYPE, call.gate.metrics.render(&call.gate)))
+    Ok(answer::with(StatusCode::OK, METRICS_TYPE, call.readiness.metrics.render(&call.readiness)))
 }
 
 /// `GET /v1/status`
@@ -62,7 +62,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         .into();
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "uptime_s": call.gate.started.elapsed().as_secs(),
+        "uptime_s": call.readiness.started.elapsed().as_secs(),
         "store": {
             "kind": tally.store.name(), "gauges": store,
             "slow": tally.store.slow().iter().map(slow).collect::<Vec<_>>(),
@@ -74,7 +74,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         "lanes": [lane("scores", tally.lanes(), &tally.lane_stats()), lane("ledger", 1, &tally.ledger_stats())],
     });
     status["clock"] = clock(&tally);
-    status["lost_commits"] = lost_commits(&call.gate);
+    status["lost_commits"] = lost_commits(&call.readiness);
     let rate = |(name, rate): (&str, tally_service::members::cache::Rate)| {
         let counts = json!({"entries": rate.entries, "hits": rate.hits, "misses": rate.misses});
         (name.to_owned(), counts)
@@ -83,24 +83,24 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
     status["caches"] = caches.into();
     status["contests"] = contests(tally.contest_counts());
     if call.caller.kind == CallerKind::Key(Role::Admin) {
-        status["settings"] = call.gate.settings.clone();
-        status["findings"] = call.gate.findings().iter().map(finding).collect();
+        status["settings"] = call.readiness.settings.clone();
+        status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }
     Ok(answer::ok(&status))
 }
 
-/// How often the database has lost commits while this server ran, and what the last time.
-fn lost_commits(gate: &Readiness) -> Value {
-    let last = gate.lost().map(|lost| {
+/// The number of losses of commits while this server ran, and the last one.
+fn lost_commits(readiness: &Readiness) -> Value {
+    let last = readiness.lost().map(|lost| {
         json!({
             "database": lost.database, "after_version": lost.present.to_string(),
             "up_to_version": lost.newest.to_string(), "seconds": lost.seconds(), "by_others": lost.by_others,
         })
     });
-    json!({"reloads": gate.reloads(), "last": last})
+    json!({"reloads": readiness.reloads(), "last": last})
 }
 
-/// Whether the clock is believed, and how wrong it may be.
+/// Whether the clock is trusted, and how far it may be wrong.
 fn clock(tally: &Tally) -> Value {
     let (jump, seconds) = (tally.clock_jump(), |micros: i64| micros as f64 / 1e6);
     json!({
@@ -113,7 +113,7 @@ fn finding(finding: &Finding) -> Value {
     json!({"level": if finding.wrong { "wrong" } else { "warning" }, "text": finding.text})
 }
 
-/// A transaction that took long.
+/// A slow transaction.
 fn slow(slow: &Slow) -> Value {
     let since_1970 = slow.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let at = Micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
@@ -127,7 +127,7 @@ fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e4).round() / 10.0
 }
 
-/// What a lane holds and has done.
+/// The queue and the counters of a lane.
 fn lane(name: &str, side_by_side: usize, stats: &Stats) -> Value {
     json!({
         "lane": name, "side_by_side": side_by_side, "queued": stats.queued_requests, "in_flight": stats.in_flight,
@@ -135,7 +135,7 @@ fn lane(name: &str, side_by_side: usize, stats: &Stats) -> Value {
     })
 }
 
-/// How many contests are in which state, and what this server has done of them.
+/// The number of contests in each state, and what this server has done for them.
 fn contests(counts: &Counts) -> Value {
     let payments = |payments: Payments| {
         let unpaid = payments.unpaid.into_iter().map(|(why, count)| (why.as_str().to_owned(), json!(count)));

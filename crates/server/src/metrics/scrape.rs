@@ -1,7 +1,7 @@
-//! What lanes, boards, members, contests and the store know of themselves, read at a scrape.
+//! The figures of lanes, boards, members, contests and the store, read at a scrape.
 //!
-//! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text.
-//! Not here: what is counted as it happens.
+//! Each figure becomes a family of a registry that lives as long as the scrape, so one library writes all of the text. Not
+//! here: what is counted as it happens.
 
 use crate::readiness::Readiness;
 use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, EncodeMetric, MetricEncoder};
@@ -19,7 +19,7 @@ use tally_traces::Counts as Spans;
 /// The labels of one sample.
 type Labels = Vec<(&'static str, String)>;
 
-/// Histograms that were read elsewhere.
+/// Histograms that another component recorded.
 #[derive(Debug)]
 struct Histograms(Vec<(Labels, Times)>);
 
@@ -47,7 +47,7 @@ impl EncodeMetric for Histograms {
     }
 }
 
-/// What the library asks of a value that it keeps.
+/// The traits that the library needs of a stored value.
 trait Figure: fmt::Debug + Send + Sync + 'static {}
 impl<T: fmt::Debug + Send + Sync + 'static> Figure for T {}
 
@@ -88,12 +88,12 @@ fn labels<const N: usize>(labels: [(&'static str, &dyn fmt::Display); N]) -> Lab
     labels.map(|(name, value)| (name, value.to_string())).into()
 }
 
-/// Everything that is asked for at a scrape; until the server has loaded, what is known without it.
-pub(super) fn registry(gate: &Readiness) -> Registry {
+/// All figures of a scrape; until the server has loaded, those that exist without it.
+pub(super) fn registry(readiness: &Readiness) -> Registry {
     let mut scrape = Scrape(Registry::with_prefix("tally"));
-    listeners(&mut scrape, gate);
-    start(&mut scrape, gate);
-    if let Some(tally) = gate.loaded() {
+    listeners(&mut scrape, readiness);
+    start(&mut scrape, readiness);
+    if let Some(tally) = readiness.loaded() {
         lanes(&mut scrape, &tally);
         boards(&mut scrape, &tally);
         clock(&mut scrape, &tally);
@@ -104,12 +104,12 @@ pub(super) fn registry(gate: &Readiness) -> Registry {
     scrape.0
 }
 
-fn listeners(scrape: &mut Scrape, gate: &Readiness) {
+fn listeners(scrape: &mut Scrape, readiness: &Readiness) {
     let off = Spans::default();
-    let spans = gate.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
+    let spans = readiness.traces.as_ref().map_or(&off, |traces| traces.counts()).all();
     let spans = spans.map(|(outcome, count)| (labels([("outcome", &outcome)]), count));
     scrape.counters("trace_spans", "Spans of sampled requests by outcome", spans);
-    let counts = &gate.metrics.resp_counts;
+    let counts = &readiness.metrics.resp_counts;
     let answered = counts
         .answered()
         .into_iter()
@@ -123,14 +123,14 @@ fn listeners(scrape: &mut Scrape, gate: &Readiness) {
     scrape.histograms("resp_seconds", help, [(Vec::new(), counts.seconds())]);
 }
 
-fn start(scrape: &mut Scrape, gate: &Readiness) {
-    scrape.gauge("ready", "1 while ranks are exact", u64::from(gate.ready().is_ok()));
-    let progress = gate.progress.snapshot();
+fn start(scrape: &mut Scrape, readiness: &Readiness) {
+    scrape.gauge("ready", "1 while ranks are exact", u64::from(readiness.ready().is_ok()));
+    let progress = readiness.progress.snapshot();
     scrape.gauge("loading_rows_done", "Rows loaded in the present phase", progress.done);
     scrape.gauge("loading_rows_total", "Rows to load in the present phase", progress.total);
     let help = "How often the store was read anew because its database had lost commits";
-    scrape.counter("lost_commits_reloads", help, gate.reloads());
-    let seconds = gate.lost().and_then(|lost| lost.seconds()).unwrap_or(0.0);
+    scrape.counter("lost_commits_reloads", help, readiness.reloads());
+    let seconds = readiness.lost().and_then(|lost| lost.seconds()).unwrap_or(0.0);
     let help = "Seconds of commits that were lost at most, the last time";
     scrape.gauge("lost_commits_seconds", help, seconds);
 }
@@ -153,7 +153,7 @@ fn lanes(scrape: &mut Scrape, tally: &Tally) {
     );
 }
 
-/// What a lane holds and has done; `name` is what its families begin with.
+/// The queue and the counters of a lane; `name` is the prefix of its families.
 fn lane(scrape: &mut Scrape, name: &str, lane: &Stats) {
     let mut gauge = |what: &str, help: &str, value: u64| scrape.gauge(&format!("{name}_{what}"), help, value);
     gauge("queued_requests", "Requests that wait for a batch", lane.queued_requests);
@@ -202,7 +202,7 @@ fn members(scrape: &mut Scrape, tally: &Tally) {
     scrape.gauge("passwords_waiting", "Passwords that wait to be digested", waiting);
 }
 
-/// How many contests are in which state, and what this server has done of them.
+/// The number of contests in each state, and what this server has done for them.
 fn contests(scrape: &mut Scrape, counts: &Counts) {
     if let Some(now) = counts.state_counts() {
         let states = now.states.iter().map(|(state, count)| (labels([("state", state)]), *count as u64));

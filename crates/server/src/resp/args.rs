@@ -1,21 +1,21 @@
-//! A command's arguments: in the connection's buffer, or copied to outlive it.
+//! The arguments of a command: in the connection's buffer, or copied to outlive it.
 
 use tally_wire::resp::Decoder;
 
-/// What a command takes beside its arguments: its end here, and later the place of its reply.
+/// The memory of a command beside its arguments: its end here, and later the slot of its reply.
 const COMMAND_BYTES: usize = 64;
 
 /// The arguments of one command, the name first.
 #[derive(Clone, Copy)]
 pub(super) enum Args<'a> {
-    /// Just decoded.
+    /// A command just decoded.
     Wire(&'a Decoder, &'a [u8]),
-    /// One command of a log.
+    /// A command of a log.
     Kept(&'a Log, usize),
 }
 
 impl<'a> Args<'a> {
-    /// How many there are, the name among them.
+    /// The number of arguments, with the name.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Wire(decoder, _) => decoder.len(),
@@ -23,7 +23,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// One of them; nothing where there are fewer.
+    /// One argument; empty if there are fewer.
     pub(super) fn get(&self, at: usize) -> &'a [u8] {
         match self {
             Self::Wire(decoder, input) if at < decoder.len() => decoder.arg(input, at),
@@ -32,7 +32,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// All from one on.
+    /// The arguments from one on.
     pub(super) fn from(self, first: usize) -> impl Iterator<Item = &'a [u8]> {
         (first..self.len()).map(move |at| self.get(at))
     }
@@ -42,24 +42,24 @@ impl<'a> Args<'a> {
         self.get(at).eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// Their bytes together.
+    /// The bytes of all arguments.
     pub(super) fn bytes(self) -> usize {
         self.from(0).map(<[u8]>::len).sum()
     }
 }
 
-/// Commands one behind the other in one piece of memory.
+/// Commands in one piece of memory.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     bytes: Vec<u8>,
-    /// Where each argument ends.
+    /// The end of each argument.
     ends: Vec<usize>,
-    /// How many arguments there are up to the end of each command.
+    /// The number of arguments up to the end of each command.
     commands: Vec<usize>,
 }
 
 impl Log {
-    /// How many commands it has.
+    /// The number of commands.
     pub(super) fn len(&self) -> usize {
         self.commands.len()
     }
@@ -68,17 +68,17 @@ impl Log {
         self.commands.is_empty()
     }
 
-    /// Bytes it holds, with what each command takes where it is done.
+    /// Bytes of the commands, with the memory of each command while it runs.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len() + self.ends.len() * size_of::<usize>() + self.commands.len() * COMMAND_BYTES
     }
 
-    /// Bytes of memory that it has taken, of which commands may fill but a half.
+    /// Bytes of allocated memory; commands may fill only half of it.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity() + (self.ends.capacity() + self.commands.capacity()) * size_of::<usize>()
     }
 
-    /// Forgets them; the memory stays.
+    /// Removes all commands and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

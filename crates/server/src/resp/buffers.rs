@@ -1,10 +1,10 @@
-//! What the buffers of all connections hold together: unfinished commands, open transactions, replies that are not read.
+//! The limit for the buffers of all connections: unfinished commands, open transactions, unread replies.
 //!
-//! Past the bound the connection that holds most is closed, as Redis does with `maxmemory-clients`: the one that asks for
-//! a little more is rarely the one that is too much. Small buffers are not counted, so most connections never touch the
-//! shared count, and however many they are, they are no reason to close one. Not here: the bounds of one connection.
+//! Above the limit the server closes the connection with the largest buffers, as Redis does with `maxmemory-clients`. The
+//! connection that needs a little more is rarely the one with too much. Small buffers are not counted, so most connections
+//! never touch the shared count and never cause a close. Not here: the limits of one connection.
 
-use super::listen::Door;
+use super::listen::RespListener;
 use super::session::Client;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// Bytes of one connection that are not counted.
 pub(super) const FREE_BYTES: usize = 160 << 10;
 
-/// The count of all, and its bound.
+/// The counted bytes of all connections, and their limit.
 #[derive(Debug)]
 pub(super) struct Buffers {
     most: usize,
     held: AtomicUsize,
 }
 
-/// What one connection holds. Dropping it gives everything back.
-pub(super) struct Holding {
-    pub(super) door: Arc<Door>,
+/// The counted bytes of one connection. Dropping it releases them.
+pub(super) struct BufferUse {
+    pub(super) listener: Arc<RespListener>,
     pub(super) client: Arc<Client>,
     counted: usize,
 }
@@ -32,15 +32,15 @@ impl Buffers {
     }
 }
 
-impl Holding {
-    pub(super) fn new(door: Arc<Door>, client: Arc<Client>) -> Self {
-        Self { door, client, counted: 0 }
+impl BufferUse {
+    pub(super) fn new(listener: Arc<RespListener>, client: Arc<Client>) -> Self {
+        Self { listener, client, counted: 0 }
     }
 
-    /// The connection holds so many bytes now; whether it may.
+    /// Sets the buffered bytes of the connection. Returns whether they are within the limit.
     pub(super) fn set(&mut self, bytes: usize) -> bool {
         let bytes = if bytes > FREE_BYTES { bytes } else { 0 };
-        // A client that goes on sending is always ready to be read, so its connection is not waiting to be told.
+        // The task of a client that keeps sending never waits for the notification.
         if bytes > 0 && self.client.doomed.load(Relaxed) {
             return false;
         }
@@ -49,7 +49,7 @@ impl Holding {
             return true;
         }
         self.client.held.store(bytes, Relaxed);
-        let buffers = &self.door.buffers;
+        let buffers = &self.listener.buffers;
         if bytes < before {
             buffers.held.fetch_sub(before - bytes, Relaxed);
             return true;
@@ -58,9 +58,9 @@ impl Holding {
         all <= buffers.most || self.make_room()
     }
 
-    /// Closes the connection that holds most; whether that is another one.
+    /// Closes the connection with the largest buffers. Returns whether that is another one.
     fn make_room(&self) -> bool {
-        let clients = self.door.clients();
+        let clients = self.listener.clients();
         let Some(largest) = clients.iter().max_by_key(|client| client.held.load(Relaxed)) else {
             return false;
         };
@@ -76,7 +76,7 @@ impl Holding {
     }
 }
 
-impl Drop for Holding {
+impl Drop for BufferUse {
     fn drop(&mut self) {
         self.set(0);
     }

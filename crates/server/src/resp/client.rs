@@ -1,10 +1,10 @@
-//! Commands of the connection itself: who it is, what it speaks, what stands alone in a pipeline.
+//! Commands of the connection itself: authentication, protocol, transactions, and commands that run alone in a pipeline.
 
 use super::args::{Args, Log};
 use super::error::{self, Wrong};
-use super::run::{Made, Making};
+use super::run::{Made, StepBuilder};
 use super::session::{Client, Session};
-use super::spec::{Kind, Spec, Turn};
+use super::spec::{ConnectionCommand, Kind, Spec};
 use super::{keys, lb};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -12,49 +12,53 @@ use tally_service::scores::select::Taken;
 use tally_service::scores::steps::{Step, StepReply, TAKE_MAX};
 use tally_wire::resp::{Encoder, Protocol, number};
 
-/// Bytes of a name that a client gives itself.
+/// The maximum length of a client's name.
 const NAME_MAX: usize = 1_024;
 
 impl Session {
-    /// Does a command that stands alone; whether the connection stays.
+    /// Runs a command alone. Returns whether the connection stays open.
     pub(super) async fn alone(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> bool {
-        let Kind::Turn(turn) = spec.kind else {
+        let Kind::Connection(command) = spec.kind else {
             self.remove(args, out).await;
             return true;
         };
         let start = out.len();
         let mut to = Encoder::new(out, self.protocol);
-        let done = match turn {
-            Turn::Quit => {
+        let done = match command {
+            ConnectionCommand::Quit => {
                 to.simple("OK");
                 return false;
             }
-            Turn::Auth => self.auth(args).map(|()| to.simple("OK")),
-            Turn::Hello => self.hello(args, out),
-            Turn::Reset => {
+            ConnectionCommand::Auth => self.auth(args).map(|()| to.simple("OK")),
+            ConnectionCommand::Hello => self.hello(args, out),
+            ConnectionCommand::Reset => {
                 self.reset();
                 Encoder::new(out, self.protocol).simple("RESET");
                 Ok(())
             }
-            Turn::Multi if self.multi.is_some() => Err("ERR MULTI calls can not be nested".into()),
-            Turn::Multi => {
+            ConnectionCommand::Multi if self.multi.is_some() => {
+                Err("ERR MULTI calls can not be nested".into())
+            }
+            ConnectionCommand::Multi => {
                 self.multi = Some(super::session::Multi::default());
                 to.simple("OK");
                 Ok(())
             }
-            Turn::Discard if self.multi.take().is_some() => {
+            ConnectionCommand::Discard if self.multi.take().is_some() => {
                 to.simple("OK");
                 Ok(())
             }
-            Turn::Discard => Err("ERR DISCARD without MULTI".into()),
-            Turn::Watch if self.multi.is_some() => Err("ERR WATCH inside MULTI is not allowed".into()),
-            Turn::Watch => {
+            ConnectionCommand::Discard => Err("ERR DISCARD without MULTI".into()),
+            ConnectionCommand::Watch if self.multi.is_some() => {
+                Err("ERR WATCH inside MULTI is not allowed".into())
+            }
+            ConnectionCommand::Watch => {
                 Err("ERR WATCH is not supported: use the conditions of ZADD (NX, XX, GT, LT)".into())
             }
-            Turn::Exec => self.exec(out).await,
-            Turn::Durability => self.durability(args).map(|()| to.simple("OK")),
-            Turn::Create => lb::create::create(self, args, &mut to).await,
-            Turn::Delete => keys::delete(self, args, &mut to).await,
+            ConnectionCommand::Exec => self.exec(out).await,
+            ConnectionCommand::Durability => self.durability(args).map(|()| to.simple("OK")),
+            ConnectionCommand::Create => lb::create::create(self, args, &mut to).await,
+            ConnectionCommand::Delete => keys::delete(self, args, &mut to).await,
         };
         if let Err(wrong) = done {
             out.truncate(start);
@@ -155,7 +159,7 @@ impl Session {
         Ok(())
     }
 
-    /// Removes a range, as many at a time as one step takes; the count is that of all.
+    /// Removes a range, one step at a time, and replies with the total.
     async fn remove(&mut self, args: Args<'_>, out: &mut Vec<u8>) {
         let mut log = Log::default();
         log.push(args);
@@ -242,7 +246,7 @@ pub(super) fn client(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>
         }
         "info" => to.verbatim(&describe(&session.client)),
         "list" => {
-            let lines: String = session.door.clients().iter().map(|client| describe(client)).collect();
+            let lines: String = session.listener.clients().iter().map(|client| describe(client)).collect();
             to.verbatim(&lines);
         }
         _ if args.is(2, "on") || args.is(2, "off") => to.simple("OK"),
@@ -299,6 +303,6 @@ impl Session {
         let (Kind::Remove(write), Ok(tally)) = (spec.kind, self.tally()) else {
             return Err(error::SYNTAX.into());
         };
-        write(&mut Making::alone(self, tally), args)
+        write(&mut StepBuilder::alone(self, tally), args)
     }
 }

@@ -1,16 +1,16 @@
 //! The bytes of one connection: read, decoded, answered in one write.
 //!
-//! All commands that have arrived are taken before anything is written. While a client is slow to read, what it goes on
-//! sending is still taken in, up to a bound: many clients send a whole pipeline before they read the first reply.
+//! The connection runs all commands that have arrived before it writes. While a client is slow to read, the connection
+//! still reads its input, up to a limit. Many clients send a whole pipeline before they read the first reply.
 //!
-//! A connection ends that takes memory and does not get on: its command does not grow, its replies are not read (see
-//! `progress.rs`), no key is presented, or all buffers together hold too much and its own are the largest.
+//! The server closes a connection that holds memory without progress: of its command, of reading replies (see
+//! `progress.rs`), or of authentication. It closes the largest one when all buffers together exceed their limit.
 
 use super::args::{Args, Log};
-use super::buffers::{FREE_BYTES, Holding};
+use super::buffers::{BufferUse, FREE_BYTES};
 use super::counts::Class;
 use super::error;
-use super::session::{Session, Taken};
+use super::session::{NextAction, Session};
 use super::spec;
 use crate::progress::PROGRESS_BYTES;
 use crate::traces::Pipeline;
@@ -25,45 +25,45 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Unparsed input of one connection.
+/// The maximum unparsed input of one connection.
 const INPUT_MAX: usize = 64 << 20;
-/// The same before a key is presented: more than the largest command that is taken then.
+/// The same before authentication: more than the largest command that is accepted then.
 const INPUT_MAX_BEFORE_AUTH: usize = 256 << 10;
-/// Room for reading that a connection always has.
+/// The minimum free space for reading.
 const READ_BYTES: usize = 16 << 10;
-/// Buffers that grew beyond this are given back when they are empty.
+/// Empty buffers larger than this are freed.
 const KEPT_BYTES: usize = 64 << 10;
-/// The same of the commands that are gathered.
+/// The same for the collected commands.
 const KEPT_LOG_BYTES: usize = 256 << 10;
-/// Replies are written when there are so many bytes, wherever the pipeline stands.
+/// Pending replies of this size are written even in the middle of a pipeline.
 const WRITE_BYTES: usize = 256 << 10;
-/// Commands that go to the lane together.
+/// The maximum number of commands that go to the lane together.
 const GATHERED_MAX: usize = 512;
-/// Their bytes.
+/// The maximum of their bytes.
 const GATHERED_BYTES: usize = 1 << 20;
 
-/// A connection's buffers.
+/// The buffers of a connection.
 struct Pipe<S> {
     stream: S,
-    /// Always as long as its memory, so that nothing is cleared before it is read into.
+    /// Its length is all its memory, so nothing is cleared before a read.
     input: Vec<u8>,
-    /// Where the first command begins that is not done.
+    /// The start of the first command that has not run.
     start: usize,
-    /// Where what has arrived ends.
+    /// The end of the received bytes.
     filled: usize,
     out: Vec<u8>,
-    /// Whether something came while replies were written: nobody may have looked at it.
+    /// Whether input arrived during a write: it may not have been decoded.
     fresh: bool,
     ended: bool,
-    /// Bytes of unparsed input that are taken.
+    /// The maximum unparsed input.
     most: usize,
-    /// Until when replies must have been read, where no key was presented.
+    /// The deadline for reading replies before authentication.
     until: Option<Instant>,
-    /// Since when a command has been unfinished, and what had arrived of it then.
+    /// When the unfinished command last made progress, and how many bytes it had then.
     unfinished: Option<(Instant, usize)>,
     /// Bytes that the session holds beside these buffers.
     beside: usize,
-    holding: Holding,
+    holding: BufferUse,
 }
 
 /// Serves a connection to its end.
@@ -72,7 +72,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let mut pipe = Pipe::new(stream, Holding::new(Arc::clone(&session.door), Arc::clone(&session.client)));
+    let mut pipe =
+        Pipe::new(stream, BufferUse::new(Arc::clone(&session.listener), Arc::clone(&session.client)));
     if session.denied() {
         session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
@@ -92,8 +93,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 _ = stopped.changed() => return,
                 () = client.closing.notified() => return,
                 () = until(late) => {
-                    // Keys may have been read meanwhile, or the first one made or revoked.
-                    session.judge();
+                    // Keys may have been loaded meanwhile, or the first key created or revoked.
+                    session.reauthenticate();
                     if pipe.is_late(&session, late) {
                         return;
                     }
@@ -106,10 +107,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         }
         let arrived = session.heard();
         session.begin();
-        let open = match Pipeline::begin(session.door.gate.traces.as_ref()) {
+        let open = match Pipeline::begin(session.listener.readiness.traces.as_ref()) {
             None => round(&mut session, &mut pipe, &mut decoder, &mut log, None).await,
-            Some(followed) => {
-                Box::pin(followed_round(&mut session, &mut pipe, &mut decoder, &mut log, followed)).await
+            Some(sampled) => {
+                Box::pin(sampled_round(&mut session, &mut pipe, &mut decoder, &mut log, sampled)).await
             }
         };
         session.end();
@@ -124,20 +125,20 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         if !open || written.is_err() || *stopped.borrow() {
             return;
         }
-        // A client that never stops sending has to present a key, too.
+        // A client that never stops sending must authenticate, too.
         if session.is_unauthenticated() && pipe.until.is_some_and(|until| until <= Instant::now()) {
             return;
         }
     }
 }
 
-/// Does every whole command that has arrived; whether the connection stays.
+/// Runs every complete command that has arrived. Returns whether the connection stays open.
 async fn round<S: AsyncRead + AsyncWrite + Unpin>(
     session: &mut Session,
     pipe: &mut Pipe<S>,
     decoder: &mut Decoder,
     log: &mut Arc<Log>,
-    mut followed: Option<&mut Pipeline>,
+    mut sampled: Option<&mut Pipeline>,
 ) -> bool {
     let mut commands = 0;
     let open = loop {
@@ -155,14 +156,14 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         let args = Args::Wire(decoder, &pipe.input[pipe.start..pipe.filled]);
         if args.len() > 0 {
             commands += 1;
-            if let Some(followed) = &mut followed {
-                followed.command(spec::find(args.get(0)).map_or("unknown", |spec| spec.name));
+            if let Some(sampled) = &mut sampled {
+                sampled.command(spec::find(args.get(0)).map_or("unknown", |spec| spec.name));
             }
-            // A stranger that does not speak the protocol gets no second line.
+            // An unauthenticated client that does not speak RESP gets no second line.
             let stranger = session.caller().is_none() && decoder.is_inline();
             let leaves = stranger && spec::find(args.get(0)).is_none();
             let gathered = Arc::get_mut(log).expect("nobody else holds the log between runs");
-            if let Taken::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
+            if let NextAction::Alone(spec) = session.take(args, gathered, &mut pipe.out) {
                 flush(session, log, &mut pipe.out).await;
                 let start = pipe.out.len();
                 let open = session.alone(spec, args, &mut pipe.out).await;
@@ -185,38 +186,38 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         }
     };
     flush(session, log, &mut pipe.out).await;
-    session.door.commands.fetch_add(commands, Ordering::Relaxed);
+    session.listener.commands.fetch_add(commands, Ordering::Relaxed);
     pipe.compact();
     open
 }
 
-/// The same, and tells of it. It stands in a box, because it is rare and would make every connection larger.
-async fn followed_round<S: AsyncRead + AsyncWrite + Unpin>(
+/// The same for a sampled pipeline. Its future is boxed, because it is rare and would make every connection larger.
+async fn sampled_round<S: AsyncRead + AsyncWrite + Unpin>(
     session: &mut Session,
     pipe: &mut Pipe<S>,
     decoder: &mut Decoder,
     log: &mut Arc<Log>,
-    mut followed: Pipeline,
+    mut sampled: Pipeline,
 ) -> bool {
-    let sink = followed.sink();
-    let round = round(session, pipe, decoder, log, Some(&mut followed));
+    let sink = sampled.sink();
+    let round = round(session, pipe, decoder, log, Some(&mut sampled));
     let open = tally_service::traces::follow(sink, round).await;
     let protocol = match session.protocol {
         Protocol::Resp2 => "2",
         Protocol::Resp3 => "3",
     };
-    followed.answered(session.client.peer.ip(), protocol, &pipe.out);
+    sampled.answered(session.client.peer.ip(), protocol, &pipe.out);
     open
 }
 
-/// Does what was gathered.
+/// Runs the collected commands.
 async fn flush(session: &mut Session, log: &mut Arc<Log>, out: &mut Vec<u8>) {
     if log.is_empty() {
         return;
     }
     // A pipeline is no transaction.
     let _done = session.run(log, false, out).await;
-    // A question that was not asked, because everything was refused, may still hold it.
+    // A read that did not run, because the lane refused the batch, may still hold the log.
     match Arc::get_mut(log) {
         Some(log) if log.bytes() <= KEPT_LOG_BYTES => log.clear(),
         _ => *log = Arc::new(Log::default()),
@@ -231,7 +232,7 @@ async fn until(time: Option<Instant>) {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
-    fn new(stream: S, holding: Holding) -> Self {
+    fn new(stream: S, holding: BufferUse) -> Self {
         Self {
             stream,
             input: Vec::new(),
@@ -248,9 +249,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         }
     }
 
-    /// Sets what is taken of this caller, and notes how its command gets on.
+    /// Sets the input limit and the deadlines, from the authentication and the progress of the current command.
     fn expect(&mut self, session: &Session) {
-        let patience = session.door.settings.auth_timeout;
+        let patience = session.listener.settings.auth_timeout;
         (self.most, self.until) = if session.is_unauthenticated() {
             (INPUT_MAX_BEFORE_AUTH, self.until.or_else(|| Some(Instant::now() + patience)))
         } else {
@@ -263,20 +264,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         };
     }
 
-    /// When the connection ends if nothing comes.
+    /// The time at which the connection closes if no bytes arrive.
     fn late(&self, session: &Session) -> Option<Instant> {
-        let settings = &session.door.settings;
+        let settings = &session.listener.settings;
         let idle = settings.idle_timeout.map(|time| Instant::now() + time);
         let unfinished = self.unfinished.map(|(since, _)| since + settings.command_timeout);
         [idle, unfinished, self.until].into_iter().flatten().min()
     }
 
-    /// Whether it ends, where that time is over: not if the client has presented a key by now.
+    /// Whether the connection closes at this time: not if the client has authenticated meanwhile.
     fn is_late(&self, session: &Session, late: Option<Instant>) -> bool {
         late != self.until || session.is_unauthenticated()
     }
 
-    /// Counts what it holds; whether it may.
+    /// Counts the buffered bytes. Returns whether they are within the limit.
     fn count(&mut self) -> bool {
         self.holding.set(self.input.len() + self.out.capacity() + self.beside)
     }
@@ -291,7 +292,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }
         if self.input.len() - self.filled < READ_BYTES {
-            // Grows with what has come, so that a large value is not copied again and again.
+            // The buffer grows with the received bytes, so a large value is not copied again and again.
             self.input.resize(self.filled * 2 + READ_BYTES, 0);
             if self.input.len() > FREE_BYTES && !self.count() {
                 return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
@@ -307,7 +308,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         read
     }
 
-    /// Writes all replies; takes in what comes meanwhile.
+    /// Writes all replies, and reads meanwhile.
     async fn write(&mut self) -> io::Result<()> {
         if self.out.len() > KEPT_BYTES && !self.count() {
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -347,7 +348,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         poll_fn(|cx| Pin::new(&mut self.stream).poll_flush(cx)).await
     }
 
-    /// Drops what was done.
+    /// Drops the input of finished commands.
     fn compact(&mut self) {
         if self.start > 0 {
             self.unfinished = None;

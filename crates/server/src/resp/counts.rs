@@ -1,8 +1,8 @@
-//! What is counted of commands: how many of which kind were answered how, and how long what arrived together took.
+//! Metrics of commands: their number by class and outcome, and the duration of pipelines.
 //!
-//! A connection counts into memory of its own while it works. When a burst is answered the counts of its thread get them,
-//! which no other thread writes: no locked instruction, and one clock reading more a burst. A command of a transaction is
-//! counted when it is done, not when it is queued.
+//! A connection counts in its own memory while it works. After each pipeline it adds its counts to those of its thread,
+//! which no other thread writes. So this costs no locked instruction, and one clock reading more for each pipeline. A
+//! command of a transaction is counted when it runs, not when it is queued.
 
 use super::spec::{Kind, Spec};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tally_service::{Histogram, Times};
 
-/// What a command is to whoever watches.
+/// The class of a command in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It asks an order.
+    /// A read of rankings.
     Read,
-    /// It changes something.
+    /// A change.
     Write,
-    /// Connections, transactions, the server; and what is no command.
+    /// Connections, transactions, the server; and unknown commands.
     Other,
 }
 
@@ -25,7 +25,7 @@ impl Class {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Read, "read"), (Self::Write, "write"), (Self::Other, "other")];
 
-    /// That of a command; of none where there is no such command.
+    /// The class of a command; `None` is an unknown command.
     pub(super) fn of(spec: Option<&Spec>) -> Self {
         match spec {
             Some(spec) if spec.writes() => Self::Write,
@@ -35,20 +35,20 @@ impl Class {
     }
 }
 
-/// By class: answered well, and with an error.
+/// By class: success, and error.
 type ByClass<T> = [[T; 2]; Class::ALL.len()];
 
-/// What a connection has answered of a burst.
+/// The replies of a connection in one pipeline.
 #[derive(Debug, Default)]
-pub(super) struct Burst(ByClass<u64>);
+pub(super) struct PipelineCounts(ByClass<u64>);
 
-impl Burst {
+impl PipelineCounts {
     /// Counts a command by its reply.
     pub(super) fn answered(&mut self, class: Class, reply: &[u8]) {
         self.0[class as usize][usize::from(reply.first() == Some(&b'-'))] += 1;
     }
 
-    /// Hands over what was counted since it arrived. Where no command was whole yet, that is nothing.
+    /// Adds the counts since `arrived` to those of the thread. Without a complete command there are none.
     pub(super) fn end(&mut self, counts: &Counts, arrived: Instant) {
         if self.0.iter().flatten().all(|count| *count == 0) {
             return;
@@ -62,26 +62,25 @@ impl Burst {
     }
 }
 
-/// What the connections of one thread have answered. Written by that thread alone.
+/// The replies of the connections of one thread. Only that thread writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     answered: ByClass<AtomicU64>,
     seconds: Histogram,
 }
 
-/// The counts of every thread.
 #[derive(Debug, Default)]
 pub(crate) struct AllCounts(Mutex<Vec<Arc<Counts>>>);
 
 impl AllCounts {
-    /// Those of one thread more.
+    /// Adds the counts of another thread.
     pub(super) fn of_thread(&self) -> Arc<Counts> {
         let counts = Arc::<Counts>::default();
         self.lock().push(Arc::clone(&counts));
         counts
     }
 
-    /// How many commands were answered, by class and outcome.
+    /// The number of replies by class and outcome.
     pub(crate) fn answered(&self) -> Vec<(&'static str, &'static str, u64)> {
         let threads = self.lock();
         let mut all = Vec::new();
@@ -94,7 +93,7 @@ impl AllCounts {
         all
     }
 
-    /// How long bursts took from their arrival until their replies were there.
+    /// The time of pipelines from arrival to complete replies.
     pub(crate) fn seconds(&self) -> Times {
         self.lock().iter().fold(Times::default(), |all, counts| all.and(counts.seconds.read()))
     }
@@ -125,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_burst_is_handed_over_once_and_threads_are_added_up() {
-        let (all, mut burst) = (AllCounts::default(), Burst::default());
+        let (all, mut burst) = (AllCounts::default(), PipelineCounts::default());
         let (one, other) = (all.of_thread(), all.of_thread());
         burst.end(&one, Instant::now());
         assert_eq!(all.seconds().count(), 0, "nothing was whole");

@@ -1,4 +1,4 @@
-//! What goes wrong, in the words of Redis: a code, a blank, a sentence.
+//! Errors in the form of Redis: a code, a space, a sentence.
 
 use tally_rules::Rejection;
 use tally_service::{Failure, Fault};
@@ -11,7 +11,7 @@ pub(super) const NOT_A_LEX_RANGE: &str = "ERR min or max not valid string range 
 pub(super) const NOT_A_SORTED_SET: &str =
     "ERR ranges of members need a sorted set: a leaderboard that ZADD has made, or one defined like it";
 pub(super) const NOT_POSITIVE: &str = "ERR value is out of range, must be positive";
-/// A reply, or those of a transaction or of gathered commands together.
+/// For one reply, for all replies of a transaction, or for those of collected commands.
 pub(super) const TOO_LARGE: &str = "ERR the replies would take more than 64 MiB: ask for them in pieces";
 pub(super) const OUT_OF_RANGE: &str = "ERR value is out of range";
 pub(super) const NAN: &str = "ERR resulting score is not a number (NaN)";
@@ -23,9 +23,9 @@ pub(super) const LOST: &str =
     "LOADING the database has lost commits that it had acknowledged: everything is read anew";
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
-/// The order of a closed period was stored anew in the middle of the question.
+/// The archive of a closed period was rewritten during the read.
 pub(super) const AGAIN: &str = "TRYAGAIN the period is being written anew";
-/// Nobody is told: the command is asked again on a thread that may wait.
+/// Never sent: the command runs again on a blocking thread.
 pub(super) const WAITS: &str = "ERR internal error: this read waits for the store";
 pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
 pub(super) const NO_BOARD: &str = "ERR no such leaderboard";
@@ -33,27 +33,27 @@ pub(super) const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of 
 pub(super) const NOT_IN_MULTI: &str = "ERR this command cannot be part of a transaction";
 pub(super) const TOO_MANY_IN_MULTI: &str =
     "ERR more members than one transaction may remove; remove them outside of MULTI";
-/// What Redis Cluster says of keys, with the reason.
+/// The error of Redis Cluster for keys, with the reason.
 pub(super) const CROSS_SLOT: &str = "CROSSSLOT Players in transaction are in several databases of the store, or are chosen \
      by rank; nothing was done";
 pub(super) const DENIED: &str = "DENIED tally is running in protected mode because no API key exists. In this mode \
      connections are only accepted from the loopback interface, on a listener of that interface. If you want to connect from external computers, make a \
      key on the host itself with: tally keys create --role server";
 
-/// An error, made when it is needed.
+/// An error, formatted when it is needed.
 pub(super) type Wrong = std::borrow::Cow<'static, str>;
 
 pub(super) fn arity(name: &str) -> Wrong {
     format!("ERR wrong number of arguments for '{name}' command").into()
 }
 
-/// Of an `EXEC` that is wrong itself.
+/// The error of an invalid `EXEC`.
 pub(super) fn exec_abort(wrong: &Wrong) -> Wrong {
     let why = wrong.split_once(' ').map_or("", |(_, why)| why);
     format!("EXECABORT Transaction discarded because of: {why}").into()
 }
 
-/// As Redis says it, with at most 128 bytes of the word.
+/// In the form of Redis, with at most 128 bytes of the word.
 pub(super) fn unknown_subcommand(command: &str, word: &[u8]) -> Wrong {
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned();
     let command = command.to_ascii_uppercase();
@@ -64,7 +64,7 @@ pub(super) fn no_permission(name: &str) -> Wrong {
     format!("NOPERM this key has no permissions to run the '{name}' command").into()
 }
 
-/// A rule's answer.
+/// The error of a rejection.
 pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
     match rejection {
         Rejection::LeaderboardNotFound(_) => NO_BOARD.into(),
@@ -87,7 +87,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
         | Rejection::LastAdminKey
         | Rejection::ImportRepeated
         | Rejection::ImportOutOfOrder(_)
-        // Of money, which this door does not move.
+        // Rejections of money, which RESP does not transfer.
         | Rejection::PinLocked { .. }
         | Rejection::InvalidPin
         | Rejection::InvalidAmount
@@ -111,7 +111,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
         | Rejection::PlayerTaken
         | Rejection::PlayerInContest(_)
         | Rejection::WalletNotEmpty
-        // Of contests.
+        // Rejections of contests.
         | Rejection::ContestNotFound
         | Rejection::SeriesNotFound
         | Rejection::ContestExists
@@ -136,23 +136,26 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
     }
 }
 
-/// A fault: whoever tries again later may succeed.
+/// The error of a fault: a later retry may succeed.
 pub(super) fn of_fault(fault: &Fault) -> Wrong {
     match fault {
         Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
-        Fault::RanksAway(_) | Fault::RanksRefused(_) => LOADING.into(),
+        Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::Purging(_) => {
             "TRYAGAIN rows of a period that was forgotten are still being deleted; nothing was done".into()
         }
         Fault::NotClosed => {
             "TRYAGAIN a period with prizes is over and not closed yet; nothing was done".into()
         }
-        Fault::StoreAway(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
+        Fault::StoreUnavailable(_) => "TRYAGAIN the store cannot be used now; nothing was done".into(),
         Fault::Contention(_) => {
-            "TRYAGAIN others change the same at the same time; nothing was done, try again".into()
+            "TRYAGAIN other requests changed the same rows at the same time; nothing was done, try again"
+                .into()
         }
-        Fault::ApplicationsAway(_) => "TRYAGAIN applications cannot be asked now; nothing was done".into(),
+        Fault::ApplicationsUnavailable(_) => {
+            "TRYAGAIN applications cannot be asked now; nothing was done".into()
+        }
         Fault::ShardUnavailable { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()
         }

@@ -1,6 +1,6 @@
-//! What the server says of itself: `INFO`, `CONFIG GET`, `COMMAND`, `TIME`.
+//! Information about the server: `INFO`, `CONFIG GET`, `COMMAND`, `TIME`.
 //!
-//! Sections and fields are those of Redis as far as they mean something here; clients and exporters read them by name.
+//! Sections and fields are those of Redis as far as they apply here; clients and exporters read them by name.
 
 use super::args::Args;
 use super::error::Wrong;
@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tally_rules::role::Permission;
 use tally_wire::resp::Encoder;
 
-/// The version whose behaviour this is.
+/// The version of Redis whose behaviour this is.
 pub(super) const REDIS_VERSION: &str = "7.2.0";
 
 /// `TIME`
@@ -27,7 +27,7 @@ pub(super) fn time(_: &mut Session, _: Args<'_>, to: &mut Encoder<'_>) -> Result
 
 /// `CONFIG GET pattern [pattern …]`
 pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
-    let settings = &session.door.settings;
+    let settings = &session.listener.settings;
     let timeout = settings.idle_timeout.map_or(0, |time| time.as_secs());
     let all: [(&str, String); 10] = [
         ("appendfsync", if settings.relaxed { "everysec" } else { "always" }.to_owned()),
@@ -36,12 +36,12 @@ pub(super) fn config(session: &mut Session, args: Args<'_>, to: &mut Encoder<'_>
         ("maxclients", settings.connections.all.to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
-        ("port", session.door.port().to_string()),
+        ("port", session.listener.port().to_string()),
         ("proto-max-bulk-len", (512 << 10).to_string()),
         ("save", String::new()),
         ("timeout", timeout.to_string()),
     ];
-    // One pattern after the other: there may be many, and each takes more memory than its text.
+    // One pattern at a time: there may be many, and each takes more memory than its text.
     let mut meant = [false; 10];
     for pattern in args.from(2) {
         let pattern = Pattern::new(&pattern.to_ascii_lowercase());
@@ -85,7 +85,7 @@ pub(super) fn command(_: &mut Session, args: Args<'_>, to: &mut Encoder<'_>) -> 
             TABLE.iter().for_each(|spec| to.bulk(spec.name));
         }
         word if word.eq_ignore_ascii_case(b"info") => named(to, describe),
-        // `DOCS`: other words never come here.
+        // `DOCS`: the arity check refuses other words.
         _ => {
             let wanted: Vec<&Spec> = if args.len() == 2 {
                 TABLE.iter().collect()
@@ -110,13 +110,13 @@ fn describe(spec: &Spec, to: &mut Encoder<'_>) {
     to.array(10);
     to.bulk(spec.name);
     to.integer(i64::from(spec.arity));
-    let kind = match spec.right {
+    let kind = match spec.permission {
         _ if spec.writes() => "write",
         Some(Permission::Read) if spec.keys.0 > 0 => "readonly",
         _ => "fast",
     };
     let flags: Vec<&str> =
-        [Some(kind), spec.loading.then_some("loading"), spec.right.is_none().then_some("no_auth")]
+        [Some(kind), spec.loading.then_some("loading"), spec.permission.is_none().then_some("no_auth")]
             .into_iter()
             .flatten()
             .collect();
@@ -174,25 +174,25 @@ const SECTIONS: [(&str, Section); 8] = [
 ];
 
 fn server(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    let up = session.door.gate.started.elapsed().as_secs();
+    let up = session.listener.readiness.started.elapsed().as_secs();
     field("redis_version", REDIS_VERSION.into());
     field("tally_version", env!("CARGO_PKG_VERSION").into());
     field("redis_mode", "standalone".into());
     field("os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
     field("arch_bits", usize::BITS.to_string());
     field("process_id", std::process::id().to_string());
-    field("tcp_port", session.door.port().to_string());
+    field("tcp_port", session.listener.port().to_string());
     field("uptime_in_seconds", up.to_string());
     field("uptime_in_days", (up / 86_400).to_string());
 }
 
 fn clients(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    field("connected_clients", session.door.clients().len().to_string());
-    field("maxclients", session.door.settings.connections.all.to_string());
+    field("connected_clients", session.listener.clients().len().to_string());
+    field("maxclients", session.listener.settings.connections.all.to_string());
 }
 
 fn memory(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    let bytes = session.door.gate.loaded().map_or(0, |tally| {
+    let bytes = session.listener.readiness.loaded().map_or(0, |tally| {
         let boards = tally.boards.list(None, usize::MAX);
         boards.iter().map(|board| board.order.bytes()).sum::<u64>()
     });
@@ -203,18 +203,18 @@ fn memory(session: &Session, field: &mut dyn FnMut(&str, String)) {
 }
 
 fn persistence(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    let loading = session.door.gate.loaded().is_none();
+    let loading = session.listener.readiness.loaded().is_none();
     field("loading", u8::from(loading).to_string());
     field("aof_enabled", "1".into());
     if loading {
-        let at = session.door.gate.progress.snapshot();
+        let at = session.listener.readiness.progress.snapshot();
         field("loading_total_keys", at.total.to_string());
         field("loading_loaded_keys", at.done.to_string());
         if let Some(eta) = at.eta_s {
             field("loading_eta_seconds", eta.to_string());
         }
     }
-    if let Some(tally) = session.door.gate.loaded() {
+    if let Some(tally) = session.listener.readiness.loaded() {
         field("store", tally.store.name().into());
         for (name, value) in tally.store.gauges() {
             field(&format!("store_{name}"), value.to_string());
@@ -223,10 +223,10 @@ fn persistence(session: &Session, field: &mut dyn FnMut(&str, String)) {
 }
 
 fn stats(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    let door = &session.door;
-    field("total_connections_received", door.served.load(Ordering::Relaxed).to_string());
-    field("total_commands_processed", door.commands.load(Ordering::Relaxed).to_string());
-    if let Some(tally) = door.gate.loaded() {
+    let listener = &session.listener;
+    field("total_connections_received", listener.served.load(Ordering::Relaxed).to_string());
+    field("total_commands_processed", listener.commands.load(Ordering::Relaxed).to_string());
+    if let Some(tally) = listener.readiness.loaded() {
         let lane = tally.lane_stats();
         field("tally_lane_queued", lane.queued_requests.to_string());
         field("tally_lane_requests", lane.requests.to_string());
@@ -245,7 +245,8 @@ fn cluster(_: &Session, field: &mut dyn FnMut(&str, String)) {
 }
 
 fn keyspace(session: &Session, field: &mut dyn FnMut(&str, String)) {
-    let boards = session.door.gate.loaded().map_or(0, |tally| tally.boards.list(None, usize::MAX).len());
+    let boards =
+        session.listener.readiness.loaded().map_or(0, |tally| tally.boards.list(None, usize::MAX).len());
     if boards > 0 {
         field("db0", format!("keys={boards},expires=0,avg_ttl=0"));
     }

@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::error::{self, Wrong};
 use super::pattern::Pattern;
-use super::run::{Made, Making, Shape};
+use super::run::{Made, Shape, StepBuilder};
 use super::session::Session;
 use super::target::{Reading, board_id};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
 use tally_service::{BoardNo, Failure, blocking};
 use tally_wire::resp::{Encoder, number};
 
-/// Boards that `SCAN` looks at if it is not told how many, as in Redis.
+/// The number of boards that `SCAN` reads without `COUNT`, as in Redis.
 const COUNT_DEFAULT: usize = 10;
-/// Boards or members that one call looks at, whatever it is told.
+/// The maximum number of boards or members that one call reads.
 const COUNT_MAX: usize = 100_000;
-/// Names that `KEYS` gives; a server with more is walked with `SCAN`.
+/// The maximum number of names that `KEYS` returns; `SCAN` has no such limit.
 const KEYS_MAX: usize = 1_000_000;
 
 /// `EXISTS key [key …]`
@@ -76,17 +76,17 @@ pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
     Ok(())
 }
 
-/// What `SCAN` and `ZSCAN` are asked.
+/// The options of `SCAN` and `ZSCAN`.
 pub(super) struct Scan {
     pub(super) cursor: u64,
     pub(super) pattern: Option<Pattern>,
     pub(super) count: usize,
-    /// Whether sorted sets are meant: there is nothing else.
+    /// Whether `TYPE` matches sorted sets, the only type here.
     sorted_sets: bool,
 }
 
 impl Scan {
-    /// Reads the cursor at an argument and the options behind it.
+    /// Reads the cursor at an argument, and the options after it.
     pub(super) fn read(args: Args<'_>, at: usize) -> Result<Self, Wrong> {
         let cursor = std::str::from_utf8(args.get(at)).ok().and_then(|text| text.parse().ok());
         let cursor = cursor.ok_or("ERR invalid cursor")?;
@@ -112,7 +112,7 @@ impl Scan {
     }
 }
 
-/// Deletes boards as over HTTP; how many there were.
+/// Deletes boards as over HTTP, and replies with their number.
 pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let tally = session.tally()?;
     let mut count = 0;
@@ -133,8 +133,8 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
     Ok(())
 }
 
-/// The same within a transaction: a board that a score has made is gone with its last member.
-pub(super) fn delete_in_transaction(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+/// The same within a transaction. A board that a score has created is deleted with its last member.
+pub(super) fn delete_in_transaction(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let mut steps = Vec::new();
     for key in args.from(1) {
         let id = match board_id(key) {

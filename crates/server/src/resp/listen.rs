@@ -1,4 +1,4 @@
-//! Connections of the Redis door: accepted within a bound, served, closed when the service goes down.
+//! Connections of the RESP listener: accepted within limits, served, and closed when the service drains.
 
 use super::buffers::Buffers;
 use super::connection;
@@ -19,34 +19,34 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-/// What can be set.
+/// Settings of the RESP listener.
 #[derive(Clone)]
 pub struct Settings {
-    /// Connections at once.
+    /// The limits of connections.
     pub connections: ConnectionLimits,
-    /// How long a connection may say nothing; for ever where none is given.
+    /// How long a connection may be idle; `None` is for ever.
     pub idle_timeout: Option<Duration>,
-    /// How long a connection may take to present a key, where one is needed; past it the connection closes.
+    /// Time to present a key, if one is needed; then the connection closes.
     pub auth_timeout: Duration,
-    /// How long an unfinished command may take for every 64 KiB, or its end; past it the connection closes.
+    /// Time for every 64 KiB of an unfinished command, or its end; then the connection closes.
     pub command_timeout: Duration,
-    /// How long a client may take to read every 64 KiB of its replies, or the last of them; past it the connection closes.
+    /// Time for a client to read every 64 KiB of its replies, or the last of them; then the connection closes.
     pub write_timeout: Duration,
-    /// Bytes that the buffers of all connections may hold; past it the connection that holds most closes.
+    /// Bytes that the buffers of all connections may hold; above it, the connection with the largest buffers closes.
     pub buffer_bytes_max: usize,
-    /// Whether writes are answered before they are durable, unless a connection asks otherwise.
+    /// Whether writes are answered before they are durable, unless a connection chooses otherwise.
     pub relaxed: bool,
-    /// How connections are encrypted, if they are.
+    /// The encryption of connections, if there is any.
     pub tls: Option<Tls>,
-    /// Threads that serve connections.
+    /// The number of threads that serve connections.
     pub threads: usize,
 }
 
-/// What all connections share.
-pub(super) struct Door {
-    pub(super) gate: Arc<Readiness>,
+/// The state that all connections share.
+pub(super) struct RespListener {
+    pub(super) readiness: Arc<Readiness>,
     pub(super) settings: Settings,
-    /// Where it listens for TCP.
+    /// The TCP address of the listener.
     pub(super) address: Option<SocketAddr>,
     clients: Mutex<BTreeMap<u64, Arc<Client>>>,
     next: AtomicU64,
@@ -55,27 +55,31 @@ pub(super) struct Door {
     pub(super) buffers: Buffers,
 }
 
-/// What a client is told that has no slot.
+/// The reply to a client without a slot.
 const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// A door that listens.
+/// A running RESP listener.
 pub struct RespServer {
-    /// Where it listens for TCP, with the port the system chose.
+    /// Its TCP address, with the port that the system chose.
     pub address: Option<SocketAddr>,
-    /// The Unix socket where it listens.
+    /// Its Unix socket.
     pub file: Option<SocketFile>,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
 }
 
-/// Starts to listen.
-pub async fn start(gate: Arc<Readiness>, listen: &Listen, settings: Settings) -> std::io::Result<RespServer> {
+/// Starts the listener.
+pub async fn start(
+    readiness: Arc<Readiness>,
+    listen: &Listen,
+    settings: Settings,
+) -> std::io::Result<RespServer> {
     let (listeners, address, file) = listen.open().await?;
     let (stop, stopped) = watch::channel(false);
     let buffers = Buffers::new(settings.buffer_bytes_max);
-    let door = Arc::new(Door {
+    let listener = Arc::new(RespListener {
         buffers,
-        gate,
+        readiness,
         settings,
         address,
         clients: Mutex::default(),
@@ -83,17 +87,17 @@ pub async fn start(gate: Arc<Readiness>, listen: &Listen, settings: Settings) ->
         served: AtomicU64::new(0),
         commands: AtomicU64::new(0),
     });
-    let threads = Threads::start(door.settings.threads, &door, &stopped)?;
-    let rejection = if door.settings.tls.is_some() { b"".as_slice() } else { FULL };
-    let acceptor = Acceptor::new(listeners, door.settings.connections, false, rejection);
-    let accepting = tokio::spawn(accept_all(door, threads, acceptor, stopped));
+    let threads = Threads::start(listener.settings.threads, &listener, &stopped)?;
+    let rejection = if listener.settings.tls.is_some() { b"".as_slice() } else { FULL };
+    let acceptor = Acceptor::new(listeners, listener.settings.connections, false, rejection);
+    let accepting = tokio::spawn(accept_all(listener, threads, acceptor, stopped));
     Ok(RespServer { address, file, stop, accepting })
 }
 
 impl RespServer {
-    /// Takes no more connections; those that are open answer what has arrived and close.
+    /// Stops accepting. Open connections answer the commands that have arrived, and close.
     pub async fn stop(self) {
-        // Already gone where accepting has ended by itself.
+        // The receiver is dropped if accepting has ended by itself.
         let _ = self.stop.send(true);
         drop(self.file);
         if self.accepting.await.is_err() {
@@ -102,13 +106,13 @@ impl RespServer {
     }
 }
 
-impl Door {
-    /// Its TCP port; 0 for none, as Redis says.
+impl RespListener {
+    /// The TCP port; 0 for none, as in Redis.
     pub(super) fn port(&self) -> u16 {
         self.address.map_or(0, |address| address.port())
     }
 
-    /// Everybody who is connected, by number.
+    /// All connected clients by number.
     pub(super) fn clients(&self) -> Vec<Arc<Client>> {
         self.lock().values().cloned().collect()
     }
@@ -131,7 +135,7 @@ impl Door {
 }
 
 async fn accept_all(
-    door: Arc<Door>,
+    listener: Arc<RespListener>,
     threads: Threads,
     mut acceptor: Acceptor,
     mut stopped: watch::Receiver<bool>,
@@ -143,32 +147,32 @@ async fn accept_all(
         };
         threads.give(accepted);
     }
-    if tokio::time::timeout(door.gate.limits.drain_timeout, acceptor.ended()).await.is_err() {
+    if tokio::time::timeout(listener.readiness.limits.drain_timeout, acceptor.ended()).await.is_err() {
         tracing::warn!("Redis connections were still open when the time to drain was over");
     }
 }
 
 /// Serves a connection to its end.
 pub(super) async fn serve(
-    door: &Arc<Door>,
+    listener: &Arc<RespListener>,
     counts: Arc<Counts>,
     (stream, peer): (Transport, PeerAddress),
     stopped: watch::Receiver<bool>,
 ) {
     let patience = Patience {
-        handshake: door.gate.limits.head_timeout.min(door.settings.auth_timeout),
-        write: door.settings.write_timeout,
+        handshake: listener.readiness.limits.head_timeout.min(listener.settings.auth_timeout),
+        write: listener.settings.write_timeout,
     };
-    let accept = Stream::accept(door.settings.tls.as_ref(), stream, patience, Linger::default());
+    let accept = Stream::accept(listener.settings.tls.as_ref(), stream, patience, Linger::default());
     let Ok(stream) = accept.await else { return };
-    let client = door.welcome(peer);
-    let open = door.gate.metrics.resp_connections.clone();
+    let client = listener.welcome(peer);
+    let open = listener.readiness.metrics.resp_connections.clone();
     open.inc();
-    connection::serve(Session::new(Arc::clone(door), Arc::clone(&client), counts), stream, stopped).await;
+    connection::serve(Session::new(Arc::clone(listener), Arc::clone(&client), counts), stream, stopped).await;
     open.dec();
-    door.lock().remove(&client.id);
+    listener.lock().remove(&client.id);
     if client.doomed.load(Ordering::Relaxed) {
-        // It was closed for the memory it held.
+        // It may have been closed because of its memory, which goes back to the system.
         tally_memory::give_back();
     }
 }

@@ -1,17 +1,16 @@
-//! Patterns of `KEYS`, `SCAN`, `ZSCAN` and `CONFIG GET`: `*`, `?`, `[a-z]`, `[^a]`, and `\` before what is meant as it is.
+//! Patterns of `KEYS`, `SCAN`, `ZSCAN` and `CONFIG GET`: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a literal character.
 //!
-//! A client writes half a MiB of pattern, and it is compared with each byte of up to 100,000 names while a ranking is locked.
-//! So it is read once: a class becomes a set of bytes, whatever its length, and a name that is shorter than what must fit is not
-//! looked at.
+//! A pattern may have half a MiB, and it is compared with each byte of up to 100,000 names while a ranking is locked. So it
+//! is parsed once: a character class of any length becomes a set of bytes. A name shorter than the minimum is not compared.
 
-/// A pattern that was read.
+/// A parsed pattern.
 pub(super) struct Pattern {
     elements: Vec<Element>,
-    /// Bytes that a name has at least.
+    /// The minimum number of bytes of a matching name.
     least: usize,
 }
 
-/// What fits a part of a name.
+/// An element of a pattern.
 enum Element {
     /// Any bytes, or none.
     Star,
@@ -19,7 +18,7 @@ enum Element {
     One([u64; 4]),
 }
 
-/// More than any name has. What such a pattern says further does not matter.
+/// More than any name has bytes, so the rest of such a pattern does not matter.
 const ELEMENTS_MAX: usize = 512;
 
 impl Pattern {
@@ -40,13 +39,13 @@ impl Pattern {
         Self { elements, least }
     }
 
-    /// Whether a name fits.
+    /// Whether a name matches.
     pub(super) fn fits(&self, name: &[u8]) -> bool {
         if name.len() < self.least {
             return false;
         }
         let (mut p, mut n) = (0, 0);
-        // Where to go on if what follows the last `*` does not fit: it swallows one byte more.
+        // The element after the last `*`, and where its match begins. On a mismatch the `*` takes one more byte.
         let mut star: Option<(usize, usize)> = None;
         loop {
             let fits = match self.elements.get(p) {
@@ -75,7 +74,7 @@ fn has(set: &[u64; 4], byte: u8) -> bool {
     set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
-/// The bytes that the first element fits, and its length.
+/// The bytes that the first element matches, and its length.
 fn one(pattern: &[u8]) -> ([u64; 4], usize) {
     let mut set = [0; 4];
     let mut add = |byte: u8| set[usize::from(byte >> 6)] |= 1_u64 << (byte & 63);

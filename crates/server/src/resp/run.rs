@@ -1,15 +1,15 @@
 //! A pipeline or a transaction on its way through the lane.
 //!
-//! Gathered commands are made into steps, handed to the lane as one request, and answered in order. Reads behind the
-//! last change need not burden the lane: they are answered when it has. A board that was deleted while the steps were
-//! made refuses all of them before anything was done; then they are made once more.
+//! Collected commands become steps, which go to the lane as one request and are answered in order. Reads after the last
+//! change do not burden the lane: they run after its replies. If a board was deleted while the steps were created, the lane
+//! refuses all steps before any has an effect. Then the steps are created again.
 
 use super::args::{Args, Log};
+use super::blocking_reads::{self, BlockingReads};
 use super::counts::Class;
-use super::elsewhere::{self, Elsewhere};
 use super::error::{self, Wrong};
 use super::session::Session;
-use super::spec::{self, Kind, Spec, Turn};
+use super::spec::{self, ConnectionCommand, Kind, Spec};
 use super::target;
 use super::{keys, lb};
 use std::collections::HashSet;
@@ -24,65 +24,65 @@ use tally_service::scores::steps::{ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
 use tally_wire::resp::{Encoder, Protocol, Quota};
 
-/// Bytes that the replies of the reads of a transaction, or of gathered commands, may have together.
+/// The maximum bytes of all read replies of a transaction, or of collected commands.
 pub(super) const REPLIES_BYTES_MAX: usize = 64 << 20;
 
-/// Times a run is made: a board may be deleted just before it is used.
+/// The maximum number of attempts: a board may be deleted just before it is used.
 const ATTEMPTS: usize = 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Makes the steps of a command that changes something.
-pub(super) type Write = fn(&mut Making<'_>, Args<'_>) -> Result<Made, Wrong>;
+/// Creates the steps of a command that changes something.
+pub(super) type Write = fn(&mut StepBuilder<'_>, Args<'_>) -> Result<Made, Wrong>;
 
-/// What a command has become.
+/// The result of preparing a command.
 pub(super) enum Made {
-    /// Steps, and how their replies are written.
+    /// Steps, and the form of their replies.
     Steps(Vec<Step>, Shape),
     /// One step.
     Step(Step, Shape),
-    /// Nothing to do: the answer is known.
+    /// Nothing to do: the reply is known.
     Answer(fn(&mut Encoder<'_>)),
-    /// A sorted set of this name is needed first.
+    /// The sorted set of this name must be created first.
     Needs(BoardId),
 }
 
-/// How replies of steps are written.
+/// The form of the reply to a command.
 pub(super) enum Shape {
-    /// How many were added, with `CH` how many changed.
+    /// The number of added members; with `CH` the number of changed ones.
     Added { changed: bool },
-    /// The score after an increment, or nothing.
+    /// The score after an increment, or null.
     Incremented(ScoreType),
-    /// How many.
+    /// A number.
     Count,
-    /// Members with scores; pairs by themselves where the protocol knows how.
+    /// Members with scores, as nested pairs if the protocol has them.
     Members { kind: ScoreType, pairs: bool },
-    /// In how many boards there was anything, for `DEL`.
+    /// The number of boards that had members, for `DEL`.
     Deleted,
-    /// Of `LB.SUBMIT`.
+    /// For `LB.SUBMIT`.
     Submitted(ScoreType),
-    /// Of `LB.MSUBMIT`: an error, or the reply of the next step.
+    /// For `LB.MSUBMIT`: an error, or the reply of the next step.
     SubmittedMany(Vec<Result<ScoreType, Wrong>>),
-    /// Bytes as they are.
+    /// Bytes unchanged.
     Read,
 }
 
-/// What the making of steps needs to know and holds on to.
-pub(super) struct Making<'a> {
+/// The state while steps are created.
+pub(super) struct StepBuilder<'a> {
     pub(super) session: &'a Session,
     pub(super) tally: &'a Arc<Tally>,
-    /// One transaction: what would take several requests is refused.
+    /// For one transaction: a change that takes several requests is refused.
     pub(super) atomic: bool,
     running: Vec<Running>,
     begun: HashSet<RequestKey>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> StepBuilder<'a> {
     /// For one command by itself.
     pub(super) fn alone(session: &'a Session, tally: &'a Arc<Tally>) -> Self {
         Self { session, tally, atomic: false, running: Vec::new(), begun: HashSet::new() }
     }
 
-    /// Begins a request with an idempotency key, unless this very run has.
+    /// Begins a request with an idempotency key, unless this run has begun it.
     pub(super) fn begin(&mut self, key: &RequestKey) -> Result<(), Rejection> {
         if self.begun.insert(key.clone()) {
             self.running.push(self.tally.begin(key)?);
@@ -91,35 +91,35 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Where the reply of a command comes from.
+/// The source of a command's reply.
 enum Slot {
-    /// Bytes up to here were written when the run was made.
+    /// Bytes up to here were written while the steps were created.
     Early(usize),
     /// The replies of so many steps.
     Steps(usize, Shape),
     /// A read that waits for the lane: the command of this number.
     Later(usize),
-    /// The reply of one.
+    /// The reply of such a read.
     Answered(Vec<u8>),
-    /// A read that was asked elsewhere, the next of them.
-    Elsewhere,
+    /// The next reply of [`BlockingReads`].
+    Blocking,
 }
 
 struct Run {
     steps: Vec<Step>,
     slots: Vec<Slot>,
-    /// What each command is to be counted as.
+    /// The class of each command in metrics.
     classes: Vec<Class>,
     early: Vec<u8>,
-    elsewhere: Elsewhere,
-    /// What all replies may take.
+    blocking: BlockingReads,
+    /// The limit of all replies.
     quota: Arc<Quota>,
-    /// Held until it is answered, so that a retry is told "in progress" exactly as long.
+    /// Held until the replies are known, so that a retry gets "in progress" exactly until then.
     _running: Vec<Running>,
 }
 
 impl Session {
-    /// Does gathered commands and writes their replies. Nothing is done and written of a transaction that cannot be one.
+    /// Runs collected commands and writes their replies. A transaction on several databases fails without effect.
     pub(super) async fn run(&mut self, log: &Arc<Log>, atomic: bool, out: &mut Vec<u8>) -> Result<(), Wrong> {
         for attempt in 1..=ATTEMPTS {
             let mut run = self.make(log, atomic).await;
@@ -132,7 +132,7 @@ impl Session {
                 Ok(tally) => {
                     let commands = Pipeline { steps, atomic, relaxed: self.relaxed, alone: false };
                     match pipeline::run(&tally, commands).await {
-                        // Whoever deletes a board takes it from the list a moment after the store has lost it.
+                        // A deleted board disappears from the list a moment after its deletion in the store.
                         Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
                             tally.looked_now().await;
                             tokio::time::sleep(PAUSE).await;
@@ -149,7 +149,7 @@ impl Session {
         Ok(())
     }
 
-    /// Does one step and gives its reply.
+    /// Runs one step and returns its reply.
     pub(super) async fn one(&self, step: Step) -> Result<StepReply, Wrong> {
         let commands = Pipeline { steps: vec![step], atomic: false, relaxed: self.relaxed, alone: false };
         let replies = pipeline::run(self.tally()?, commands).await;
@@ -157,7 +157,7 @@ impl Session {
             Ok(Some(StepReply::Failed(fault))) => Err(error::of_failure(&fault.into())),
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
-            // Deleted just now: nothing is left to take out.
+            // The board was deleted just now, so no members are left.
             Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
             Err(failure) => Err(error::of_failure(&failure)),
         }
@@ -167,7 +167,7 @@ impl Session {
         let (mut steps, mut slots, mut early) = (Vec::new(), Vec::new(), Vec::new());
         let mut classes = Vec::with_capacity(log.len());
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
-        let (mut elsewhere, mut together) = (Elsewhere::default(), Vec::new());
+        let (mut blocking, mut gathered_reads) = (BlockingReads::default(), Vec::new());
         let quota = Arc::new(Quota::new(REPLIES_BYTES_MAX));
         let changes = |args| self.check(args).is_ok_and(Spec::writes);
         let changed_last = log.iter().rposition(changes);
@@ -186,8 +186,8 @@ impl Session {
             };
             match spec.kind {
                 Kind::Read(_) if atomic && changed_last.is_none() => {
-                    together.push(at);
-                    slots.push(Slot::Elsewhere);
+                    gathered_reads.push(at);
+                    slots.push(Slot::Blocking);
                 }
                 Kind::Read(_) if atomic || !steps.is_empty() && at < last_change => {
                     steps.push(Step::Read(self.question(spec, log, at, &quota)));
@@ -197,10 +197,10 @@ impl Session {
                 Kind::Now(_) | Kind::Read(_) => slots.push(if self.answer(spec, args, &mut early, &quota) {
                     Slot::Early(early.len())
                 } else {
-                    elsewhere.ask(self.question(spec, log, at, &quota), self.protocol).await;
-                    Slot::Elsewhere
+                    blocking.ask(self.question(spec, log, at, &quota), self.protocol).await;
+                    Slot::Blocking
                 }),
-                Kind::Write(_) | Kind::Remove(_) | Kind::Turn(_) => {
+                Kind::Write(_) | Kind::Remove(_) | Kind::Connection(_) => {
                     let held = (std::mem::take(&mut running), std::mem::take(&mut begun));
                     let (made, held) = self.change(spec, args, atomic, held).await;
                     (running, begun) = held;
@@ -224,15 +224,17 @@ impl Session {
                 }
             }
         }
-        // What stands before a change is read before it.
-        elsewhere.settle(self.protocol).await;
-        if !together.is_empty() {
-            elsewhere.ask_together(self.tally().cloned(), (log, together), (self.protocol, &quota)).await;
+        // Reads before a change must finish before it.
+        blocking.settle(self.protocol).await;
+        if !gathered_reads.is_empty() {
+            blocking
+                .ask_together(self.tally().cloned(), (log, gathered_reads), (self.protocol, &quota))
+                .await;
         }
-        Run { steps, slots, classes, early, elsewhere, quota, _running: running }
+        Run { steps, slots, classes, early, blocking, quota, _running: running }
     }
 
-    /// Makes one change, with the board it needs.
+    /// Creates the steps of one change, and the board that it needs.
     async fn change(
         &self,
         spec: &Spec,
@@ -246,10 +248,10 @@ impl Session {
         };
         let write: Write = match spec.kind {
             Kind::Write(write) | Kind::Remove(write) => write,
-            Kind::Turn(Turn::Delete) => keys::delete_in_transaction,
-            Kind::Turn(_) | Kind::Now(_) | Kind::Read(_) => unreachable!("it changes no scores"),
+            Kind::Connection(ConnectionCommand::Delete) => keys::delete_in_transaction,
+            Kind::Connection(_) | Kind::Now(_) | Kind::Read(_) => unreachable!("it changes no scores"),
         };
-        let mut making = Making { session: self, tally, atomic, running, begun };
+        let mut making = StepBuilder { session: self, tally, atomic, running, begun };
         let mut made = write(&mut making, args);
         if let Ok(Made::Needs(id)) = &made {
             let (owner, id) = (Arc::clone(tally), id.clone());
@@ -262,7 +264,7 @@ impl Session {
         (made, (making.running, making.begun))
     }
 
-    /// Answers the reads that waited for the lane, or asks them elsewhere.
+    /// Runs the reads that waited for the lane.
     async fn answer_later(&mut self, run: &mut Run, log: &Arc<Log>) {
         let quota = Arc::clone(&run.quota);
         for slot in &mut run.slots {
@@ -271,8 +273,8 @@ impl Session {
             *slot = match self.check(args) {
                 Ok(spec) if self.answer(spec, args, &mut reply, &quota) => Slot::Answered(reply),
                 Ok(spec) => {
-                    run.elsewhere.ask(self.question(spec, log, at, &quota), self.protocol).await;
-                    Slot::Elsewhere
+                    run.blocking.ask(self.question(spec, log, at, &quota), self.protocol).await;
+                    Slot::Blocking
                 }
                 Err(wrong) => {
                     Encoder::new(&mut reply, self.protocol).error(wrong.as_bytes());
@@ -280,15 +282,15 @@ impl Session {
                 }
             };
         }
-        run.elsewhere.settle(self.protocol).await;
+        run.blocking.settle(self.protocol).await;
     }
 
     fn question(&self, spec: &Spec, log: &Arc<Log>, at: usize, quota: &Arc<Quota>) -> ReadStep {
         let Kind::Read(read) = spec.kind else { unreachable!("only reads are asked") };
-        elsewhere::question(self.tally().cloned(), (log, at), read, (self.protocol, quota))
+        blocking_reads::question(self.tally().cloned(), (log, at), read, (self.protocol, quota))
     }
 
-    /// Writes the reply of every command; where nothing of the lane's part was done, whatever needed it says why.
+    /// Writes the reply of every command. If the lane refused the steps, each command that needed them gets the error.
     async fn write(
         &mut self,
         mut run: Run,
@@ -297,10 +299,10 @@ impl Session {
         out: &mut Vec<u8>,
     ) {
         self.answer_later(&mut run, log).await;
-        // All at once: a buffer that grows by itself takes up to three times as much.
+        // Reserved at once: a growing buffer takes up to three times as much.
         out.reserve(REPLIES_BYTES_MAX - run.quota.left().min(REPLIES_BYTES_MAX));
         let (mut replies, mut early) = (replies.map(Vec::into_iter), 0);
-        let mut replies_elsewhere = run.elsewhere;
+        let mut replies_elsewhere = run.blocking;
         for (slot, class) in run.slots.into_iter().zip(run.classes) {
             let start = out.len();
             match slot {
@@ -316,7 +318,7 @@ impl Session {
                     }
                 }
                 Slot::Answered(reply) => out.extend(reply),
-                Slot::Elsewhere => out.extend(replies_elsewhere.next()),
+                Slot::Blocking => out.extend(replies_elsewhere.next()),
                 Slot::Later(_) => unreachable!("it was answered before"),
             }
             self.burst.answered(class, &out[start..]);

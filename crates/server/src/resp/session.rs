@@ -1,19 +1,19 @@
-//! What a connection remembers, and who it is.
+//! The state of a connection, and its caller.
 //!
-//! A credential is judged once, when it is presented, and again whenever bytes arrive: a key that was revoked ends its
-//! use, and with the first key ends protected mode.
+//! A credential is checked when it is presented, and again whenever bytes arrive. So revoking a key ends its use, and
+//! creating the first key ends protected mode.
 
 use super::args::{Args, Log};
-use super::counts::{Burst, Class, Counts};
+use super::counts::{Class, Counts, PipelineCounts};
 use super::error::{self, Wrong};
-use super::listen::Door;
+use super::listen::RespListener;
 use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
 use super::target::{self, Reading};
 use crate::listener::PeerAddress;
 use crate::readiness::Serving;
 use crate::security::Event;
-use crate::way::Way;
+use crate::trust::Trust;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -22,30 +22,30 @@ use tally_service::{Caller, Keys, Tally};
 use tally_wire::resp::{Encoder, Protocol, Quota};
 use tokio::sync::Notify;
 
-/// Times a closed period is read while it is being stored anew.
+/// The maximum number of attempts to read a closed period whose archive is rewritten.
 pub(super) const READ_ATTEMPTS: usize = 5;
 
-/// Bytes that one transaction may gather.
+/// The maximum bytes of the queue of a transaction.
 const MULTI_BYTES_MAX: usize = 64 << 20;
 
-/// What others may see of a connection.
+/// The part of a connection that other connections see.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: u64,
     pub(super) peer: PeerAddress,
     pub(super) since: Instant,
     pub(super) names: Mutex<Names>,
-    /// Milliseconds after `since` when bytes came last.
+    /// Milliseconds after `since` when bytes last arrived.
     pub(super) heard: AtomicU64,
-    /// Bytes of its buffers, as far as they are counted.
+    /// The counted bytes of its buffers.
     pub(super) held: AtomicUsize,
-    /// Whether it has to close: it is looked at before more is held.
+    /// Whether it must close: checked before its buffers grow.
     pub(super) doomed: AtomicBool,
-    /// Told when it has to close: a client that sends and reads nothing does not ask for more.
+    /// Notified when it must close: the buffers of an idle client do not grow.
     pub(super) closing: Notify,
 }
 
-/// What a client says of itself.
+/// The names that a client gives itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     pub(super) name: String,
@@ -54,54 +54,53 @@ pub(super) struct Names {
     pub(super) resp: u8,
 }
 
-/// A transaction that is being gathered.
+/// A transaction between `MULTI` and `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Multi {
     pub(super) queue: Log,
     pub(super) aborted: bool,
 }
 
-/// A connection.
 pub(super) struct Session {
-    pub(super) door: Arc<Door>,
+    pub(super) listener: Arc<RespListener>,
     pub(super) client: Arc<Client>,
-    way: Way,
+    trust: Trust,
     pub(super) protocol: Protocol,
     pub(super) relaxed: bool,
     pub(super) multi: Option<Multi>,
-    /// What was answered of this burst.
-    pub(super) burst: Burst,
-    /// What the connections of this thread have answered.
+    /// The replies of the current pipeline.
+    pub(super) burst: PipelineCounts,
+    /// The replies of all connections of this thread.
     counts: Arc<Counts>,
-    /// The caller that presented a key.
+    /// The caller of the presented key.
     presented: Option<Caller>,
-    /// Who asks, by now.
+    /// The current caller.
     caller: Option<Caller>,
-    /// Whether that has been judged: keys are read some moments after the door opens.
+    /// Whether the caller was checked: keys are loaded some moments after the listener opens.
     judged: bool,
-    /// What answers, while something is being done.
+    /// The service, while commands run.
     serving: Option<Arc<Serving>>,
 }
 
-/// What is to be done with a command.
-pub(super) enum Taken {
-    /// It was answered, or gathered.
+/// What the connection must do with a command.
+pub(super) enum NextAction {
+    /// Nothing: it was answered or collected.
     Done,
-    /// It waits for those before it, see [`Kind`].
+    /// Run it alone, after the commands before it, see [`Kind`].
     Alone(&'static Spec),
 }
 
 impl Session {
-    pub(super) fn new(door: Arc<Door>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
-        let relaxed = door.settings.relaxed;
-        let way = Way::of(&door.gate, client.peer, door.address);
+    pub(super) fn new(listener: Arc<RespListener>, client: Arc<Client>, counts: Arc<Counts>) -> Self {
+        let relaxed = listener.settings.relaxed;
+        let trust = Trust::of(&listener.readiness, client.peer, listener.address);
         let protocol = Protocol::Resp2;
         let (presented, caller, serving) = (None, None, None);
-        let (multi, burst, judged) = (None, Burst::default(), false);
+        let (multi, burst, judged) = (None, PipelineCounts::default(), false);
         let mut new = Self {
-            door,
+            listener,
             client,
-            way,
+            trust,
             protocol,
             relaxed,
             multi,
@@ -112,33 +111,34 @@ impl Session {
             judged,
             serving,
         };
-        new.judge();
+        new.reauthenticate();
         new
     }
 
-    /// Whether nothing that this connection asks could be answered, because no key exists.
+    /// Whether the connection is refused, because no key exists and protected mode serves only this machine.
     pub(super) fn denied(&self) -> bool {
-        self.way != Way::Direct && self.door.gate.keys().is_some_and(|keys| keys.protected_mode())
+        self.trust != Trust::Direct
+            && self.listener.readiness.keys().is_some_and(|keys| keys.protected_mode())
     }
 
-    /// Who asks, if it is known.
+    /// The caller, if it is authenticated.
     pub(super) fn caller(&self) -> Option<&Caller> {
         self.caller.as_ref()
     }
 
-    /// Brings the connection back to how it began.
+    /// Resets the connection to its initial state.
     pub(super) fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
-        self.relaxed = self.door.settings.relaxed;
+        self.relaxed = self.listener.settings.relaxed;
         self.multi = None;
         self.presented = None;
         self.names().name.clear();
-        self.judge();
+        self.reauthenticate();
     }
 
-    /// Presents a key; whether it is one.
+    /// Authenticates by a key. Fails if the key is invalid.
     pub(super) fn authenticate(&mut self, user: Option<&[u8]>, password: &[u8]) -> Result<(), Wrong> {
-        let Some(keys) = self.door.gate.keys() else { return Err(error::LOADING.into()) };
+        let Some(keys) = self.listener.readiness.keys() else { return Err(error::LOADING.into()) };
         let known = user.is_none_or(|user| user == b"default");
         let token = std::str::from_utf8(password).ok().filter(|_| known);
         let caller = token.and_then(|token| keys.authenticate(token));
@@ -151,29 +151,29 @@ impl Session {
         Ok(())
     }
 
-    /// Notes that a credential, or a connection without one, was refused.
+    /// Records a refused credential, or a refused connection without one.
     pub(super) fn refused(&self, subject: &str, token: Option<&str>) {
         let id = token.and_then(|token| token.strip_prefix("tally_")?.split_once('_')).map(|(id, _)| id);
         let id = id.filter(|id| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
         let address = self.client.peer.ip();
         let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
-        self.door.gate.security_event(&event, true);
+        self.listener.readiness.security_event(&event, true);
     }
 
-    /// Judges anew who asks.
-    pub(super) fn judge(&mut self) {
-        let keys = self.door.gate.keys();
-        self.judge_by(keys.as_deref());
+    /// Determines the caller again.
+    pub(super) fn reauthenticate(&mut self) {
+        let keys = self.listener.readiness.keys();
+        self.authenticate_by(keys.as_deref());
     }
 
-    fn judge_by(&mut self, keys: Option<&Keys>) {
+    fn authenticate_by(&mut self, keys: Option<&Keys>) {
         let Some(keys) = keys else { return };
         self.judged = true;
         self.caller = match &self.presented {
             Some(caller) if keys.is_live(caller) => self.presented.clone(),
             Some(_) => None,
-            None if self.way == Way::Direct && keys.protected_mode() => Some(Caller::local()),
+            None if self.trust == Trust::Direct && keys.protected_mode() => Some(Caller::local()),
             None => None,
         };
     }
@@ -183,19 +183,19 @@ impl Session {
         self.judged && self.caller.is_none()
     }
 
-    /// Who asks, or what somebody hears whom nobody knows; while keys are being read, that is everybody.
+    /// The caller, or the error for an unauthenticated one. While keys load, every caller gets an error.
     pub(super) fn known(&self) -> Result<&Caller, &'static str> {
         self.caller.as_ref().ok_or(if self.judged { error::NO_AUTH } else { error::LOADING })
     }
 
-    /// Takes the service for the commands that have arrived: to ask the gate for it at each of them costs more than some of them.
+    /// Gets the service for all commands that have arrived: getting it for each of them costs more than some of them.
     pub(super) fn begin(&mut self) {
-        let serving = self.door.gate.serving();
-        self.judge_by(serving.keys.as_deref());
+        let serving = self.listener.readiness.serving();
+        self.authenticate_by(serving.keys.as_deref());
         self.serving = Some(serving);
     }
 
-    /// Lets go of it: another one may take its place while the connection waits.
+    /// Releases the service: a reload may replace it while the connection waits.
     pub(super) fn end(&mut self) {
         self.serving = None;
     }
@@ -203,7 +203,7 @@ impl Session {
     /// The service, if it can answer.
     pub(super) fn tally(&self) -> Result<&Arc<Tally>, Wrong> {
         let tally = self.serving.as_ref().and_then(|serving| serving.tally.as_ref());
-        self.door.gate.check(tally).map_err(|not_ready| match not_ready {
+        self.listener.readiness.check(tally).map_err(|not_ready| match not_ready {
             crate::readiness::NotReady::Loading(_) => error::LOADING.into(),
             crate::readiness::NotReady::Lost(_) => error::LOST.into(),
             crate::readiness::NotReady::Unsure => error::UNSURE.into(),
@@ -215,13 +215,13 @@ impl Session {
         self.client.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The command, if there is one of that name and the caller may run it now.
+    /// The command, if it exists and the caller may run it now.
     pub(super) fn check(&self, args: Args<'_>) -> Result<&'static Spec, Wrong> {
         let Some(spec) = spec::find(args.get(0)) else { return Err(unknown(args)) };
         spec.check(args)?;
-        if let Some(right) = spec.right {
+        if let Some(permission) = spec.permission {
             let caller = self.known()?;
-            if !caller.may(right) {
+            if !caller.may(permission) {
                 return Err(error::no_permission(spec.name));
             }
         }
@@ -231,22 +231,22 @@ impl Session {
         Ok(spec)
     }
 
-    /// Takes a command: answers it, gathers it in `log`, or says that it stands alone.
-    pub(super) fn take(&mut self, args: Args<'_>, log: &mut Log, out: &mut Vec<u8>) -> Taken {
+    /// Answers a command, collects it in `log`, or returns that it runs alone.
+    pub(super) fn take(&mut self, args: Args<'_>, log: &mut Log, out: &mut Vec<u8>) -> NextAction {
         let start = out.len();
         let spec = match self.check(args) {
             Ok(spec) => spec,
             Err(wrong) if self.multi.is_none() && !log.is_empty() => {
                 drop(wrong);
                 log.push(args);
-                return Taken::Done;
+                return NextAction::Done;
             }
             Err(wrong) if self.multi.is_some() && args.is(0, "exec") => {
-                // It ends the transaction all the same.
+                // The transaction ends all the same.
                 self.multi = None;
                 Encoder::new(out, self.protocol).error(wrong.as_bytes());
                 self.burst.answered(Class::Other, &out[start..]);
-                return Taken::Done;
+                return NextAction::Done;
             }
             Err(wrong) => {
                 if let Some(multi) = &mut self.multi {
@@ -254,14 +254,14 @@ impl Session {
                 }
                 Encoder::new(out, self.protocol).error(wrong.as_bytes());
                 self.burst.answered(Class::of(spec::find(args.get(0))), &out[start..]);
-                return Taken::Done;
+                return NextAction::Done;
             }
         };
         if self.multi.is_some() {
             return self.queue(spec, args, out);
         }
         match spec.kind {
-            Kind::Turn(_) | Kind::Remove(_) => return Taken::Alone(spec),
+            Kind::Connection(_) | Kind::Remove(_) => return NextAction::Alone(spec),
             Kind::Write(_) => log.push(args),
             Kind::Now(_) | Kind::Read(_) if !log.is_empty() => log.push(args),
             Kind::Now(_) | Kind::Read(_) if self.answer(spec, args, out, &Quota::new(REPLIES_BYTES_MAX)) => {
@@ -269,10 +269,10 @@ impl Session {
             }
             Kind::Now(_) | Kind::Read(_) => log.push(args),
         }
-        Taken::Done
+        NextAction::Done
     }
 
-    /// Answers what needs no lane; whether it could without waiting.
+    /// Answers a command that needs no lane. Returns whether it could without waiting.
     pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         let protocol = self.protocol;
         match spec.kind {
@@ -282,33 +282,35 @@ impl Session {
                     .answer(run, args, out, quota),
                 Err(wrong) => target::answer(out, protocol, quota, |_| Err(wrong.clone())),
             },
-            Kind::Turn(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
+            Kind::Connection(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
         }
     }
 
-    fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> Taken {
-        use super::spec::Turn::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
+    fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> NextAction {
+        use super::spec::ConnectionCommand::{Delete, Discard, Exec, Multi, Quit, Reset, Watch};
         let multi = self.multi.as_mut().expect("it is being gathered");
         let refused: Wrong = match spec.kind {
-            Kind::Turn(Exec | Discard | Multi | Quit | Reset | Watch) => return Taken::Alone(spec),
-            Kind::Turn(turn) if turn != Delete => error::NOT_IN_MULTI.into(),
+            Kind::Connection(Exec | Discard | Multi | Quit | Reset | Watch) => {
+                return NextAction::Alone(spec);
+            }
+            Kind::Connection(command) if command != Delete => error::NOT_IN_MULTI.into(),
             _ if multi.queue.bytes() + args.bytes() > MULTI_BYTES_MAX => {
                 "ERR the transaction is too large: 64 MiB are possible".into()
             }
             _ => {
                 multi.queue.push(args);
                 Encoder::new(out, self.protocol).simple("QUEUED");
-                return Taken::Done;
+                return NextAction::Done;
             }
         };
         multi.aborted = true;
         let start = out.len();
         Encoder::new(out, self.protocol).error(refused.as_bytes());
         self.burst.answered(Class::of(Some(spec)), &out[start..]);
-        Taken::Done
+        NextAction::Done
     }
 
-    /// Notes that bytes came, and says when.
+    /// Records that bytes arrived, and returns the time.
     pub(super) fn heard(&self) -> Instant {
         let now = Instant::now();
         let after = u64::try_from((now - self.client.since).as_millis()).unwrap_or(u64::MAX);
@@ -316,13 +318,13 @@ impl Session {
         now
     }
 
-    /// Counts what came then and is answered.
+    /// Counts the replies to the pipeline that arrived then.
     pub(super) fn answered(&mut self, arrived: Instant) {
         self.burst.end(&self.counts, arrived);
     }
 }
 
-/// As Redis says it: the name and the first arguments, shortened.
+/// In the form of Redis: the name and the first arguments, shortened.
 fn unknown(args: Args<'_>) -> Wrong {
     const SHOWN_MAX: usize = 128;
     let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]).into_owned();

@@ -1,4 +1,4 @@
-//! The one table of commands: name, arity, right, kind, and what `COMMAND` tells of them.
+//! The only table of commands: name, arity, permission, kind, and the fields of `COMMAND`.
 
 use super::args::Args;
 use super::error::{self, Wrong};
@@ -6,24 +6,24 @@ use super::{client, info, keys, lb, run, session, target, zset};
 use tally_rules::role::Permission;
 use tally_wire::resp::Encoder;
 
-/// What a command is to the pipeline that it is part of.
+/// How a pipeline runs a command.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// Answered from what the connection knows, at its place.
+    /// Answered from the state of the connection, in order.
     Now(fn(&mut session::Session, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>),
-    /// Changes what the commands behind it mean: everything before it is done first. Not part of a transaction.
-    Turn(Turn),
-    /// A question to the order of one or more boards.
+    /// Changes the meaning of the commands after it, so all commands before it run first. Not allowed in a transaction.
+    Connection(ConnectionCommand),
+    /// A read of the rankings of one or more boards.
     Read(target::Read),
     /// A change that goes through the lane.
     Write(run::Write),
-    /// The same, but done in as many requests as it takes, alone; one request in a transaction.
+    /// The same, but alone and in as many requests as it needs; one request in a transaction.
     Remove(run::Write),
 }
 
 /// Commands that change the connection, or boards as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ConnectionCommand {
     /// `AUTH`
     Auth,
     /// `HELLO`
@@ -52,15 +52,14 @@ pub(super) enum Turn {
 pub(super) struct Spec {
     /// In lower case.
     pub(super) name: &'static str,
-    /// Arguments with the name; at least so many where it is negative.
+    /// The number of arguments with the name; a negative number is a minimum.
     pub(super) arity: i32,
-    /// What the caller must be allowed to; nothing where everybody may.
-    pub(super) right: Option<Permission>,
-    /// What it is.
+    /// The permission that the caller needs, if any.
+    pub(super) permission: Option<Permission>,
     pub(super) kind: Kind,
-    /// Whether it is answered while ranks are not exact yet.
+    /// Whether it runs while ranks are not exact yet.
     pub(super) loading: bool,
-    /// First key, last key and step, as `COMMAND` tells them.
+    /// First key, last key and step, as in `COMMAND`.
     pub(super) keys: (i32, i32, i32),
     /// The family.
     pub(super) group: &'static str,
@@ -91,12 +90,12 @@ fn fits(arity: i32, count: usize) -> bool {
 }
 
 impl Spec {
-    /// Refuses a number of arguments that cannot be, and subcommands that are none.
+    /// Refuses a wrong number of arguments, and unknown subcommands.
     pub(super) fn check(&self, args: Args<'_>) -> Result<(), Wrong> {
         if !fits(self.arity, args.len()) {
             let wrong = error::arity(self.name);
             return Err(match self.kind {
-                Kind::Turn(Turn::Exec) => error::exec_abort(&wrong),
+                Kind::Connection(ConnectionCommand::Exec) => error::exec_abort(&wrong),
                 _ => wrong,
             });
         }
@@ -113,11 +112,16 @@ impl Spec {
 
     /// Whether it changes something.
     pub(super) fn writes(&self) -> bool {
-        matches!(self.kind, Kind::Write(_) | Kind::Remove(_) | Kind::Turn(Turn::Create | Turn::Delete))
+        matches!(
+            self.kind,
+            Kind::Write(_)
+                | Kind::Remove(_)
+                | Kind::Connection(ConnectionCommand::Create | ConnectionCommand::Delete)
+        )
     }
 }
 
-/// The command of that name, in any case.
+/// The command with this name, in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
     let mut lower = [0_u8; 24];
     let lower = lower.get_mut(..name.len())?;
@@ -132,11 +136,11 @@ const NO_KEY: (i32, i32, i32) = (0, 0, 0);
 const ONE_KEY: (i32, i32, i32) = (1, 1, 1);
 const ALL_KEYS: (i32, i32, i32) = (1, -1, 1);
 
-/// An entry: name, arity, kind, keys, summary; the rest by family.
+/// An entry: name, arity, kind, keys, summary; the other fields are the same for a family.
 macro_rules! table {
-    ($($group:literal, $right:expr, $loading:literal: [$($name:literal $arity:literal $kind:expr, $keys:expr, $summary:literal;)*])*) => {
+    ($($group:literal, $permission:expr, $loading:literal: [$($name:literal $arity:literal $kind:expr, $keys:expr, $summary:literal;)*])*) => {
         [$($(Spec {
-            name: $name, arity: $arity, right: $right, kind: $kind, loading: $loading, keys: $keys,
+            name: $name, arity: $arity, permission: $permission, kind: $kind, loading: $loading, keys: $keys,
             group: $group, summary: $summary,
         },)*)*]
     };
@@ -145,7 +149,7 @@ macro_rules! table {
 const READ: Option<Permission> = Some(Permission::Read);
 const WRITE: Option<Permission> = Some(Permission::Write);
 
-/// How many commands there are.
+/// The number of commands.
 const COUNT: usize = UNSORTED.len();
 
 /// Every command, by name.
@@ -162,7 +166,7 @@ const fn less(a: &[u8], b: &[u8]) -> bool {
     a.len() < b.len()
 }
 
-/// Sorts the table when it is compiled, so that it can be written by family.
+/// Sorts the table at compile time, so that the source lists it by family.
 const fn sorted(mut all: [Spec; COUNT]) -> [Spec; COUNT] {
     let mut at = 1;
     while at < COUNT {
@@ -179,10 +183,10 @@ const fn sorted(mut all: [Spec; COUNT]) -> [Spec; COUNT] {
 #[rustfmt::skip]
 const UNSORTED: [Spec; 55] = table! {
     "connection", None, true: [
-        "auth" -2 Kind::Turn(Turn::Auth), NO_KEY, "Presents an API key.";
-        "hello" -1 Kind::Turn(Turn::Hello), NO_KEY, "Chooses the protocol, presents a key, names the connection.";
-        "quit" -1 Kind::Turn(Turn::Quit), NO_KEY, "Closes the connection.";
-        "reset" 1 Kind::Turn(Turn::Reset), NO_KEY, "Brings the connection back to how it began.";
+        "auth" -2 Kind::Connection(ConnectionCommand::Auth), NO_KEY, "Presents an API key.";
+        "hello" -1 Kind::Connection(ConnectionCommand::Hello), NO_KEY, "Chooses the protocol, presents a key, names the connection.";
+        "quit" -1 Kind::Connection(ConnectionCommand::Quit), NO_KEY, "Closes the connection.";
+        "reset" 1 Kind::Connection(ConnectionCommand::Reset), NO_KEY, "Brings the connection back to how it began.";
     ]
     "connection", READ, true: [
         "client" -2 Kind::Now(client::client), NO_KEY, "What connections there are, and this one's name.";
@@ -202,10 +206,10 @@ const UNSORTED: [Spec; 55] = table! {
         "time" 1 Kind::Now(info::time), NO_KEY, "The server's time.";
     ]
     "transactions", READ, false: [
-        "multi" 1 Kind::Turn(Turn::Multi), NO_KEY, "Begins a transaction.";
-        "exec" 1 Kind::Turn(Turn::Exec), NO_KEY, "Does the commands of a transaction, as one unit.";
-        "discard" 1 Kind::Turn(Turn::Discard), NO_KEY, "Forgets the commands of a transaction.";
-        "watch" -2 Kind::Turn(Turn::Watch), ALL_KEYS, "Refused: use the conditions of ZADD.";
+        "multi" 1 Kind::Connection(ConnectionCommand::Multi), NO_KEY, "Begins a transaction.";
+        "exec" 1 Kind::Connection(ConnectionCommand::Exec), NO_KEY, "Does the commands of a transaction, as one unit.";
+        "discard" 1 Kind::Connection(ConnectionCommand::Discard), NO_KEY, "Forgets the commands of a transaction.";
+        "watch" -2 Kind::Connection(ConnectionCommand::Watch), ALL_KEYS, "Refused: use the conditions of ZADD.";
     ]
     "generic", READ, false: [
         "exists" -2 Kind::Read(keys::exists), ALL_KEYS, "How many of these keys exist.";
@@ -214,8 +218,8 @@ const UNSORTED: [Spec; 55] = table! {
         "type" 2 Kind::Read(keys::kind), ONE_KEY, "zset or none.";
     ]
     "generic", WRITE, false: [
-        "del" -2 Kind::Turn(Turn::Delete), ALL_KEYS, "Deletes boards.";
-        "unlink" -2 Kind::Turn(Turn::Delete), ALL_KEYS, "Deletes boards.";
+        "del" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
+        "unlink" -2 Kind::Connection(ConnectionCommand::Delete), ALL_KEYS, "Deletes boards.";
     ]
     "sorted-set", WRITE, false: [
         "zadd" -4 Kind::Write(zset::add::zadd), ONE_KEY, "Sets scores, or submits them.";
@@ -247,13 +251,13 @@ const UNSORTED: [Spec; 55] = table! {
     "leaderboard", READ, false: [
         "lb.among" -3 Kind::Read(lb::read::among), ONE_KEY, "Players among each other.";
         "lb.around" 5 Kind::Read(lb::read::around), ONE_KEY, "The ranks around a player.";
-        "lb.durability" 2 Kind::Turn(Turn::Durability), NO_KEY, "When writes of this connection are answered.";
+        "lb.durability" 2 Kind::Connection(ConnectionCommand::Durability), NO_KEY, "When writes of this connection are answered.";
         "lb.periods" 2 Kind::Read(lb::read::periods), ONE_KEY, "The periods of a board.";
         "lb.rank" 3 Kind::Read(lb::read::rank), ONE_KEY, "A player's rank.";
         "lb.top" 3 Kind::Read(lb::read::top), ONE_KEY, "The best.";
     ]
     "leaderboard", WRITE, false: [
-        "lb.create" -2 Kind::Turn(Turn::Create), ONE_KEY, "Makes a board.";
+        "lb.create" -2 Kind::Connection(ConnectionCommand::Create), ONE_KEY, "Makes a board.";
         "lb.submit" -4 Kind::Write(lb::submit::submit), ONE_KEY, "Submits a score.";
         "lb.msubmit" -4 Kind::Write(lb::submit::submit_many), ONE_KEY, "Submits several scores.";
     ]

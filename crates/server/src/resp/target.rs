@@ -1,4 +1,4 @@
-//! What a key names: a board, one of its periods, or nothing; and reading it.
+//! The target of a key: a board, one of its periods, or nothing; and reads of it.
 
 use super::args::Args;
 use super::error::{self, Wrong};
@@ -16,34 +16,34 @@ use tally_wire::time;
 
 /// Separates a board from a period.
 const PERIOD: u8 = b'@';
-/// Beyond it not every integer is a double, so a text with a point or an exponent may mean another one.
+/// Above it not every integer is a double, so a text with a point or an exponent may mean another integer.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What fits int64, as doubles.
+/// The range of int64 as doubles.
 const INT64: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;
 
-/// What a key names.
+/// The target of a key.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// Nothing: it reads as an empty key.
+    /// No board: it reads as an empty key.
     Missing,
-    /// A board over all time.
+    /// The all-time window of a board.
     Board(Arc<Board>),
     /// Another window of a board.
     View(View),
 }
 
-/// Reading on behalf of one command.
+/// The context of the reads of one command.
 pub(super) struct Reading<'a> {
     pub(super) tally: &'a Tally,
     pub(super) orders: &'a Orders<'a>,
     pub(super) protocol: Protocol,
-    /// Whether this thread serves connections: what would keep it waiting is [refused](error::WAITS) here.
+    /// Whether this thread serves connections: a read that would block is [refused](error::WAITS) here.
     pub(super) serving: bool,
 }
 
 impl Target {
-    /// The board, whichever window of it.
+    /// The board of any window.
     pub(super) fn board(&self) -> Option<&Arc<Board>> {
         match self {
             Self::Missing => None,
@@ -53,16 +53,16 @@ impl Target {
     }
 }
 
-/// A command that asks something.
+/// A command that reads.
 pub(super) type Read = fn(&Reading<'_>, Args<'_>, &mut Encoder<'_>) -> Result<(), Wrong>;
 
 impl Reading<'_> {
-    /// Asks, and writes the reply, an error too; whether it could without waiting.
+    /// Runs a read and writes its reply or its error. Returns whether it could without waiting.
     pub(super) fn answer(&self, read: Read, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
         answer(out, self.protocol, quota, |to| read(self, args, to))
     }
 
-    /// What a key names.
+    /// The target of a key.
     pub(super) fn target(&self, key: &[u8]) -> Result<Target, Wrong> {
         let (name, period) = split(key)?;
         let found = name.map_or(Ok(None), |name| self.find(name))?;
@@ -74,7 +74,7 @@ impl Reading<'_> {
         Ok(view.map_or(Target::Missing, Target::View))
     }
 
-    /// The board of that name; of several servers another one may have made it a moment ago.
+    /// The board with this name. Another server may have created it a moment ago.
     fn find(&self, name: &str) -> Result<Option<Arc<Board>>, Wrong> {
         let found = self.tally.boards.get(name);
         if found.is_none() {
@@ -86,7 +86,7 @@ impl Reading<'_> {
         if self.serving { Err(error::WAITS.into()) } else { Ok(self.tally.board(&id)) }
     }
 
-    /// Asks what a key names; nothing where it names nothing.
+    /// Reads the target of a key; `None` if there is none.
     pub(super) fn ask<T>(
         &self,
         key: &[u8],
@@ -96,7 +96,7 @@ impl Reading<'_> {
         self.read(&target, with)
     }
 
-    /// Asks a target.
+    /// Reads a target.
     pub(super) fn read<T>(
         &self,
         target: &Target,
@@ -110,7 +110,7 @@ impl Reading<'_> {
                 }
                 let read = self.orders.read_board(board, |order| with(&board.definition, order));
                 read.map(Some).map_err(|failure| match failure {
-                    // Deleted in the middle of the question: asked again, it is that of the present.
+                    // The board was deleted during the read. A retry sees the current state.
                     _ if !self.tally.boards.has(board) => error::AGAIN.into(),
                     failure => error::of_failure(&failure),
                 })
@@ -129,7 +129,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Refuses a member that was not found where its stored row is damaged.
+    /// Refuses a missing member if its stored row is corrupt.
     pub(super) fn check_missed(&self, key: &[u8], member: &[u8]) -> Result<(), Wrong> {
         let store = &*self.tally.store;
         let (true, Ok(player)) = (store.corrupt_row_count() > 0, player(member)) else { return Ok(()) };
@@ -146,7 +146,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether a key exists: a board that its first score made does as long as it has players.
+    /// Whether a key exists. A board that its first score created exists as long as it has players.
     pub(super) fn exists(&self, key: &[u8]) -> Result<bool, Wrong> {
         Ok(match self.target(key)? {
             Target::Missing => false,
@@ -155,14 +155,14 @@ impl Reading<'_> {
         })
     }
 
-    /// The same of a board.
+    /// The same for a board.
     pub(super) fn is_there(&self, board: &Board) -> bool {
         !board.is_implicit() || self.orders.total_of_board(board) > 0
     }
 }
 
-/// Writes the reply of a command within a quota, again where a period was stored anew in the middle; whether it could without
-/// waiting.
+/// Writes the reply of a command within a quota, and retries if an archive was rewritten during the read. Returns whether
+/// it could without waiting.
 pub(super) fn answer(
     out: &mut Vec<u8>,
     protocol: Protocol,
@@ -189,7 +189,7 @@ pub(super) fn answer(
     true
 }
 
-/// A key as a board's name, if it can be one, and a period's.
+/// Splits a key into the name of a board, if it can be one, and that of a period.
 pub(super) fn split(key: &[u8]) -> Result<(Option<&str>, Option<&str>), Wrong> {
     let Ok(text) = std::str::from_utf8(key) else { return Ok((None, None)) };
     let Some(at) = key.iter().position(|byte| *byte == PERIOD) else { return Ok((Some(text), None)) };
@@ -209,7 +209,7 @@ pub(super) fn split(key: &[u8]) -> Result<(Option<&str>, Option<&str>), Wrong> {
     Ok((Some(name), Some(period)))
 }
 
-/// The board's name that a key is, for writing.
+/// The board id in a key, for writing.
 pub(super) fn board_id(key: &[u8]) -> Result<BoardId, Wrong> {
     if key.contains(&PERIOD) {
         split(key)?;
@@ -219,13 +219,13 @@ pub(super) fn board_id(key: &[u8]) -> Result<BoardId, Wrong> {
     BoardId::new(text).map_err(|bad| format!("ERR key {}", bad.0).into())
 }
 
-/// The player's name that a member is.
+/// The player id in a member.
 pub(super) fn player(member: &[u8]) -> Result<PlayerId, Wrong> {
     let text = std::str::from_utf8(member).map_err(|_| Wrong::from("ERR member must be UTF-8"))?;
     PlayerId::new(text).map_err(|bad| format!("ERR member {}", bad.0).into())
 }
 
-/// A score as a board of that kind holds it.
+/// Parses a score into the stored form of this type.
 pub(super) fn score(kind: ScoreType, text: &[u8]) -> Result<i64, Wrong> {
     match kind {
         ScoreType::Float64 => number::score(text).and_then(from_f64).ok_or_else(|| error::NOT_A_FLOAT.into()),
@@ -238,7 +238,7 @@ pub(super) fn score(kind: ScoreType, text: &[u8]) -> Result<i64, Wrong> {
     }
 }
 
-/// A score as this board writes it.
+/// Writes a stored score of this type.
 pub(super) fn write_score(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
     match kind {
         ScoreType::Float64 => to.double(to_f64(score)),
@@ -246,7 +246,7 @@ pub(super) fn write_score(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
     }
 }
 
-/// A range of scores as an inclusive one of the board's values; `None` where it holds nothing.
+/// A range of scores as an inclusive range of stored scores; `None` if it is empty.
 pub(super) fn score_range(kind: ScoreType, min: &[u8], max: &[u8]) -> Result<Option<(i64, i64)>, Wrong> {
     let wrong = || Wrong::from(error::NOT_A_RANGE);
     let low = bound(kind, min, false).ok_or_else(wrong)?;
@@ -254,7 +254,7 @@ pub(super) fn score_range(kind: ScoreType, min: &[u8], max: &[u8]) -> Result<Opt
     Ok(low.zip(high).filter(|(low, high)| low <= high))
 }
 
-/// One end as the first or last value that is within; `None` inside where none is.
+/// One bound as the first or last stored score within it; the inner `None` if there is none.
 fn bound(kind: ScoreType, text: &[u8], upper: bool) -> Option<Option<i64>> {
     let step = |value: i64, exclusive: bool| match (exclusive, upper) {
         (false, _) => Some(value),
@@ -270,7 +270,7 @@ fn bound(kind: ScoreType, text: &[u8], upper: bool) -> Option<Option<i64>> {
         return Some(step(value, exclusive));
     }
     let bound = number::bound(text)?;
-    // Toward the inside; a whole number is itself, what leaves int64 is its end.
+    // Rounded toward the inside. A bound outside int64 becomes the end of int64.
     let whole = if upper { bound.score.floor() } else { bound.score.ceil() };
     if !INT64.contains(&whole) {
         let outside = (whole > 0.0) != upper;

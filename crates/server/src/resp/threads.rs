@@ -1,50 +1,55 @@
-//! The threads that serve connections of the Redis door, each with a runtime of its own.
+//! The threads that serve RESP connections, each with its own runtime.
 //!
-//! A command takes about a microsecond, and handing a connection to another thread several. So a connection stays on the
-//! thread that it was given to, and that thread takes in turn whatever has arrived on all of its connections. Runtimes that
-//! share their tasks wake each other for every command: a third more processor time for each, measured with one command
-//! per round trip. The price is that a long command keeps the other connections of its thread waiting, as in Redis itself.
+//! A command takes about a microsecond, and moving a connection to another thread several. So a connection stays on its
+//! thread, which serves its connections one after the other. Runtimes that share their tasks wake each other for every
+//! command. That costs a third more processor time for each command, measured with one command per round trip. The price is
+//! that a long command delays the other connections of its thread, as in Redis.
 //!
-//! Not here: accepting, bounds, and what a connection says.
+//! Not here: accepting, limits, and commands.
 
 use super::counts::Counts;
-use super::listen::{Door, serve};
+use super::listen::{RespListener, serve};
 use crate::accept::Accepted;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{mpsc, watch};
 
-/// The name of every thread that serves connections: a panic there ends a connection, and not the process.
+/// The name of the connection threads: a panic there ends a connection, and not the process.
 pub const CONNECTION_THREADS: &str = "connections";
 
-/// All threads. They end, and cut what is still open, when this is dropped.
+/// All threads. Dropping this ends them and closes the open connections.
 pub(super) struct Threads(Vec<OneThread>);
 
 struct OneThread {
-    /// Bounded by the slots.
+    /// Bounded by the number of slots.
     give: mpsc::UnboundedSender<Accepted>,
     open: Arc<AtomicUsize>,
 }
 
-/// How many serve if nobody says: half of the machine, because lanes, store and clients of this machine want to run too.
+/// The default number of threads: half of the machine, because lanes, store and clients of this machine need the rest.
 pub fn threads_of_this_machine() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
 impl Threads {
-    pub(super) fn start(count: usize, door: &Arc<Door>, stopped: &watch::Receiver<bool>) -> io::Result<Self> {
+    pub(super) fn start(
+        count: usize,
+        listener: &Arc<RespListener>,
+        stopped: &watch::Receiver<bool>,
+    ) -> io::Result<Self> {
         let threads = (0..count.max(1)).map(|_| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let (give, mut given) = mpsc::unbounded_channel();
-            let (door, stopped, open) = (Arc::clone(door), stopped.clone(), Arc::<AtomicUsize>::default());
+            let (listener, stopped, open) =
+                (Arc::clone(listener), stopped.clone(), Arc::<AtomicUsize>::default());
             let counted = Arc::clone(&open);
-            let counts = door.gate.metrics.resp_counts.of_thread();
+            let counts = listener.readiness.metrics.resp_counts.of_thread();
             let run = move || {
                 runtime.block_on(async move {
                     while let Some(accepted) = given.recv().await {
                         tokio::spawn(one(
-                            (Arc::clone(&door), Arc::clone(&counts)),
+                            (Arc::clone(&listener), Arc::clone(&counts)),
                             accepted,
                             stopped.clone(),
                             Open(Arc::clone(&counted)),
@@ -58,17 +63,17 @@ impl Threads {
         threads.collect::<io::Result<_>>().map(Self)
     }
 
-    /// Gives a connection to the thread that has the fewest.
+    /// Gives a connection to the thread with the fewest connections.
     pub(super) fn give(&self, accepted: Accepted) {
         let fewest = self.0.iter().min_by_key(|thread| thread.open.load(Ordering::Relaxed));
         let thread = fewest.expect("there is at least one thread");
         thread.open.fetch_add(1, Ordering::Relaxed);
-        // Refused only when the thread is gone, with the process: the connection closes then.
+        // This fails only if the thread has ended with the process. Then the connection closes.
         drop(thread.give.send(accepted));
     }
 }
 
-/// Counts a connection as open until it is dropped, by a panic too.
+/// Counts a connection as open until it is dropped, even by a panic.
 struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
@@ -78,7 +83,7 @@ impl Drop for Open {
 }
 
 async fn one(
-    (door, counts): (Arc<Door>, Arc<Counts>),
+    (listener, counts): (Arc<RespListener>, Arc<Counts>),
     accepted: Accepted,
     stopped: watch::Receiver<bool>,
     open: Open,
@@ -86,7 +91,7 @@ async fn one(
     let Accepted { stream, peer, slot } = accepted;
     // It was accepted under another runtime.
     if let Ok(stream) = stream.here() {
-        serve(&door, counts, (stream, peer), stopped).await;
+        serve(&listener, counts, (stream, peer), stopped).await;
     }
     drop((slot, open));
 }

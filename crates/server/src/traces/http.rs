@@ -1,8 +1,8 @@
-//! A followed request over HTTP, by the stable conventions of OpenTelemetry for servers.
+//! A sampled HTTP request, by the stable OpenTelemetry conventions for servers.
 //!
 //! The query is left out: it may have phone numbers. Not here: bodies and other headers.
 
-use super::Followed;
+use super::SampledRequest;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Version};
@@ -15,9 +15,9 @@ use tally_traces::{Parent, Traces, Value};
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Bytes of `tracestate` that are handed on; a longer one is left out whole.
+/// The maximum bytes of `tracestate` that are passed on; a longer one is left out.
 const TRACESTATE_BYTES_MAX: usize = 512;
-/// Characters of what a client says of itself, of its path and of our name: many of these may wait for the collector.
+/// The maximum characters of the user agent, the path and the host: many spans may wait for the collector.
 const TEXT_MAX: usize = 512;
 
 /// Methods that the conventions know.
@@ -33,11 +33,11 @@ const METHODS: [Method; 9] = [
     Method::TRACE,
 ];
 
-/// A request that is followed, until it is answered.
-pub(crate) struct HttpFollowed(Arc<Followed>);
+/// A sampled request, until its response.
+pub(crate) struct HttpSample(Arc<SampledRequest>);
 
-impl HttpFollowed {
-    /// Follows a request, if it is one of those.
+impl HttpSample {
+    /// Starts the spans of a request, if it is sampled.
     pub(crate) fn begin(
         traces: Option<&Arc<Traces>>,
         request: &Request<Incoming>,
@@ -48,29 +48,29 @@ impl HttpFollowed {
         let traces = traces?;
         let headers = request.headers();
         let trace = traces.follow(parent(headers).as_ref(), || state(headers))?;
-        let followed = Followed::new(traces, trace, began);
+        let sampled = SampledRequest::new(traces, trace, began);
         {
-            let mut root = followed.root();
+            let mut root = sampled.root();
             root.attributes = attributes(request, peer, scheme, id);
-            // Of no route, as it seems.
+            // The name of a span without a route.
             root.name = method(request.method()).1.to_owned();
         }
-        Some(Self(followed))
+        Some(Self(sampled))
     }
 
-    /// Says which operation it is.
+    /// Sets the route of the operation.
     pub(crate) fn route(&self, route: &'static str) {
         let mut root = self.0.root();
         root.name = format!("{} {route}", root.name);
         root.attributes.push(("http.route", route.into()));
     }
 
-    /// Who hears of lanes.
+    /// The receiver of lane timings.
     pub(crate) fn sink(&self) -> Arc<dyn Sink> {
-        Arc::<Followed>::clone(&self.0)
+        Arc::<SampledRequest>::clone(&self.0)
     }
 
-    /// Says that it was answered.
+    /// Records the response.
     pub(crate) fn answered(&self, status: u16) {
         let mut root = self.0.root();
         root.ended = Some(Instant::now());
@@ -82,21 +82,21 @@ impl HttpFollowed {
     }
 }
 
-/// The caller's span; sent twice it is none.
+/// The caller's span. A header that comes twice is ignored.
 fn parent(headers: &HeaderMap) -> Option<Parent> {
     let mut all = headers.get_all(TRACEPARENT).iter();
     let first = all.next()?;
     all.next().is_none().then(|| Parent::parse(first.as_bytes()))?
 }
 
-/// What systems on the way have added, joined as the standard has it.
+/// The `tracestate` of upstream systems, joined as the standard says.
 fn state(headers: &HeaderMap) -> String {
     let all: Option<Vec<&str>> =
         headers.get_all(TRACESTATE).iter().map(|value| value.to_str().ok()).collect();
     all.map(|all| all.join(",")).filter(|all| all.len() <= TRACESTATE_BYTES_MAX).unwrap_or_default()
 }
 
-/// A method as an attribute, and in the name of a span: others than those that are known may be anything.
+/// A method as an attribute, and in the name of a span. An unknown method may be any text.
 fn method(method: &Method) -> (&str, &str) {
     if METHODS.contains(method) { (method.as_str(), method.as_str()) } else { ("_OTHER", "HTTP") }
 }
@@ -133,7 +133,7 @@ fn attributes(
     all
 }
 
-/// What of a text is told.
+/// Shortens a text.
 fn cut(text: &str) -> String {
     text.chars().take(TEXT_MAX).collect()
 }

@@ -1,16 +1,15 @@
-//! Followed requests: what is told of one, at either door, and of its way through the lanes.
+//! The spans of sampled requests, HTTP and RESP, and of their way through the lanes.
 //!
-//! `http` and `resp` say what a request is by the names of OpenTelemetry's conventions; here is what both have: its times,
-//! its place in a trace, and the four spans of a batch that it was in. A request has no span while it runs: what is known of
-//! it is gathered, and becomes one when the last who knows it is done. So a client that hangs up leaves its span all the
-//! same, and whatever its lane did is told by then.
+//! `http` and `resp` set the attributes of a request by the OpenTelemetry conventions. This file has what both share:
+//! times, the trace, and the four spans of a batch. A request has no span while it runs. The span is created when the last
+//! reference to the request is dropped. So a client that hangs up leaves a span, too, after all spans of its lane.
 //!
-//! Not here: which requests are followed, and how spans get to a collector (crate `traces`).
+//! Not here: which requests are sampled, and how spans get to a collector (crate `traces`).
 
 mod http;
 mod resp;
 
-pub(crate) use http::HttpFollowed;
+pub(crate) use http::HttpSample;
 pub(crate) use resp::Pipeline;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,25 +18,25 @@ use tally_service::LaneTimings;
 use tally_service::traces::Sink;
 use tally_traces::{Span, Trace, Traces, Value};
 
-/// A request that is followed.
-pub(crate) struct Followed {
+/// A sampled request.
+pub(crate) struct SampledRequest {
     traces: Arc<Traces>,
     trace: Trace,
     clock: Clock,
     root: Mutex<Root>,
 }
 
-/// What is known of the request itself.
+/// The attributes of the request itself.
 #[derive(Default)]
 struct Root {
     name: String,
     attributes: Vec<(&'static str, Value)>,
     failed: Option<String>,
-    /// When it was answered.
+    /// When its response was ready.
     ended: Option<Instant>,
 }
 
-/// When it began, by both clocks: durations are exact by one, and the other is what a collector knows.
+/// When it began, by both clocks: the monotonic one gives exact durations, the wall clock is for the collector.
 #[derive(Clone, Copy)]
 struct Clock {
     began: Instant,
@@ -50,9 +49,9 @@ impl Clock {
     }
 }
 
-impl Followed {
+impl SampledRequest {
     fn new(traces: &Arc<Traces>, trace: Trace, began: Instant) -> Arc<Self> {
-        // A little may have passed since.
+        // A little time may have passed since it began.
         let clock = Clock { began, at: SystemTime::now() - began.elapsed() };
         Arc::new(Self { traces: Arc::clone(traces), trace, clock, root: Mutex::default() })
     }
@@ -62,7 +61,7 @@ impl Followed {
     }
 }
 
-impl Drop for Followed {
+impl Drop for SampledRequest {
     fn drop(&mut self) {
         let root = std::mem::take(self.root.get_mut().unwrap_or_else(PoisonError::into_inner));
         if root.name.is_empty() {
@@ -83,7 +82,7 @@ impl Drop for Followed {
     }
 }
 
-impl Sink for Followed {
+impl Sink for SampledRequest {
     fn passed(&self, asked: Instant, passage: &LaneTimings) {
         let (trace, clock, passage) = (self.trace.clone(), self.clock, passage.clone());
         let stages = 3 + usize::from(passage.published.is_some());
@@ -91,10 +90,10 @@ impl Sink for Followed {
     }
 }
 
-/// The spans of one request in a batch: one behind the other. The last but one has an error where the batch failed.
+/// The spans of one request in a batch, one after the other. If the batch failed, the last span has an error.
 fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &LaneTimings) -> Vec<Span> {
     let LaneTimings { begun, ended, published, .. } = *passage;
-    // Where nothing was read, all of it was for reading.
+    // Without a read, all of the time was spent reading.
     let read = passage.read.unwrap_or(ended);
     let stages = [("queue", asked, passage.taken.max(asked)), ("read", begun, read), ("commit", read, ended)];
     let publish = published.map(|published| ("publish", ended, published));
@@ -123,7 +122,7 @@ mod tests {
     use std::time::Duration;
     use tally_traces::{Address, Ratio, Settings};
 
-    /// Traces that take nothing any more: what is put in is counted.
+    /// Traces that accept no spans any more, but count them.
     fn stopped() -> Arc<Traces> {
         let settings = Settings {
             address: Address::parse("http://127.0.0.1:1").unwrap(),
@@ -139,8 +138,8 @@ mod tests {
         traces
     }
 
-    fn begin(traces: &Arc<Traces>) -> Arc<Followed> {
-        Followed::new(traces, traces.follow(None, String::new).unwrap(), Instant::now())
+    fn begin(traces: &Arc<Traces>) -> Arc<SampledRequest> {
+        SampledRequest::new(traces, traces.follow(None, String::new).unwrap(), Instant::now())
     }
 
     fn put(traces: &Traces) -> u64 {
@@ -166,10 +165,10 @@ mod tests {
     #[test]
     fn a_request_that_nobody_waits_for_is_told_when_its_lane_lets_go() {
         let traces = stopped();
-        let followed = begin(&traces);
-        followed.root().name = "GET /x".into();
-        let sink: Arc<dyn Sink> = Arc::<Followed>::clone(&followed);
-        drop(followed);
+        let sampled = begin(&traces);
+        sampled.root().name = "GET /x".into();
+        let sink: Arc<dyn Sink> = Arc::<SampledRequest>::clone(&sampled);
+        drop(sampled);
         assert_eq!(put(&traces), 0, "its lane still knows it");
         let now = Instant::now();
         sink.passed(now, &passage(now, Some(now + Duration::from_millis(4))));
@@ -188,9 +187,9 @@ mod tests {
     #[test]
     fn a_batch_that_failed_has_nothing_to_publish() {
         let traces = stopped();
-        let followed = begin(&traces);
+        let sampled = begin(&traces);
         let now = Instant::now();
-        let stages = |published| stages_of(&followed.trace, followed.clock, now, &passage(now, published));
+        let stages = |published| stages_of(&sampled.trace, sampled.clock, now, &passage(now, published));
         assert_eq!(stages(Some(now + Duration::from_millis(4))).len(), 4);
         assert_eq!(stages(None).len(), 3);
     }

@@ -1,49 +1,49 @@
-//! What arrived together on a connection of the Redis protocol, followed: one command, or a pipeline.
+//! A sampled pipeline of RESP commands, maybe of only one command.
 //!
-//! A caller cannot say a parent there, so the ratio decides. Names are those of the list of commands, never what a client
-//! has sent; keys and members are left out.
+//! The protocol has no field for a parent span, so the sampling ratio decides. Names come from the table of commands, never
+//! from the client; keys and members are left out.
 
-use super::Followed;
+use super::SampledRequest;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use tally_service::traces::Sink;
 use tally_traces::Traces;
 
-/// Commands that are followed, until they are answered.
+/// Sampled commands, until their replies.
 pub(crate) struct Pipeline {
-    followed: Arc<Followed>,
-    /// Of the first.
+    sampled: Arc<SampledRequest>,
+    /// The name of the first.
     name: Option<&'static str>,
-    /// Whether all are of that name.
+    /// Whether all have that name.
     alike: bool,
     commands: usize,
 }
 
 impl Pipeline {
-    /// Follows what has just arrived, if it is to be.
+    /// Starts the spans of a pipeline, if it is sampled.
     pub(crate) fn begin(traces: Option<&Arc<Traces>>) -> Option<Self> {
         let traces = traces?;
         let trace = traces.follow(None, String::new)?;
-        let followed = Followed::new(traces, trace, Instant::now());
-        Some(Self { followed, name: None, alike: true, commands: 0 })
+        let sampled = SampledRequest::new(traces, trace, Instant::now());
+        Some(Self { sampled, name: None, alike: true, commands: 0 })
     }
 
-    /// Who hears of lanes.
+    /// The receiver of lane timings.
     pub(crate) fn sink(&self) -> Arc<dyn Sink> {
-        Arc::<Followed>::clone(&self.followed)
+        Arc::<SampledRequest>::clone(&self.sampled)
     }
 
-    /// One more command, by its name in the list.
+    /// Adds a command by its name in the table.
     pub(crate) fn command(&mut self, name: &'static str) {
         self.commands += 1;
         self.alike &= *self.name.get_or_insert(name) == name;
     }
 
-    /// Says that all were answered; where none was whole yet, nothing is told.
+    /// Records the replies. Without a complete command there is no span.
     pub(crate) fn answered(self, peer: IpAddr, protocol: &'static str, out: &[u8]) {
         let Some(name) = self.name else { return };
-        let mut root = self.followed.root();
+        let mut root = self.sampled.root();
         root.ended = Some(Instant::now());
         root.name = match (self.commands, self.alike) {
             (1, _) => name.to_ascii_uppercase(),

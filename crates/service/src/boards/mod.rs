@@ -37,7 +37,7 @@ pub struct Board {
     pub created_at: Micros,
     /// The ranking over all time, without banned players.
     pub order: WindowRanking,
-    /// Where its rankings are kept.
+    /// The backend of its rankings.
     ranking: RankingBackend,
     /// Banned players. Changed by the lane only, with the ranking; a batch is decided without it, because the submits of a
     /// banned player count like any other.
@@ -46,9 +46,9 @@ pub struct Board {
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
     periods: RwLock<Periods>,
-    /// Closed ones whose archive is to be written anew.
+    /// Closed periods whose archive must be written again.
     pub(crate) stale: OutdatedArchives,
-    /// The revision of this copy; none where no other server writes.
+    /// The revision of this copy; `None` if no other server writes.
     revisions: RwLock<Revisions>,
     /// The contest that it belongs to.
     pub(crate) play: OnceLock<Play>,
@@ -68,7 +68,7 @@ pub(crate) struct Changing {
 }
 
 impl Changing {
-    /// The commit of the batch on this database is in doubt: what others change elsewhere is taken over meanwhile.
+    /// The commit of the batch on this database is in doubt; changes of other servers elsewhere are taken over meanwhile.
     pub(crate) fn doubt(&mut self, shard: usize) {
         if self.in_doubt.is_none() {
             self.in_doubt = Some(shard);
@@ -92,7 +92,7 @@ impl Drop for Changing {
 }
 
 impl Board {
-    /// A board without records; refused where a schedule cannot be read.
+    /// A board without records; rejected if a schedule is invalid.
     pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &RankingBackend) -> Result<Self, Rejection> {
         let order = ranking.of_window(row.no.0, ALL_TIME.0, &row.definition);
         let ranking = ranking.clone();
@@ -128,7 +128,7 @@ impl Board {
         *self.revisions.write().unwrap_or_else(PoisonError::into_inner) = revisions;
     }
 
-    /// Keeps the copy as it is for a batch that was planned on those revisions; nothing where they are others by now.
+    /// Keeps the copy unchanged for a batch that was planned on those revisions; `None` if the revisions have changed.
     pub(crate) fn change(self: &Arc<Self>, planned: &Revisions) -> Option<Changing> {
         self.changing.fetch_add(1, Ordering::SeqCst);
         let changing = Changing { board: Arc::clone(self), in_doubt: None };
@@ -144,9 +144,9 @@ impl Board {
         self.revisions.write().unwrap_or_else(PoisonError::into_inner).advance(shard, revision);
     }
 
-    /// Takes over what is stored, where that is another revision; false while a batch that changes it is under way. A revision
-    /// that the database has lost is forgotten, so that the leaderboard is read whole. Of a database that was away stays what is
-    /// known: a period that only it may have stays open.
+    /// Takes over the stored state if it has another revision; false while a batch that changes it is running. It forgets a
+    /// revision that the database has lost, so that the leaderboard is read whole. The state of an unavailable database stays as
+    /// cached: a period that only that one may have stays open.
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
         // In this order everywhere.
@@ -196,7 +196,7 @@ impl Board {
         Some(self.revisions()).filter(Revisions::are_known)
     }
 
-    /// The revisions of this copy, where other servers may change it too.
+    /// The revisions of this copy, if other servers may change it too.
     pub(crate) fn followed(&self) -> Option<Revisions> {
         self.is_shared().then(|| self.revisions())
     }
@@ -211,8 +211,8 @@ impl Board {
         self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
     }
 
-    /// How many players it has: over all time, or else in the present period of its first rule, which is the one that a request
-    /// without a period means.
+    /// The number of its players: over all time, or else in the present period of its first rule. That is the window of a
+    /// request without a period.
     pub fn members(&self, now: Micros) -> u64 {
         if self.definition.all_time {
             return self.order.total();
@@ -241,12 +241,12 @@ impl Board {
         self.live().iter().for_each(|live| live.order.forget());
     }
 
-    /// Whether requests see it: one that its first score made goes with its last player, ranked or banned.
+    /// Whether requests see it. A leaderboard that its first score made disappears with its last player, ranked or banned.
     pub fn is_there(&self) -> bool {
         !self.is_implicit() || self.order.total() > 0 || self.hides_anybody()
     }
 
-    /// Whether its first score made it, and no request has asked for it since.
+    /// Whether its first score made it, and no request has put it since.
     pub fn is_implicit(&self) -> bool {
         self.implicit.load(Ordering::Acquire)
     }

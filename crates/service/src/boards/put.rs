@@ -1,7 +1,7 @@
 //! Putting and deleting leaderboards.
 //!
-//! Each is one transaction. Where it finds that another server has taken the name, it reads that leaderboard, and the request
-//! is one for that. Not here: changing a leaderboard that is there, which goes through the lane (`scores`).
+//! Each is one transaction. If another server has taken the name meanwhile, it reads that leaderboard, and the request applies
+//! to that one. Not here: changing an existing leaderboard, which goes through the lane (`scores`).
 
 use super::Board;
 use super::room::{make_room, may_go};
@@ -29,16 +29,16 @@ use tally_store::{
 };
 
 /// How often prizes are stored before a change: a period may end between the two.
-const TRIES: u32 = 3;
+const ATTEMPTS_MAX: u32 = 3;
 
-/// The answer to a put.
+/// The reply to a put.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// The leaderboard as it is now.
     pub board: Arc<Board>,
     /// Whether it is new.
     pub created: bool,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
@@ -89,8 +89,8 @@ fn put_once(
             }
         }
     };
-    for _ in 0..TRIES {
-        // What is over is owed the prizes of the present definition.
+    for _ in 0..ATTEMPTS_MAX {
+        // Ended periods owe the prizes of the present definition.
         let written = match spec.periods {
             Some(_) => prizes::write_down(tally, &board)?,
             None => HashSet::new(),
@@ -137,12 +137,12 @@ enum Made {
     Taken,
 }
 
-/// A name that comes and goes faster than it can be asked for.
+/// The name was made and deleted by other servers too often.
 fn taken(id: &BoardId) -> StoreError {
     StoreError::Conflict(format!("the leaderboard `{}` is made and deleted by others", id.as_str()))
 }
 
-/// Makes a board, in place of one of that name that is not there any more.
+/// Makes a board, in place of one with that name that no request sees any more.
 fn create(
     tally: &Tally,
     id: &BoardId,
@@ -151,7 +151,7 @@ fn create(
 ) -> Result<Made, Failure> {
     let now = tally.now();
     let full = !make_room(tally, 1)?;
-    // One that no request sees is replaced.
+    // A leaderboard that no request sees is replaced.
     let unseen = tally.boards.get(id);
     let mut plan = plan(id, identity);
     plan.exclusive = true;
@@ -196,14 +196,14 @@ fn create(
     if let (None, Some(board)) = (&stored, new) {
         let board = Arc::new(board);
         if board.is_shared() {
-            // Where that fails its first batch does it.
+            // If that fails, its first batch does it.
             drop(servers::renew(&*tally.store, &board));
         }
         set(tally, id, Some(Arc::clone(&board)));
         let board = tally.boards.by_no(board.no).unwrap_or(board);
         return Ok(Made::New(Put { board, created: true, replayed: false }));
     }
-    // It was deleted since: the first answer showed it new and empty.
+    // It was deleted since. The first reply showed it new and empty.
     let created_at = stored.as_ref().map_or(now, |stored| stored.at);
     let row = BoardRow { no: BoardNo(0), id: id.clone(), definition: definition()?, created_at };
     let created = stored.is_some_and(|stored| matches!(stored.outcome, Outcome::BoardPut { created: true }));
@@ -211,15 +211,15 @@ fn create(
     Ok(Made::New(Put { board, created, replayed: true }))
 }
 
-/// Puts a leaderboard in the place of that name, and forgets the rankings of the one that was there.
+/// Puts a leaderboard under that name, and forgets the rankings of the previous one.
 pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
         old.forget_orders();
     }
 }
 
-/// Brings the leaderboards in memory to those that are stored, where no other server writes: one that was made while its answer
-/// was lost has no records.
+/// Brings the leaderboards in memory to the stored state, if no other server writes. A leaderboard whose reply was lost has no
+/// records yet.
 pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     if tally.has_others() {
         // They are followed.
@@ -236,7 +236,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
         }
     }
     for board in unlisted.into_values() {
-        // One that cannot be read is not listed, and stays.
+        // A corrupt leaderboard is not listed, and stays.
         if tally.store.board(BoardRef::No(board.no), None)?.is_none() && tally.boards.has(&board) {
             set(tally, &board.id, None);
         }
@@ -244,13 +244,13 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps the lanes from batches while a leaderboard goes, where one may be between two databases: it must find the leaderboard
-/// on both, or on none.
+/// Holds the lanes while a leaderboard is deleted, if a batch may be between two databases. It must find the leaderboard on
+/// both, or on none.
 fn still(tally: &Tally) -> Result<Option<BarrierGuard>, Failure> {
     (tally.store.shards() > 1).then(|| tally.lane.hold()).transpose()
 }
 
-/// Deletes a board. Blocks on the store. Says whether it was a replay.
+/// Deletes a board. Blocks on the store. Returns whether it was a replay.
 pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     let _running = identity.map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.boards.check_damaged(id.as_str())?;
@@ -260,7 +260,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) ->
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     in_doubt::resolve_all(tally)?;
     tally.look_now();
-    // It goes with its periods; the prizes of those that are over stay owed.
+    // Its periods are deleted too; the prizes of ended ones stay owed.
     let written = match tally.boards.get(id) {
         Some(board) => prizes::write_down(tally, &board)?,
         None => HashSet::new(),
@@ -310,8 +310,8 @@ fn plan(id: &BoardId, identity: Option<&IdempotencyKey>) -> ReadSet {
     }
 }
 
-/// Runs a change and stores its outcome under its identity, in one transaction; gives what was stored where the same request
-/// was done before, and then changes nothing. Where it meets the change of another server it is not tried again.
+/// Runs a change and stores its outcome under its idempotency key, in one transaction. If the same request was done before, it
+/// changes nothing and returns the stored outcome. A conflict with another server is not retried.
 pub(crate) fn run_once(
     (store, in_doubt): (&dyn Store, &InDoubtCommits),
     plan: &ReadSet,

@@ -11,14 +11,14 @@ use tally_store::{BoardNo, CorruptRow};
 
 /// How many boards a suggestion is chosen from.
 const NEAREST_AMONG: usize = 200;
-/// How many letters a suggestion may be away.
+/// The largest edit distance of a suggestion.
 const NEAREST_MAX: usize = 3;
 
 /// Live boards by name and by number.
 #[derive(Debug, Default)]
 pub struct Boards {
     all: RwLock<Registry>,
-    /// Changes with every board that comes or goes.
+    /// Changes with every board that is added or removed.
     version: AtomicU64,
     /// Names of boards that are stored and cannot be read.
     damaged: RwLock<HashSet<String>>,
@@ -31,7 +31,7 @@ struct Registry {
 }
 
 impl Boards {
-    /// The board of that name, also one that has no players and is not [there](Board::is_there).
+    /// The board of that name, even if it has no players and is not [there](Board::is_there).
     pub fn get<Q: Ord + ?Sized>(&self, id: &Q) -> Option<Arc<Board>>
     where
         BoardId: Borrow<Q>,
@@ -39,8 +39,7 @@ impl Boards {
         self.read().by_id.get(id).cloned()
     }
 
-    /// Whether a leaderboard is still the one of its name: its ranking may be deleted, and a request that came too late is told
-    /// so.
+    /// Whether a leaderboard is still the one of its name. Its ranking may be deleted, so a late request gets a rejection.
     pub fn has(&self, board: &Board) -> bool {
         self.read().by_no.contains_key(&board.no)
     }
@@ -50,7 +49,7 @@ impl Boards {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The board of that name, or a rejection that says which name is near.
+    /// The board of that name, or a rejection with the nearest name.
     pub fn find(&self, id: &BoardId) -> Result<Arc<Board>, Rejection> {
         let found = self.get(id).filter(|board| board.is_there());
         if found.is_none() {
@@ -59,7 +58,7 @@ impl Boards {
         found.ok_or_else(|| Rejection::LeaderboardNotFound(self.nearest(id)))
     }
 
-    /// Refuses the name of a board that is stored and cannot be read.
+    /// Rejects the name of a board that is stored and cannot be read.
     pub fn check_damaged(&self, name: &str) -> Result<(), Rejection> {
         let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
         if damaged.contains(name) { Err(Rejection::LeaderboardDamaged) } else { Ok(()) }
@@ -83,7 +82,7 @@ impl Boards {
         self.damaged.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// A name that is a slip of the finger away, among the first ones only: a guess is not worth a scan.
+    /// A name within a small edit distance, among the first names only: a guess is not worth a scan.
     fn nearest(&self, id: &BoardId) -> Option<String> {
         let distance = |board: &Arc<Board>| strsim::damerau_levenshtein(board.id.as_str(), id.as_str());
         let boards = self.list(None, NEAREST_AMONG);
@@ -99,8 +98,7 @@ impl Boards {
         there.filter(|board| board.is_there()).take(limit).cloned().collect()
     }
 
-    /// Boards in order of number, at most `limit`, from the first that is not before `from`; a scan finds all that were there
-    /// all the while.
+    /// Boards by number, at most `limit`, from `from` on. A scan finds every board that exists throughout.
     pub fn from_no(&self, from: BoardNo, limit: usize) -> Vec<Arc<Board>> {
         self.read().by_no.range(from..).take(limit).map(|(_, board)| Arc::clone(board)).collect()
     }
@@ -120,8 +118,8 @@ impl Boards {
         self.read().by_no.get(&no).cloned()
     }
 
-    /// Puts a board in the place of that name, or leaves it empty; gives what was there. A board that is there stays itself:
-    /// the request that made it and the follower may both bring it.
+    /// Puts a board under that name, or leaves it empty; returns the previous one. A board that is there already stays: the
+    /// request that made it and the follower may both add it.
     pub(crate) fn set(&self, id: &BoardId, board: Option<Arc<Board>>) -> Option<Arc<Board>> {
         let mut all = self.write();
         if board.as_ref().is_some_and(|board| all.by_no.contains_key(&board.no)) {
@@ -139,7 +137,7 @@ impl Boards {
         old
     }
 
-    /// A board is gone; its name may have another one by now, or again.
+    /// Removes a deleted board; its name may have another one by now.
     pub(crate) fn set_gone(&self, board: &Board) {
         let mut all = self.write();
         all.by_no.remove(&board.no);

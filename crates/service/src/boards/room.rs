@@ -1,4 +1,4 @@
-//! Room for leaderboards: those that no request sees any more go where another one needs it.
+//! Makes room for leaderboards: deletes those that no request sees any more, when another one needs the room.
 //!
 //! Not here: making and deleting leaderboards by request (`put`).
 
@@ -14,8 +14,8 @@ use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
 /// The database of what belongs to no player.
 const FIRST: usize = 0;
 
-/// Whether a leaderboard goes that no request sees any more. Read in the transaction that deletes it: where others write too,
-/// that one has locked the board's row, so the store does not change meanwhile.
+/// Whether an unseen leaderboard may be deleted. The transaction that deletes it reads this; with several servers it has
+/// locked the board's row, so the store does not change meanwhile.
 pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     // A record that cannot be read is one all the same.
     if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
@@ -35,7 +35,7 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     }
 }
 
-/// Whether so many leaderboards may be made; those that no request sees any more go where that needs their room. Holds
+/// Whether so many leaderboards may be made; deletes unseen ones if that needs their room. The caller holds
 /// `changing_boards`.
 pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
@@ -45,8 +45,8 @@ pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     Ok(has_room())
 }
 
-/// Deletes leaderboards that no request sees any more: they stay until their room is needed. A request that is about to write
-/// to one learns from the lane that it is gone, and makes it again.
+/// Deletes leaderboards that no request sees any more. They stay until their room is needed. A request that is about to write
+/// to one learns from the lane that it was deleted, and makes it again.
 fn sweep(tally: &Tally) -> Result<(), Failure> {
     let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
     for board in unseen {
@@ -70,7 +70,7 @@ fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
     let shards = ShardSet::first(tally.store.shards());
     let plan = ReadSet { boards: vec![board.no], exclusive: true, shards, ..ReadSet::default() };
     let mut gone = false;
-    // Once: a caller that waits for room waits for the lock as well.
+    // Not repeated: a caller that waits for room also waits for the lock.
     tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
         gone = may_go(tally, board, loaded);
         let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };

@@ -1,4 +1,5 @@
-//! One act on a contest, as a use case: read the contest, ask the lane, and read again where it has changed meanwhile. Blocks.
+//! One act on a contest, as a use case: read the contest, send the act to the lane, and read again if the contest has changed.
+//! Blocks.
 
 use super::acts::{Act, ContestDone, ContestOrder, What};
 use super::finish::of_contest;
@@ -9,7 +10,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{Micros, PlayerId, Rejection};
 
 /// How often an act is tried because something changed meanwhile.
-const TRIES: usize = 16;
+const ATTEMPTS_MAX: usize = 16;
 
 /// The origin of an act, as a listener knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Actor {
     }
 }
 
-/// Refuses members: they may not make contests, nor do anything with a series.
+/// Rejects members: they may not make contests, nor do anything with a series.
 pub(super) fn may_make(actor: &Actor) -> Result<(), Rejection> {
     if matches!(actor, Actor::Member(_)) { Err(Rejection::Forbidden) } else { Ok(()) }
 }
@@ -57,7 +58,7 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     Ok(tally.store.ledger().contest(id)?.ok_or(Rejection::ContestNotFound)?)
 }
 
-/// Puts an order into the lane and waits for its answer.
+/// Puts an act into the lane and waits for its reply.
 pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
     let is_cancelled = order.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
     let of_fees = matches!(order.act, Act::Refund(..)) || is_cancelled;
@@ -95,7 +96,7 @@ pub(crate) fn act_at(
     })
 }
 
-/// One try; nothing where the contest has changed since it was read.
+/// One try; `None` if the contest has changed since it was read.
 pub(super) fn once(
     tally: &Tally,
     id: &ContestId,
@@ -109,9 +110,9 @@ pub(super) fn once(
     Ok((done.what != What::Outdated).then_some(done))
 }
 
-/// Tries until there is an answer.
+/// Retries until there is a reply.
 pub(super) fn again<T>(mut once: impl FnMut() -> Result<Option<T>, Failure>) -> Result<T, Failure> {
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         if let Some(done) = once()? {
             return Ok(done);
         }

@@ -1,7 +1,7 @@
-//! The acts on contests that the ledger's lane does, and their answers.
+//! The acts on contests that the ledger's lane does, and their replies.
 //!
-//! A transaction reads by key. So the caller reads the contest first and names what the act may touch. Where that has changed
-//! under the contest's lock, the answer is [`What::Outdated`], nothing was done, and the caller reads again. Not here: what an
+//! A transaction reads by key. So the caller reads the contest first and names what the act may touch. If the contest has
+//! changed under its lock, the reply is [`What::Outdated`], nothing was done, and the caller reads again. Not here: what an
 //! act does (`decide`).
 
 use crate::boards::Board;
@@ -21,15 +21,15 @@ use tally_store::{BoardNo, BoardRow};
 pub struct ContestOrder {
     /// The contest.
     pub id: ContestId,
-    /// The contest as it was read; nothing where one is made.
+    /// The contest as it was read; `None` if one is made.
     pub seen: Option<Box<Record>>,
     /// The actor's role.
     pub by: ActorKind,
-    /// The instant of the act, where that is not now.
+    /// The instant of the act, if it is not now.
     pub at: Option<Micros>,
     /// The act itself.
     pub act: Act,
-    /// Leaderboards whose scores depend on what it changes: none of their scores is decided meanwhile.
+    /// Leaderboards whose scores depend on the change: no score of theirs is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
     /// For retries.
     pub identity: Option<IdempotencyKey>,
@@ -74,13 +74,13 @@ pub enum Act {
     Finish(Vec<(BoardNo, Definition)>),
     /// Cancels it; if it runs, on these leaderboards.
     Cancel(Vec<(BoardNo, Definition)>),
-    /// Clears applications; the flag says whether they are the last.
+    /// Clears applications; the flag marks the last piece.
     Clear(Vec<(PlayerId, Application)>, bool),
     /// Stores what is to be paid.
     Settle(Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// Pays fees back to the next members; the flag says whether they are the last.
+    /// Pays fees back to the next members; the flag marks the last piece.
     Refund(Vec<(PlayerId, ContestMember)>, bool),
     /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),
@@ -99,20 +99,20 @@ pub enum Outside {
     Cleared,
 }
 
-/// The answer to an act.
+/// The reply to an act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContestDone {
     /// The contest after the act.
     pub record: Box<Record>,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
     /// Whether its state has changed.
     pub turned: bool,
-    /// What the answer has beside the contest.
+    /// What the reply has beside the contest.
     pub what: What,
 }
 
-/// What an answer has beside the contest.
+/// What a reply has beside the contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// No more than the contest.
@@ -130,7 +130,7 @@ pub enum What {
 }
 
 impl Act {
-    /// Whether scores depend on what it changes.
+    /// Whether scores depend on the change.
     pub(super) fn concerns_scores(&self) -> bool {
         matches!(self, Self::Patch(..) | Self::Finish(_) | Self::Cancel(_))
     }
@@ -143,7 +143,7 @@ impl ContestOrder {
         Self { id, seen, by: ActorKind::Clock, at: None, act, boards, identity: None }
     }
 
-    /// Whether no score may be decided meanwhile. Where several servers write, it is a change of the leaderboards instead, so a
+    /// Whether no score may be decided meanwhile. With several servers the act is a change of the leaderboards instead, so a
     /// batch that was planned before it is planned again.
     pub(crate) fn excludes_scores(&self) -> bool {
         self.boards.iter().any(|board| !board.is_shared())

@@ -1,9 +1,9 @@
 //! The application store of a contest: one interface in front of the store ([`StoredApplications`]) and of Redis
-//! (`redis_applications`). The contest says from its opening on which of both it has ([`ApplicationLocation`]). Blocks.
+//! (`redis_applications`). From its opening on the contest names its location ([`ApplicationLocation`]). Blocks.
 //!
-//! In the store an application is part of a transaction of the ledger's lane. Redis has no part in that, so a contest that
-//! moves money never has its applications there. A start concerns both: it freezes the applications first and clears them last,
-//! and a crash may come anywhere in between.
+//! In the store an application takes part in a transaction of the ledger's lane. Redis does not, so a contest that moves money
+//! never has its applications there. A start concerns both: it freezes the applications first and clears them last, and a crash
+//! is possible anywhere in between.
 
 use super::act::{Actor, again, ask, find, once};
 use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
@@ -29,7 +29,7 @@ pub(super) struct Ask<'a> {
     pub(super) record: Record,
 }
 
-/// The answer of one try; nothing where the contest has changed since it was read.
+/// The reply of one try; `None` if the contest has changed since it was read.
 pub(super) type Tried = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
@@ -61,7 +61,7 @@ pub(super) trait ApplicationStore {
     /// Freezes decisions on applications: from here on none is made without the start seeing it.
     fn hold_still(&self, record: &Record) -> Result<(), Failure>;
 
-    /// Thaws them: the start did not take place.
+    /// Thaws them after a start that failed.
     fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
 }
 
@@ -81,7 +81,7 @@ pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Applic
     }
 }
 
-/// Tries a request until it has an answer.
+/// Retries a request until it has a reply.
 pub(super) fn at<'a>(
     tally: &'a Tally,
     id: &'a ContestId,
@@ -93,11 +93,11 @@ pub(super) fn at<'a>(
     again(|| {
         let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
         match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
-            // The contest as it is now is the answer, and not that it has no applications any more.
+            // The reply is the present contest, and not that its applications are lost.
             Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
-            // It may be a retry of what was done while they were in Redis.
+            // It may be a retry of a request from when they were in Redis.
             Err(Failure::Refused(Rejection::ContestState(state)))
                 if ask.record.kept == ApplicationLocation::Store =>
             {
@@ -121,8 +121,8 @@ pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
     tally.settings.applications.is_some() && !record.contest.needs_members()
 }
 
-/// Where a contest that opens has its applications; a place in Redis is made ready. A contest that is open already gets a new
-/// place only where it has lost its applications.
+/// The location of the applications of a contest that opens; a location in Redis is prepared. An open contest gets a new
+/// location only if it has lost its applications.
 pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
     let desks = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
@@ -131,7 +131,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
             !record.contest.needs_members()
         }
         (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
-            // A caller that may decide on applications may begin to take them anew.
+            // A caller that may decide on applications may begin again without them.
             state::judge(record.state, Event::Decide, by)?;
             desks.is_none() || redis_applications::is_lost(tally, record)?
         }
@@ -153,7 +153,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
     }
 }
 
-/// Clears a place that was made ready and is not needed. A failure does no harm.
+/// Clears a prepared location that is not needed. A failure does no harm.
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
     let gone = redis_applications::desks(tally).map(|desks| desks.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
@@ -233,13 +233,13 @@ impl ApplicationStore for StoredApplications<'_> {
         Ok(self.0.store.ledger().list_applications(record.no, status, above, limit)?)
     }
 
-    /// In one read, bounded by the capacity of the contest: a start needs all of them in memory, and each page by place costs a
-    /// merge with the whole memtable.
+    /// In one read, bounded by the capacity of the contest. A start needs all of them in memory, and each page by place merges
+    /// the whole memtable.
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
         Ok(self.page(record, Status::Accepted, 0, record.contest.capacity as usize)?.whole()?)
     }
 
-    /// The transaction of the start sees by the contest's revision whether a decision came between.
+    /// The transaction of the start detects a decision in between by the contest's revision.
     fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
         Ok(())
     }

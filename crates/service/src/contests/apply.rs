@@ -23,7 +23,7 @@ pub fn apply(
     application_store::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
 }
 
-/// Accepts or rejects players; each row for itself. A replay answers their present status.
+/// Accepts or rejects players; each row for itself. A replay returns their present status.
 pub fn decide(
     tally: &Tally,
     id: &ContestId,

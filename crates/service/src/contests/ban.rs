@@ -1,7 +1,7 @@
 //! Banning a member, out of ranks and prizes, or restoring it, while the contest runs.
 //!
-//! The ban goes through the lane of scores, so it has its place among scores and before the end. A leaderboard of a contest has
-//! no other way to a ban, so the rules of contests judge every such request.
+//! The ban goes through the score lane, so it is ordered with scores and before the end. Every ban on a contest's leaderboard
+//! comes this way, so the rules of contests apply to each.
 
 use super::act::{Actor, find};
 use crate::failure::{Failure, blocking};
@@ -14,8 +14,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_store::EntrantKey;
 
-/// Bans a player on a leaderboard, or restores it, by the rules of the contest that the leaderboard belongs to. Says whether it
-/// was a replay.
+/// Bans a player on a leaderboard, or restores it, by the rules of the leaderboard's contest. Returns whether it was a replay.
 pub async fn on_board(
     tally: &Arc<Tally>,
     board: &BoardId,
@@ -37,7 +36,7 @@ pub async fn on_board(
     }
 }
 
-/// Bans a member, or restores it. Says whether it was a replay.
+/// Bans a member, or restores it. Returns whether it was a replay.
 pub async fn ban(
     tally: &Arc<Tally>,
     id: &ContestId,
@@ -49,7 +48,7 @@ pub async fn ban(
     of(tally, (id, None), actor, player, hidden, identity).await
 }
 
-/// The same, where the member is of that division if one is named.
+/// The same, if the member is in that division or none is named.
 async fn of(
     tally: &Arc<Tally>,
     (id, named): (&ContestId, Option<Option<u32>>),
@@ -73,7 +72,7 @@ async fn of(
     });
     match board.await? {
         Ok(board) => erase::ban(tally, &board, player.clone(), hidden, identity).await,
-        // It ended meanwhile; a retry still gets the first answer.
+        // It ended meanwhile; a retry still gets the first reply.
         Err(ended) => gone(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
     }
 }

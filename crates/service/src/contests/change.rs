@@ -76,7 +76,7 @@ pub fn patch(
     })
 }
 
-/// Refuses to make staff of members: staff takes no part, and members stay members.
+/// Rejects members as staff: staff cannot take part, and members stay members.
 fn check_staff(tally: &Tally, record: &Record, spec: &ContestSpec) -> Result<(), Failure> {
     let Some(staff) = spec.staff.as_ref().filter(|_| record.report.is_some()) else { return Ok(()) };
     let key = |player: &PlayerId| EntrantKey { contest: record.no, player: player.clone() };
@@ -93,7 +93,7 @@ fn check_staff(tally: &Tally, record: &Record, spec: &ContestSpec) -> Result<(),
     if wrong.is_empty() { Ok(()) } else { Err(Rejection::InvalidContest(wrong).into()) }
 }
 
-/// Refuses a leaderboard whose schedules cannot be read: it could not be made at the start.
+/// Rejects a leaderboard whose schedules cannot be read: it could not be made at the start.
 pub(super) fn check_schedules(spec: &ContestSpec) -> Result<(), Rejection> {
     let read = spec.leaderboard.as_ref().map_or(Ok(()), |definition| Periods::new(definition).map(drop));
     read.map_err(|wrong| Rejection::InvalidContest(vec![wrong.within("/leaderboard")]))
@@ -134,7 +134,7 @@ pub(super) fn open_at(
     let used = match &done {
         Ok(done) => Some(done.record.kept),
         Err(Failure::Refused(_)) => Some(ApplicationLocation::Store),
-        // The outcome is unknown: what is prepared is small, and may be in use.
+        // The outcome is unknown: the prepared state is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };
     for (contest, number) in prepared.into_inner() {

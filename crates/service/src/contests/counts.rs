@@ -1,8 +1,8 @@
 //! Counts of contests, for monitoring.
 //!
-//! The states are counted in the store every few seconds, by an index and with a bound. So a scrape reads no table and does not
-//! wait for a database that is unavailable. What this server has done is counted when it is answered: a retry, or another
-//! server that does the same, counts nothing. Not here: how it is shown.
+//! A query counts the states in the store every few seconds, by an index and with a bound. So a scrape reads no table and does
+//! not wait for a database that is unavailable. Acts of this server count when their reply is sent: a retry, or the same act on
+//! another server, does not count. Not here: how it is shown.
 
 use super::acts::{ContestDone, What};
 use crate::failure::Failure;
@@ -74,7 +74,7 @@ impl Counts {
         *self.state_counts.lock().unwrap_or_else(PoisonError::into_inner) = found.ok();
     }
 
-    /// The states a few seconds ago; nothing where the store was unavailable.
+    /// The states a few seconds ago; `None` if the store was unavailable.
     pub fn state_counts(&self) -> Option<StateCounts> {
         self.state_counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

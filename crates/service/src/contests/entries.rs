@@ -1,10 +1,10 @@
-//! Entries of a player in contests that are open or run: its application, or its place among the members. And its place on the
-//! staff, which a renaming neither gives nor leaves behind.
+//! Entries of a player in contests that are open or run: an application or a membership. Also staff positions, which a renaming
+//! neither gives nor leaves behind.
 //!
-//! An entry belongs to a player's name and to the member that had it. So a name with an entry neither comes to another member
-//! nor goes from its own, or scores of one member would pay another. Applying and renaming exclude each other on one server; on
-//! several servers an application may come between the check and the renaming. A closed member keeps its entries and releases
-//! its name; a new member does not get that name while they are there. Blocks. Not here: entries of an erased player (`erase`).
+//! An entry belongs to a player's name and to the member that had it. So a name with an entry cannot move to another member, or
+//! scores of one member would pay another. Applying and renaming exclude each other on one server. With several servers an
+//! application may come between the check and the renaming. A closed member keeps its entries and releases its name; a new
+//! member cannot get that name while they exist. Blocks. Not here: entries of an erased player (`erase`).
 
 use super::application_store;
 use super::pages::{each_of_contests, each_of_series};
@@ -19,7 +19,7 @@ use tally_store::EntrantKey;
 /// Players of one read: with a page of contests at most 5,000 rows.
 const PLAYERS: usize = 10;
 
-/// Refuses a change of players with an entry, and of those that are staff of a contest that is not over, or of a series.
+/// Rejects a change of players with an entry, and of staff of a contest that is not over, or of a series.
 pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure> {
     each_of_contests(tally, &[State::Draft, State::Open, State::Running, State::Finished], |page| {
         for (id, record) in page {
@@ -40,7 +40,7 @@ pub(crate) fn refuse(tally: &Tally, players: &[PlayerId]) -> Result<(), Failure>
     })
 }
 
-/// What is found of names for new members.
+/// The result of the lookup of names for new members.
 #[derive(Debug, Default)]
 pub(crate) struct NameLookup {
     /// Names that a member has.

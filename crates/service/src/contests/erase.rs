@@ -1,9 +1,9 @@
-//! The applications of a player that is erased. Blocks.
+//! The applications of an erased player. Blocks.
 //!
-//! Applications of open contests are withdrawn, and their holds are released. A member of a contest stays one: the fee that was
-//! paid belongs to it, and settling and refunds go by members, so neither meets a gap. Its scores go with those of all
-//! leaderboards, and with them its rank. A rejection stays until the contest's applications are cleared, or erasing would be a
-//! way round it. Not here: leaderboards and profiles (`players::erase`).
+//! Applications of open contests are withdrawn, and their holds are released. A member of a contest stays one: the paid fee
+//! belongs to it, and settling and refunds scan the members. Its scores are erased as on all leaderboards, and its rank with
+//! them. A rejection stays until the contest's applications are cleared, because erasing must not undo it. Not here:
+//! leaderboards and profiles (`players::erase`).
 
 use super::act::Actor;
 use super::pages::each_of_contests;
@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use tally_rules::contest::{ContestId, Record, State};
 use tally_rules::{PlayerId, Rejection};
 
-/// Withdraws every application that can be withdrawn. Says whether there was one.
+/// Withdraws every application that can be withdrawn. Returns whether there was one.
 pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failure> {
     let mut found = false;
     let done = each_of_contests(tally, &[State::Open], |page| {

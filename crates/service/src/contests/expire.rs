@@ -1,9 +1,9 @@
-//! Deleting leaderboards of contests that were settled or cancelled as long ago as `contests.keep` says, or the limit of
+//! Deleting leaderboards of contests that were settled or cancelled longer ago than `contests.keep`. Otherwise the limit of
 //! leaderboards would end series.
 //!
-//! The contest, its members, prizes and refunds stay. A leaderboard is deleted by the same transaction as one that a key
-//! deletes, so of several servers one does it. It stays while a period with prizes is not closed. Blocks. Not here: rows, which
-//! are purged in the background.
+//! The contest, its members, prizes and refunds stay. The same transaction as for a request deletes a leaderboard, so only one
+//! of several servers does it. It stays while a period with prizes is not closed. Blocks. Not here: rows, which are purged in
+//! the background.
 
 use super::act::find;
 use super::play;
@@ -17,7 +17,7 @@ use tally_store::BoardNo;
 
 /// Deletes those that are due. A failure keeps no other leaderboard from it. Contests that are settled cost no read.
 pub fn delete_due(tally: &Tally) -> Result<(), Failure> {
-    let (Some(keep), Some(now)) = (tally.settings.contests_keep_micros, tally.believed_now()) else {
+    let (Some(keep), Some(now)) = (tally.settings.contests_keep_micros, tally.trusted_now()) else {
         return Ok(());
     };
     let mut done = Ok(());

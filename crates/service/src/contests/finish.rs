@@ -25,7 +25,7 @@ pub fn finish(
     })
 }
 
-/// The clock ends it, as of its own time.
+/// Ends it by the clock, at its own end.
 pub(super) fn finish_at(tally: &Tally, id: &ContestId, at: Micros) -> Result<ContestDone, Failure> {
     act_at(tally, id, None, Some(at), |record| {
         Ok((ActorKind::Clock, Act::Finish(boards(tally, id, record)?)))
@@ -42,7 +42,7 @@ pub fn cancel(
     let done = act(tally, id, identity, |record| {
         Ok((actor.by(record, Event::Cancel, None)?, Act::Cancel(boards(tally, id, record)?)))
     })?;
-    // It is cancelled even if this fails: the scheduler goes on with it.
+    // It is cancelled even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
     if let Err(failure) =
         pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
@@ -62,7 +62,7 @@ pub(super) fn of_contest(tally: &Tally, id: &ContestId, record: &Record) -> Vec<
     }
 }
 
-/// The same, where none may be left out: another server may have made one that is not in memory here yet.
+/// The same without gaps: another server may have made one that is not in memory here yet.
 pub(super) fn all_of_contest(
     tally: &Tally,
     id: &ContestId,
@@ -76,12 +76,13 @@ pub(super) fn all_of_contest(
     };
     if boards.len() != wanted {
         let why = format!("{} of {wanted} leaderboards of the contest are known here", boards.len());
-        return Err(Fault::StoreAway(why).into());
+        return Err(Fault::StoreUnavailable(why).into());
     }
     Ok(boards)
 }
 
-/// The leaderboards of a contest that is played, as a change of theirs where several servers write: then others plan anew.
+/// The leaderboards of a contest that is played. With several servers the act is a change of theirs, so other servers plan
+/// their batches again.
 pub(super) fn boards(
     tally: &Tally,
     id: &ContestId,

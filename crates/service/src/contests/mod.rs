@@ -5,12 +5,12 @@
 //! contest's lock. [`change`], [`apply`], [`start`], [`finish`], [`settle`], [`ban`] and [`read`] are the use cases, and block.
 //! [`series`] makes contests that recur.
 //!
-//! [`scheduler`] does what is due by the clock, `pieces` what takes several transactions. `play` checks a score against the
-//! contest of its leaderboard. [`counts`] is for monitoring, `erase` for players that are erased, `staff` for members that
-//! close, [`expire`] for leaderboards whose time is over, `repay` for what an earlier release left unpaid.
+//! [`scheduler`] does what is due by the clock, and `pieces` what takes several transactions. `play` checks a score against the
+//! contest of its leaderboard. [`counts`] is for monitoring, `erase` for erased players, and `staff` for closed members.
+//! [`expire`] deletes old leaderboards, and `repay` pays what an earlier release left unpaid.
 //!
-//! The answer to an act is the contest after it ([`acts::ContestDone`]). A replay answers the present contest, and the rows of
-//! a decision on applications with it. The application store is behind one interface: `application_store`, with
+//! The reply to an act is the contest after it ([`acts::ContestDone`]). The reply to a replay is the present contest, with the
+//! rows of a decision on applications. The application store is behind one interface: `application_store`, with
 //! `redis_applications` for those in Redis. Not here: prizes of the periods of a leaderboard (`periods::prizes`).
 
 pub mod act;

@@ -1,8 +1,8 @@
 //! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
 //!
-//! Each piece is bounded and says where it begins; the contest's row says where the next one does. So a piece that is done
-//! twice, or by two servers, is done once, and any server may go on with it. A cleared application leaves no row, so the loop
-//! that clears keeps its position in memory; otherwise it would scan over tombstones again and again. Blocks.
+//! Each piece is bounded and names its start; the contest's row names the start of the next one. So a piece that is sent
+//! twice, or by two servers, is done once, and any server may continue. A cleared application leaves no row, so the loop that
+//! clears keeps its position in memory. Otherwise it would scan over tombstones again and again. Blocks.
 
 use super::act::ask;
 use super::acts::{Act, ContestOrder, What};
@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, Payout, Record};
 
-/// Rows of one transaction: it delays others by no more than a batch of theirs.
+/// Rows of one transaction: other requests wait no longer than for a batch.
 pub(crate) const PIECE: usize = 500;
 
 /// Payouts without their numbers, which follow each other.
@@ -19,7 +19,7 @@ pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
     rows.into_iter().map(|(_, payout)| payout).collect()
 }
 
-/// Does the pieces that are left, from the contest as it was read; gives the contest after them.
+/// Does the remaining pieces, from the contest as it was read; returns the contest after them.
 pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<Record, Failure> {
     // The last player that this loop has cleared; no player applies any more.
     let mut cleared = None;

@@ -1,9 +1,9 @@
-//! The check of a score against the contest that its leaderboard belongs to.
+//! The check of a score against the contest of its leaderboard.
 //!
-//! The reserved name of a leaderboard says which contest that is. Its state is kept with the leaderboard and changed while no
-//! score is decided (`ledger/batch.rs`), so no score comes in after the end. Members are read by key: a member is never
-//! changed, so that needs no lock. Where several servers write, the end is a change of the leaderboard, and a batch that was
-//! planned before it is planned again.
+//! The reserved name of a leaderboard contains its contest. The contest's state is kept with the leaderboard and changes
+//! while no score is decided (`ledger/batch.rs`), so no score counts after the end. Members are read by key: a member never
+//! changes, so that needs no lock. With several servers the end is a change of the leaderboard, and a batch that was planned
+//! before it is planned again.
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use tally_store::{EntrantKey, Store, StoreError};
 #[derive(Debug)]
 pub(crate) struct Play {
     no: Uuid,
-    /// The division of the leaderboard, where there are divisions.
+    /// The division of the leaderboard, if the contest has divisions.
     division: Option<u32>,
     state: AtomicU8,
     since: AtomicI64,
@@ -44,7 +44,7 @@ impl Play {
         State::ALL[usize::from(self.state.load(Ordering::SeqCst))]
     }
 
-    /// Refuses scores when it is not played.
+    /// Rejects scores when it is not played.
     fn judge(&self, now: Micros) -> Result<(), Rejection> {
         match self.state() {
             // It has ended, and that is not stored yet.
@@ -85,12 +85,12 @@ pub(crate) fn of(board: &Board) -> bool {
     board.play.get().is_some()
 }
 
-/// Refuses to change the ranks of a contest that is not played: they are final.
+/// Rejects a change of the ranks of a contest that is not played: they are final.
 pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
     board.play.get().map_or(Ok(()), |play| play.judge(now))
 }
 
-/// The rejection of each of these scores, where there is one: of none on ordinary leaderboards. Blocks on the store.
+/// The rejection of each of these scores, if it has one; ordinary leaderboards have none. Blocks on the store.
 pub(crate) fn judge(
     store: &dyn Store,
     scores: &[(&Arc<Board>, &PlayerId)],
@@ -106,7 +106,7 @@ pub(crate) fn judge(
         let (Some(play), Some(key)) = (score.0.play.get(), key(score)) else { return Ok(()) };
         play.judge(now)?;
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
-        // A member of one division has no place in the others.
+        // A member of one division has no rank in the others.
         let mine = enrolled.filter(|enrolled| enrolled.division == play.division);
         mine.map(drop).ok_or(Rejection::NotAMember)
     };

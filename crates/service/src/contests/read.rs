@@ -21,7 +21,7 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
     find(tally, id)
 }
 
-/// The number of applications of each of these; nothing where the Redis that has them is unavailable or has lost them.
+/// The number of applications of each of these; `None` if the Redis that has them is unavailable or has lost them.
 pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
     let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
@@ -55,8 +55,8 @@ pub fn list(
     Ok(tally.store.ledger().list_contests(state, after, limit)?)
 }
 
-/// At most `limit` applications in one status by their places, from the first one above `above`. Only for staff. None are
-/// left after the start.
+/// At most `limit` applications in one status by their places, from the first one above `above`. Only for staff. None
+/// exist after the start.
 pub fn applications(
     tally: &Tally,
     id: &ContestId,

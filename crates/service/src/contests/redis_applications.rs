@@ -1,14 +1,14 @@
-//! Applications in Redis: this server decides by the rules, from what it read in one round trip, and writes in another one that
-//! changes nothing where that is outdated. Blocks.
+//! Applications in Redis: this server decides by the rules on what it read in one round trip. A second one writes, and changes
+//! nothing if the read is outdated. Blocks.
 //!
-//! Redis does not wait for the contest's row, so a start freezes the applications before it reads them: from then on no
-//! decision is made. If the start takes place, the contest is open no more, which is the answer then. If not, it thaws them:
-//! the contest's revision is raised, so that no such start can take place any more, and then decisions go on. A request that
-//! meets a start whose server has ended waits a while and thaws them itself. Applying does not wait: it may count as having
+//! Redis does not wait for the contest's row, so a start freezes the applications before it reads them; no decision is made
+//! from then on. If the start succeeds, the contest is no longer open, which is the reply then. If not, it thaws them: it
+//! raises the contest's revision, so that no such start can succeed any more, and then decisions continue. A request that finds
+//! them frozen by a server that has ended waits a while and thaws them itself. Applying does not wait: it may count as having
 //! come just before the start.
 //!
-//! The outcome of a request with an idempotency key is kept beside the applications, in the same change, for as long as such
-//! outcomes are kept. Each change has a mark of its own, by which one whose answer was lost is recognised.
+//! The outcome of a request with an idempotency key is stored beside the applications, in the same change, for as long as other
+//! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
 
 use super::act::find;
 use super::acts::{ContestDone, Outside, Seen, What};
@@ -33,7 +33,7 @@ use tally_store::Listing;
 
 /// Between two checks whether a start has ended.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Checks before a start counts as ended. One that runs begins anew.
+/// Checks before a start counts as ended. A running start begins again.
 const LOOKS: u32 = 80;
 
 /// Accepted applications of one read.
@@ -48,7 +48,8 @@ pub(super) struct ApplicationsInRedis<'a> {
 
 /// The key of a contest's applications in Redis.
 pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
-    let none = || Fault::ApplicationsAway("this server knows no Redis (setting `applications.url`)".into());
+    let none =
+        || Fault::ApplicationsUnavailable("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
 }
 
@@ -57,7 +58,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
     match error {
         RankingError::Lost => Rejection::ApplicationsLost.into(),
         RankingError::Unknown(why) => Fault::OutcomeUnknown(why).into(),
-        error => Fault::ApplicationsAway(error.to_string()).into(),
+        error => Fault::ApplicationsUnavailable(error.to_string()).into(),
     }
 }
 
@@ -119,7 +120,7 @@ fn done(ask: &Ask<'_>, what: What) -> Tried {
 
 /// The outcome of a change.
 enum Outcome {
-    /// It was made, now or by a try whose answer was lost.
+    /// It was made, now or by a try whose reply was lost.
     Made(Option<Application>),
     /// Its request was done before.
     Before(ContestDone),
@@ -129,8 +130,8 @@ enum Outcome {
 
 impl ApplicationsInRedis<'_> {
     fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
-        use RankingError::{Away, Refused, Unknown, Untrusted};
-        if matches!(answer, Err(Away(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
+        use RankingError::{Refused, Unavailable, Unknown, Untrusted};
+        if matches!(answer, Err(Unavailable(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
             self.faults.fetch_add(1, Ordering::Relaxed);
         }
         answer.map_err(failure)
@@ -163,7 +164,7 @@ impl ApplicationsInRedis<'_> {
             },
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
             (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
-                // It may be in conflict with itself: sent twice, because the first answer was lost.
+                // It may conflict with itself: sent twice, because the first reply was lost.
                 let now = self.look(&of)?;
                 let present = now.rows.into_iter().next().flatten();
                 match (revision.is_some() && now.last == *mark, present) {
@@ -175,7 +176,7 @@ impl ApplicationsInRedis<'_> {
         }
     }
 
-    /// A decision, of which this is said where it was made.
+    /// A decision, with its outcome if it was made.
     fn decision(
         &self,
         ask: &Ask<'_>,
@@ -194,7 +195,7 @@ impl ApplicationsInRedis<'_> {
         }
     }
 
-    /// Waits for a start that has frozen the applications, and thaws them where it does not end.
+    /// Waits for a start that has frozen the applications, and thaws them if it does not end.
     fn wait(&self, ask: &Ask<'_>) -> Tried {
         for _ in 0..LOOKS {
             sleep(PAUSE);
@@ -204,7 +205,7 @@ impl ApplicationsInRedis<'_> {
             }
         }
         match self.let_go(ask.tally, ask.id) {
-            // The next try gets the answer.
+            // The next try gets the reply.
             Ok(()) | Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
@@ -296,7 +297,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
-        // No player that a start left out takes part.
+        // A player that a start left out does not take part.
         if record.state != State::Open {
             return Ok(players.iter().map(|player| (player.clone(), None)).collect());
         }

@@ -1,10 +1,10 @@
-//! Prizes and fees that an earlier release left unpaid by mistake: it took every rejection for a closed member, also that of a
-//! currency that was not configured. Each start pays such rows until none is left, and logs what it finds; `owed` looks once
+//! Prizes and fees that an earlier release left unpaid by mistake. It took every rejection for a closed member, also that of a
+//! currency that was not configured. Each start pays such rows until none is left, and logs what it finds; `owed` checks once
 //! more. Blocks.
 //!
-//! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid where its member is
-//! closed by now: the store does not tell whether it was closed before. Every payment of such rows changes its contest's
-//! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that had no turn yet
+//! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid if its member is
+//! closed now, because the store does not know whether it was closed before. Every payment of such rows changes its contest's
+//! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that were not processed yet
 //! (`pieces`).
 
 use super::act::{act_at, find};
@@ -18,10 +18,10 @@ use tally_rules::contest::{ActorKind, ContestId, Payout, Record, State};
 use tally_rules::ledger::{Currency, Uuid, Wallet};
 use tally_store::WindowKey;
 
-/// The name under which the store remembers that there are no such rows.
+/// The key in the store that records that there are no such rows.
 const CHECKED_META: &str = "unpaid_checked";
 
-/// What it remembers then.
+/// The stored value.
 const CHECKED: &[u8] = b"1";
 
 /// Contests or payments of one read.
@@ -33,11 +33,11 @@ struct Wrong {
     rows: Vec<(u32, Payout)>,
     /// In currencies that are not configured now.
     left: usize,
-    /// Where the next read begins.
+    /// The start of the next read.
     next: Option<u32>,
 }
 
-/// What was found of one contest or period.
+/// The result for one contest or period.
 #[derive(Default)]
 struct Found {
     paid: usize,
@@ -79,14 +79,14 @@ fn of_contests(tally: &Tally) -> Result<usize, Failure> {
     Ok(left)
 }
 
-/// Pays what is wrong of a contest; gives how many payments are left, in currencies that are not configured now.
+/// Pays the wrong rows of a contest; returns the number of payments that are left, in currencies that are not configured now.
 pub(crate) fn all_of_contest(tally: &Tally, id: &ContestId) -> Result<usize, Failure> {
     let found = each(tally, find(tally, id)?.no, |from| of_contest(tally, id, from))?;
     found.say("contest", id.as_str());
     Ok(found.left)
 }
 
-/// The same from that place on, in one read.
+/// The same from that number on, in one read.
 fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure> {
     let rows = |record: &Record| Ok::<_, Failure>(wrong(tally, record.no, from)?.rows);
     if rows(&find(tally, id)?)?.is_empty() {
@@ -110,7 +110,7 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
     }
 }
 
-/// Pays what is wrong of a period.
+/// Pays the wrong rows of a period.
 pub(crate) fn all_of_period(tally: &Tally, key: WindowKey) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let found = each(tally, payment.no, |from| of_period(tally, key, from))?;
@@ -118,7 +118,7 @@ pub(crate) fn all_of_period(tally: &Tally, key: WindowKey) -> Result<usize, Fail
     Ok(found.left)
 }
 
-/// The same from that place on, in one read.
+/// The same from that number on, in one read.
 fn of_period(tally: &Tally, key: WindowKey, from: u32) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let rows = wrong(tally, payment.no, from)?.rows;
@@ -143,7 +143,7 @@ fn each(tally: &Tally, no: Uuid, pay: impl Fn(u32) -> Result<usize, Failure>) ->
     Ok(found)
 }
 
-/// What one read from that place on finds.
+/// The wrong rows of one read from that number on.
 fn wrong(tally: &Tally, no: Uuid, from: u32) -> Result<Wrong, Failure> {
     let page = tally.store.ledger().payouts(no, from, PIECE)?;
     let next = page.last().filter(|_| page.len() == PIECE).and_then(|(place, _)| place.checked_add(1));

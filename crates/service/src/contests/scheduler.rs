@@ -1,8 +1,8 @@
-//! The scheduler of contests: it makes those of series, opens, starts and ends contests by the clock, and goes on with what a
-//! crash left.
+//! The scheduler of contests: it makes those of series, opens, starts and ends contests by the clock, and continues what a
+//! crash interrupted.
 //!
-//! It looks twice a second, and once before the service is there: what was missed happens then, in order, each as of its own
-//! instant. Several servers may find the same; the state machine does it once. Blocks.
+//! It runs twice a second, and once before the service is ready: missed acts happen then, in order, each at its own instant.
+//! Several servers may find the same act; the state machine does it once. Blocks.
 
 use super::acts::Outside;
 use super::{application_store, change, expire, finish, pieces, series, settle, start};
@@ -18,16 +18,16 @@ use tally_rules::contest::record::{ApplicationLocation, Due};
 use tally_rules::contest::{ActorKind, ContestId, Event};
 use tally_rules::{Micros, Rejection};
 
-/// Between two looks.
+/// The pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a contest is passed over.
 const NOT_ASKED: &str = "it did not answer for another contest, and is not asked again in this look";
 
-/// Looks between two counts of contests.
+/// Rounds between two counts of contests.
 const COUNTED_EVERY: u32 = 10;
 
-/// Looks between two at leaderboards of contests that are over, and between two at payments that were left unpaid by mistake.
+/// Rounds between two checks of leaderboards of ended contests, and between two checks of payments left unpaid by mistake.
 const EXPIRED_EVERY: u32 = 120;
 
 /// Starts the background task.
@@ -53,7 +53,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     })
 }
 
-/// Something that is due: when, of which kind, of which contest or series. A series comes before the contests of its instant.
+/// A due act: its instant, its kind, and its contest or series. A series comes before the contests of its instant.
 type DueItem = (Micros, Kind, ContestId);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,10 +62,10 @@ enum Kind {
     Contest,
 }
 
-/// Does everything that is due now, in order. What fails is passed over until the next look and keeps no other from its turn.
+/// Does everything that is due now, in order. A failed act is skipped until the next round and does not delay others.
 pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     let (mut failed, mut passed, mut redis) = (Ok(()), None, Redis::default());
-    // What one does may be followed by something that comes before another, so where none has failed each is the first of all.
+    // An act may make another one due that comes before the rest, so each is looked up as the first one.
     while let Some(next) = first(tally, passed.as_ref())? {
         let done = match next.1 {
             Kind::Series => series::make_next(tally, &next.2).map(drop),
@@ -73,7 +73,7 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
         };
         match done {
             Err(failure) => (failed, passed) = (Err(failure), Some(next)),
-            // Its contest may come before what has failed.
+            // Its contest may come before the failed act.
             Ok(()) if next.1 == Kind::Series => passed = None,
             Ok(()) => {}
         }
@@ -81,9 +81,9 @@ pub fn do_due(tally: &Tally) -> Result<(), Failure> {
     failed
 }
 
-/// The first that is due after what was passed over; nothing while the clock is in doubt.
+/// The first due act after the skipped one; `None` while the clock is in doubt.
 fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Failure> {
-    let Some(now) = tally.believed_now() else { return Ok(None) };
+    let Some(now) = tally.trusted_now() else { return Ok(None) };
     let ledger = tally.store.ledger();
     // No name is empty, so the empty one comes before all of an instant.
     let (series, contests) = match passed {
@@ -97,8 +97,8 @@ fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Fai
     Ok(series.chain(contests).min())
 }
 
-/// The Redis of applications in one look. Once it has not answered, it is not asked for other contests: each would wait for it
-/// again, and so would everything behind.
+/// The Redis of applications in one round. After a failure it is not used for other contests: each would wait for it again,
+/// and delay everything after it.
 #[derive(Default)]
 struct Redis {
     is_away: bool,
@@ -107,7 +107,7 @@ struct Redis {
 impl Redis {
     fn ask<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         if self.is_away {
-            return Err(Fault::ApplicationsAway(NOT_ASKED.into()).into());
+            return Err(Fault::ApplicationsUnavailable(NOT_ASKED.into()).into());
         }
         let answer = what();
         self.is_away = matches!(answer, Err(Failure::Fault(_)));
@@ -115,7 +115,7 @@ impl Redis {
     }
 }
 
-/// Does what is next of one contest, unless another server has done it.
+/// Does the next act of one contest, unless another server has done it.
 fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> {
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! Series of contests: making one, changing it, deleting it, and making the contest that is next.
+//! Series of contests: making one, changing it, deleting it, and making its next contest.
 //!
-//! A change says what the series was and what it becomes. The lane applies it where the series still is what it was, together
-//! with the contest that is made of it, so two servers make a contest once. Contests of a series are like any other: a change
-//! of the series changes none of them. Cron and time zones are those of periods (`calendar`). Each blocks. Not here: which
-//! contests there are when (`tally_rules::contest::series`).
+//! A change names the series before and after it. The lane applies it if the series has not changed, together with the
+//! contest that is made of it, so two servers make a contest once. Contests of a series are like any other: a change of the
+//! series changes none of them. Cron and time zones are those of periods (`calendar`). Each blocks. Not here: the dates of
+//! contests (`tally_rules::contest::series`).
 
 use super::act::{Actor, again, may_make};
 use super::change::check_schedules;
@@ -29,9 +29,9 @@ use tally_store::ReadSet;
 pub struct SeriesOrder {
     /// The series.
     pub id: ContestId,
-    /// The series as it was read; nothing where one is made.
+    /// The series as it was read; `None` if one is made.
     pub seen: Option<Box<SeriesRecord>>,
-    /// What it becomes; nothing deletes it.
+    /// The series after the change; `None` deletes it.
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Occurrence>>,
@@ -39,7 +39,7 @@ pub struct SeriesOrder {
     pub identity: Option<IdempotencyKey>,
 }
 
-/// The answer to a change of a series.
+/// The reply to a change of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeriesDone {
     /// It was done.
@@ -50,8 +50,8 @@ pub enum SeriesDone {
     Outdated,
 }
 
-/// The series changes where it still is as it was read; then the contest that is made of it is there too. If there is a contest
-/// of that name, it counts as made, and the series goes on.
+/// The series changes if it is still as it was read, and the contest that is made of it exists then. If there is already a
+/// contest of that name, it counts as made.
 impl LedgerRequest for SeriesOrder {
     type Answer = SeriesDone;
 
@@ -126,7 +126,7 @@ fn find(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     Ok(tally.store.ledger().series(id)?.ok_or(Rejection::SeriesNotFound)?)
 }
 
-/// A series as it is after an act, and whether that repeats an earlier answer.
+/// A series after an act, and whether that repeats an earlier reply.
 type Shown = (SeriesRecord, bool);
 
 /// Makes a series, and its first contests.
@@ -183,7 +183,7 @@ pub fn patch(
     }
 }
 
-/// Deletes it. Contests that it made stay, and go on. Says whether that repeats an earlier answer.
+/// Deletes it. Contests that it made stay, and go on. Returns whether that repeats an earlier reply.
 pub fn delete(
     tally: &Tally,
     id: &ContestId,
@@ -196,7 +196,7 @@ pub fn delete(
     Ok(matches!(done, SeriesDone::Replayed(_)))
 }
 
-/// A change of a series that is there, or was when the same request came first.
+/// A change of a series that exists, or existed when the same request was first sent.
 fn changed(
     tally: &Tally,
     id: &ContestId,
@@ -208,7 +208,7 @@ fn changed(
         if seen.is_none() && identity.is_none() {
             return Err(Rejection::SeriesNotFound.into());
         }
-        // Without a series this can only be a replay, which the lane finds out.
+        // Without a series this can only be a replay, which the lane detects.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
         let is_gone = seen.is_none();
         let order = SeriesOrder {
@@ -240,8 +240,8 @@ pub fn list(
     Ok(tally.store.ledger().list_series(after, limit)?)
 }
 
-/// Makes what is due of a series that was just changed, so that no caller waits for the next look. A series makes a bounded
-/// number of contests ahead. After a failure the scheduler does it.
+/// Makes the due contests of a series that was just changed, so that no caller waits for the next round. A series makes a
+/// bounded number of contests ahead. After a failure the scheduler does it.
 fn made_due(tally: &Tally, id: &ContestId) -> Result<SeriesRecord, Failure> {
     loop {
         match make_next(tally, id) {
@@ -271,6 +271,6 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         making: Some(Box::new(making)),
         identity: None,
     };
-    // If the series has changed, another server may have made the contest: the next look finds out.
+    // If the series has changed, another server may have made the contest; the next round shows it.
     tally.ledger.ask_blocking(order).map(|_| true)
 }

@@ -19,7 +19,7 @@ use tally_store::EntrantKey;
 /// Ranks of one read.
 pub(crate) const PAGE: usize = 1_000;
 
-/// Pays every prize; if that was done before, answers the present contest.
+/// Pays every prize; a repeated call returns the present contest.
 pub fn settle(
     tally: &Tally,
     id: &ContestId,
@@ -37,7 +37,7 @@ pub(super) fn settle_at(
     at: Option<Micros>,
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
-    // What a start has left to clear comes first.
+    // The remaining work of a start comes first.
     pieces::go_on(tally, id, find(tally, id)?)?;
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
@@ -47,7 +47,7 @@ pub(super) fn settle_at(
         };
         Ok((by, Act::Settle(payouts)))
     })?;
-    // Its prizes are stored even if this fails: the scheduler goes on with them.
+    // Its prizes are stored even if this fails: the scheduler continues.
     let record = match pieces::go_on(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
@@ -111,8 +111,8 @@ pub(crate) fn page(order: &dyn Reads, from: usize) -> Page {
     rows
 }
 
-/// The first ranks of a ranking, each with whether it is shared with the one before, if ranks are shared at all; and all
-/// players that share the last of them. `read` gives a page from a position on.
+/// The first ranks of a ranking, with all players that share the last of them. Each has a flag: whether it shares its
+/// rank with the one before. `read` returns a page from a position on.
 pub(crate) fn ranked(
     alone: bool,
     most: usize,

@@ -17,7 +17,7 @@ use tally_rules::{Micros, Rejection};
 use tally_store::BoardRow;
 use tally_store::plan::ALL_TIME;
 
-/// The answer to a start.
+/// The reply to a start.
 #[derive(Clone, Debug)]
 pub struct Started {
     /// The contest after it.
@@ -85,7 +85,7 @@ pub(super) fn start_at(
         What::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
-    // It has started even if this fails: the scheduler goes on with it.
+    // It has started even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
     if let Err(failure) =
         pieces::go_on(tally, id, record).and_then(|record| application_store::clear(tally, id, record))
@@ -106,13 +106,13 @@ pub(super) fn boards_free(tally: &Tally, contest: &Contest, members: u32) -> Res
     Ok(u32::try_from(free()).unwrap_or(u32::MAX))
 }
 
-/// Refuses a contest that would have more leaderboards with so many members than may still be made.
+/// Rejects a contest whose leaderboards for so many members would exceed the limit.
 pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Result<(), Failure> {
     let free = boards_free(tally, contest, members)?;
     if contest.boards_of(members) > free { Err(Rejection::TooManyBoards.into()) } else { Ok(()) }
 }
 
-/// Thaws the applications of a start that did not take place.
+/// Thaws the applications of a start that failed.
 fn let_go(tally: &Tally, id: &ContestId) {
     let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
     if let Err(failure) = gone {
@@ -128,7 +128,7 @@ fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Fail
         play::tell(&board, record);
         if board.is_shared() {
             servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
-            // Where that fails its first batch does it.
+            // If that fails, its first batch does it.
             drop(servers::renew(&*tally.store, &board));
         }
         tally.boards.set(&row.id, Some(Arc::new(board)));

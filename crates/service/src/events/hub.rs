@@ -1,8 +1,8 @@
-//! Streams of stored events: each is woken when there may be something new, and reads it in the store itself.
+//! Streams of stored events: each is woken when there may be something new, and reads it from the store.
 //!
-//! So a wake that is lost or comes twice does no harm, and nothing is copied into queues. The ledger's lane wakes the streams
-//! that its batches touch, and looks for them only while there is one. The background task of events finds what other servers
-//! write, by one query for all. Not here: what is read (`log`), and watched leaderboards (`live`).
+//! So a lost or repeated wake does no harm, and nothing is copied into queues. The ledger's lane wakes the streams that its
+//! batches touch, and searches them only while there is one. The background task of events finds what other servers write, by
+//! one query for all. Not here: reading events (`log`), and watched leaderboards (`live`).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

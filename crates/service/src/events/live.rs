@@ -1,9 +1,9 @@
 //! The live feed of a leaderboard: which players have changed, and the record and rank of each a moment later.
 //!
-//! Publishing notes names, and only while the leaderboard is watched: else it costs one read of a number. Where rankings are in
-//! Redis several servers publish, so the names are noted and read there. The ranking is asked for records and ranks when a
-//! batch goes out, so each batch has the newest of every player, whatever lane published it in which order. Nothing here is
-//! stored. Not here: when a batch goes out (`events`), and its form on the wire.
+//! Publishing notes names, and only while the leaderboard is watched; otherwise it costs one read of a number. With rankings in
+//! Redis several servers publish, so names are noted and read there. The ranking is read when a batch is sent, so each batch
+//! has the newest record of every player, whatever the order of publishing. Nothing here is stored. Not here: when a batch is
+//! sent (`events`), and its form on the wire.
 
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
@@ -18,15 +18,15 @@ use tally_store::Window;
 use tally_store::plan::ALL_TIME;
 use tokio::sync::{broadcast, watch};
 
-/// Players of one batch, at least, and where there are few watchers.
+/// Players of one batch at most: with few watchers, and with many.
 const BATCH_PLAYERS: usize = 1_000;
 const BATCH_PLAYERS_MIN: usize = 100;
-/// Records that all watchers of a leaderboard are sent between two looks, a tenth of a second: a thousand watchers must not
-/// take the processors from those that score. After a larger batch some looks are left out.
+/// Records for all watchers of a leaderboard in one round, a tenth of a second: a thousand watchers must not take the
+/// processors from requests. After a larger batch some rounds are skipped.
 const SENT_AT_ONCE: usize = 10_000;
-/// Names that wait for a batch; beyond, a batch says that it leaves some out.
+/// Names that wait for a batch; further ones set the flag that some are left out.
 const WAITING_MAX: usize = 10_000;
-/// Batches that a stream may lag; one that lags more is too slow.
+/// Batches that a stream may lag; a stream that lags more is too slow.
 const BATCHES_BEHIND: usize = 64;
 
 /// The changes of a leaderboard since the last batch.
@@ -54,13 +54,13 @@ pub(crate) struct Live {
     watchers: AtomicUsize,
     changed: Mutex<Noted>,
     batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
-    /// The last looks at rankings that other servers publish to.
+    /// The last reads of rankings that other servers publish to.
     looks: Mutex<BTreeMap<Window, Watched>>,
     /// Wakes streams that wait for a period to be closed.
     closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
     known: AtomicU64,
-    /// Looks that are left out.
+    /// Rounds to skip.
     rests: AtomicUsize,
 }
 
@@ -121,7 +121,7 @@ impl Live {
         self.watchers.load(Ordering::Relaxed)
     }
 
-    /// Whether this look is left out. Only the background task looks.
+    /// Whether this round is skipped. Only the background task runs rounds.
     fn rests(&self) -> bool {
         let left = self.rests.load(Ordering::Relaxed);
         self.rests.store(left.saturating_sub(1), Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Live {
         }
     }
 
-    /// The same where the last event is another one than was observed.
+    /// The same if the last event differs from the observed one.
     pub(super) fn compare(&self, last: u64) {
         if self.known.swap(last + 1, Ordering::SeqCst) != last + 1 {
             self.wake();
@@ -200,7 +200,7 @@ impl Live {
 }
 
 impl Board {
-    /// Whether watchers get a window: the one that a request without a period means.
+    /// Whether watchers get a window: that of a request without a period.
     pub(crate) fn shows_live(&self, window: Window) -> bool {
         if self.definition.all_time {
             return window == ALL_TIME;
@@ -228,7 +228,7 @@ impl Board {
         windows
     }
 
-    /// Notes the players that have changed in Redis since the last look, and goes on watching. Blocks.
+    /// Notes the players that have changed in Redis since the last round, and continues to watch. Blocks.
     pub(super) fn look_live(&self, now: Micros) -> Result<(), Failure> {
         if !self.is_shared() {
             return Ok(());
@@ -274,7 +274,7 @@ impl Board {
         if let (Some(batch), Some(batches)) = (sent?, live.batches.get()) {
             let sent = live.watchers() * players.len();
             live.rests.store(sent.saturating_sub(1) / SENT_AT_ONCE, Ordering::Relaxed);
-            // A watcher that has gone meanwhile needs no batch.
+            // A watcher that has left meanwhile needs no batch.
             drop(batches.send(Arc::new(batch)));
         }
         Ok(true)
@@ -296,8 +296,8 @@ impl Board {
                 live.and_then(|live| Some((periods.rule_no(live.rule)?.name(live.span.start), live)))
             };
             let Some((period, live)) = found else {
-                // It is closed by now, and its ranks are read from the archive. Or another server began it, and it is known
-                // here soon.
+                // It is closed by now, and its ranks are in the archive. Or another server began it, and it will soon be in
+                // memory here.
                 if self.windows_live(now).iter().any(|(known, _)| *known == window) {
                     self.live.note(window, players.iter());
                 }

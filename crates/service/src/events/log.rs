@@ -1,8 +1,8 @@
-//! Stored events, read in order: the position of a stream, what comes next, and whether it can go on from a position.
+//! Stored events, read in order: the offset of a stream, the next events, and whether it can continue from an offset.
 //!
-//! A stream stands behind the last event that it has sent, and goes on by number: so nothing is missed and nothing comes twice,
-//! whichever server it reads from and however often its connection breaks. A stream begins anew when an event behind its
-//! position is forgotten, or when this store never had that position. Blocks, but for waiting.
+//! An offset is after the last event that was sent, and a stream continues by number. So it misses and repeats nothing,
+//! whichever server it reads from and however often its connection breaks. A stream begins again if an event after its offset
+//! is deleted, or if this store never had that offset. Blocks, but for waiting.
 
 use super::KEEP_MICROS;
 use super::hub::{Listener, Subject};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 /// Events that are read at once; fewer are the last ones.
 pub const PAGE: usize = 100;
 
-/// The position of a stream: behind these.
+/// The offset of a stream: after these events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// The number of an event.
@@ -68,10 +68,10 @@ pub struct Reader {
     position: Position,
 }
 
-/// Where a reader begins.
+/// The start of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// At the position that was asked for.
+    /// At the requested offset.
     There,
     /// In the present, because it cannot begin at that position.
     Anew,
@@ -101,7 +101,7 @@ impl Log {
         Self::begin(tally, (of, Wake::Hub(tally.events.listen(subject))), after)
     }
 
-    /// It is woken from before this on, so what comes after the present position is not missed.
+    /// It is woken from before this on, so no event after the present offset is missed.
     fn begin(
         tally: &Tally,
         (of, wake): (Of, Wake),
@@ -136,7 +136,7 @@ impl Log {
 }
 
 impl Reader {
-    /// The next events, each with the position behind it; nothing where there is no more. Blocks.
+    /// The next events, each with the offset after it; `None` if there are no more. Blocks.
     pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, Told)>, Failure> {
         match (self.of, &self.position) {
             (Of::Topic(topic), Position::Event(after)) => {
@@ -153,7 +153,7 @@ impl Reader {
 }
 
 impl Of {
-    /// The position behind the last event.
+    /// The offset after the last event.
     fn present(self, tally: &Tally) -> Result<Position, StoreError> {
         let ledger = tally.store.ledger();
         Ok(match self {
@@ -165,7 +165,7 @@ impl Of {
         })
     }
 
-    /// Whether everything behind a position is still there, up to the present.
+    /// Whether all events after an offset still exist, up to the present.
     fn has_all(self, tally: &Tally, after: &Position, present: &Position) -> Result<bool, StoreError> {
         let ledger = tally.store.ledger();
         match (self, after, present) {
@@ -198,8 +198,8 @@ impl Of {
     }
 }
 
-/// The rows that follow a number without a corrupt one among them. Where the first is corrupt the stream ends; one that goes on
-/// there begins anew.
+/// The rows that follow a number, up to the first corrupt one. If the first is corrupt the stream ends, and a stream that
+/// continues there begins again.
 fn unbroken<T>(list: Listing<(u64, T)>, after: u64) -> Result<Vec<(u64, T)>, StoreError> {
     if list.damaged.is_empty() {
         return Ok(list.rows);
@@ -209,7 +209,7 @@ fn unbroken<T>(list: Listing<(u64, T)>, after: u64) -> Result<Vec<(u64, T)>, Sto
     if rows.is_empty() { Listing { rows, damaged: list.damaged }.whole() } else { Ok(rows) }
 }
 
-/// The next entries of a member's wallets: each wallet's in its order, and those of several as they happened.
+/// The next entries of a member's wallets: each wallet's by number, and those of several by time.
 fn entries(
     tally: &Tally,
     member: MemberId,

@@ -1,10 +1,10 @@
-//! Events for streams: the scores of a leaderboard as they are published, and what is stored of contests, closed periods and
-//! money.
+//! Events for streams: the scores of a leaderboard as they are published, and the stored events of contests, closed periods
+//! and money.
 //!
 //! One background task serves all streams of a server, and only while there is one. Ten times a second it sends the newest
-//! scores of each watched leaderboard ([`live`]). Where other servers write too, it asks the store four times a second, once
-//! for all, which subjects have new events. A stream is woken ([`hub`]) and reads on from its position ([`log`]); it never
-//! polls by itself. Not here: permissions, limits, and the form on the wire; the listeners have that.
+//! scores of each watched leaderboard ([`live`]). With several servers it queries the store four times a second, once for
+//! all subjects, for new events. A stream is woken ([`hub`]) and reads on from its offset ([`log`]); it never polls by
+//! itself. Not here: permissions, limits, and the form on the wire; the listeners have that.
 
 pub mod hub;
 pub mod live;
@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
 /// Between two batches of a leaderboard: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Between two looks for events of other servers.
+/// The pause between two queries for events of other servers.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 /// Streams that read in the store at once.
 const READERS: usize = 4;
@@ -114,19 +114,19 @@ impl Events {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the changes of every watched leaderboard; those of one that is unavailable wait.
+    /// Sends the changes of every watched leaderboard; those of an unavailable one wait.
     fn send(&self, tally: &Tally) -> Result<(), Failure> {
         let boards = self.watched().clone();
         let mut failed = None;
         for board in &boards {
             failed = board.send_live(tally.now()).err().or(failed);
         }
-        // Under the lock: a new watcher counts before it looks whether the leaderboard is in the list.
+        // Under the lock: a new watcher counts before it checks whether the leaderboard is in the list.
         self.watched().retain(|board| board.live.is_watched());
         failed.map_or(Ok(()), Err)
     }
 
-    /// Looks for new events, whichever server wrote them.
+    /// Finds new events, whichever server wrote them.
     fn compare(&self, tally: &Tally) -> Result<(), StoreError> {
         let (boards, subjects) = (self.watched().clone(), self.hub.all());
         let ledger = tally.store.ledger();

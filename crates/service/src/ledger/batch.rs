@@ -1,8 +1,8 @@
-//! What the ledger's lane does with a batch: one transaction, then the answers.
+//! What the ledger's lane does with a batch: one transaction, then the replies.
 //!
-//! Balances are never kept outside of the store, so nothing is published but the state of contests that scores depend on. A
-//! request that changes it is a batch of its own, and passes the barrier of the score lanes alone. Event streams are woken and
-//! read the store.
+//! Balances are never kept outside of the store, so only the state of contests is published, on which scores depend. A request
+//! that changes it is its own batch, and passes the barrier of the score lanes alone. Event streams are woken and read the
+//! store.
 
 use super::LedgerSettings;
 use super::request::{AnyRequest, Decision};
@@ -39,12 +39,12 @@ pub(super) struct LedgerWork {
     scores: Arc<Shared>,
     /// From before the transaction of such a request until its leaderboards have its result.
     pass: Option<BarrierGuard>,
-    /// The callers of an in-doubt commit were told that its outcome is unknown.
+    /// The callers of an in-doubt commit got the reply that its outcome is unknown.
     is_unheard: bool,
     settings: LedgerSettings,
     keep_micros: i64,
     times: Arc<StoreTimes>,
-    /// When the last attempt had read what it needs.
+    /// When the last attempt had read its rows.
     read_at: Option<Instant>,
     instants: Instants,
     /// The random part of this server's ids.
@@ -56,8 +56,8 @@ pub(super) struct LedgerWork {
     /// The subjects of the last batch that have streams.
     touched: Touched,
     dispatcher: ReplyDispatcher,
-    /// The in-doubt batch, and what it decided.
-    open: Option<(BatchId, Vec<Decision>)>,
+    /// The in-doubt batch with its decisions.
+    unresolved: Option<(BatchId, Vec<Decision>)>,
 }
 
 impl LedgerWork {
@@ -86,7 +86,7 @@ impl LedgerWork {
             hub,
             touched,
             dispatcher,
-            open: None,
+            unresolved: None,
         }
     }
 
@@ -115,8 +115,8 @@ impl BatchHandler for LedgerWork {
         if request.needs().excludes_scores { Kind::Alone } else { Kind::Group(0) }
     }
 
-    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.dispatcher.tell(callers, telling);
+    fn dispatch(&mut self, callers: usize, replies: Box<dyn Send>) {
+        self.dispatcher.dispatch(callers, replies);
     }
 
     fn commit(&mut self, batch: &[Self::Request]) -> Result<Vec<Decision>, Failure<Fault>> {
@@ -126,7 +126,7 @@ impl BatchHandler for LedgerWork {
         if batch.iter().any(|request| request.needs().excludes_scores) {
             self.pass = Some(self.scores.pass_alone_soon().map_err(Failure::Piece)?);
         }
-        let time = self.clock.judge();
+        let time = self.clock.read();
         let now = time.now;
         let count = batch.iter().map(|request| request.needs().ids).sum();
         let id = |_| Uuid::new(self.instants.next(now), self.node);
@@ -150,7 +150,7 @@ impl BatchHandler for LedgerWork {
             Ok(_) => Ok(decisions),
             Err(error) => {
                 if let StoreError::InDoubt { batch, .. } = &error {
-                    self.open = Some((*batch, decisions));
+                    self.unresolved = Some((*batch, decisions));
                 } else {
                     self.pass = None;
                 }
@@ -163,14 +163,14 @@ impl BatchHandler for LedgerWork {
         self.read_at
     }
 
-    /// The store resolves the batch by its name; what it decided was kept, because it must not be decided again.
+    /// The store resolves the batch by its name. The decisions were kept, because they must not be made again.
     fn resolve(&mut self, requests: &[Self::Request]) -> Result<Resolution<Vec<Decision>, Fault>, Fault> {
-        let (batch, _) = self.open.as_ref().expect("a commit was lost");
+        let (batch, _) = self.unresolved.as_ref().expect("a commit was lost");
         let done = self.store.resolve(batch).inspect_err(|_| {
             self.is_unheard = true;
             self.pass.iter().for_each(BarrierGuard::mark_stuck);
         })?;
-        let (_, decisions) = self.open.take().expect("a commit was lost");
+        let (_, decisions) = self.unresolved.take().expect("a commit was lost");
         let is_unheard = std::mem::take(&mut self.is_unheard);
         Ok(match done {
             Some(_) => {
@@ -181,7 +181,9 @@ impl BatchHandler for LedgerWork {
             }
             None => {
                 self.pass = None;
-                Resolution::NotCommitted(Fault::StoreAway("the connection was lost before the commit".into()))
+                Resolution::NotCommitted(Fault::StoreUnavailable(
+                    "the connection was lost before the commit".into(),
+                ))
             }
         })
     }

@@ -1,8 +1,8 @@
-//! Whether the settings have every currency that the store uses: a start refuses settings that lack one.
+//! Whether the settings have every currency that the store uses: a start rejects settings that lack one.
 //!
-//! Money in a currency that is not configured could neither be moved nor paid out. So the check names each use, and what ends
-//! it. Contests and series whose rows are corrupt are left out, and do not keep the service from starting. Not here: that the
-//! home currency stays what it was (`lane`).
+//! Money in a currency that is not configured could neither be moved nor paid out. So the check names each use, and how to
+//! end it. Contests and series with corrupt rows are left out, and do not prevent the start. Not here: that the home currency
+//! never changes (`lane`).
 
 use crate::boards::Boards;
 use crate::contests::pieces::PIECE;
@@ -38,7 +38,7 @@ impl Missing<'_> {
     }
 }
 
-/// Refuses settings that lack a currency in use.
+/// Rejects settings that lack a currency in use.
 pub(crate) fn check(store: &dyn Store, boards: &Boards, currencies: &Currencies) -> Result<(), Failure> {
     let mut missing = Missing { currencies, uses: BTreeMap::new() };
     let has_money = |(key, total): &(AccountKey, Total)| {
@@ -62,7 +62,7 @@ pub(crate) fn check(store: &dyn Store, boards: &Boards, currencies: &Currencies)
     .into())
 }
 
-/// What cannot be read does not say what it uses.
+/// The currencies of an unreadable row are unknown.
 fn pass_damage(error: StoreError) -> Result<(), StoreError> {
     match error {
         StoreError::CorruptRow(row) => {
@@ -175,7 +175,7 @@ fn of_payments(store: &dyn Store, missing: &mut Missing<'_>) -> Result<(), Store
     }
 }
 
-/// Each prize under a number, or fee that is paid back, from that place on.
+/// Each prize or refunded fee of an owner, from that number on.
 pub(crate) fn each_payout(
     store: &dyn Store,
     no: Uuid,

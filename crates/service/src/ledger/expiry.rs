@@ -1,7 +1,7 @@
-//! Ending holds whose time has run out: the background task looks every second and puts what it finds into the lane.
+//! Ending holds at their expiry: the background task reads due holds every second and puts them into the lane.
 //!
-//! Several servers may find the same hold; the book ends it once. A server that was down ends what became due meanwhile
-//! when it starts. Not here: refusing to capture a hold that is due and not yet ended; the rule does that by its time.
+//! Several servers may find the same hold; the ledger ends it once. A server that was down ends overdue holds when it
+//! starts. Not here: rejecting the capture of a hold that is due and not yet ended; the rule does that by its time.
 
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
@@ -15,7 +15,7 @@ use tally_rules::Rejection;
 use tally_rules::ledger::{HoldId, Uuid, WalletKey};
 use tally_store::ReadSet;
 
-/// Between two looks.
+/// The pause between two rounds.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Holds of one request to the lane.
@@ -53,10 +53,10 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     })
 }
 
-/// Ends holds that are due; whether there may be more. What cannot be ended now is found again. Blocks.
+/// Ends holds that are due; returns whether there may be more. A failed one is found again. Blocks.
 pub(crate) fn end_due(tally: &Tally) -> Result<bool, Failure> {
-    // A hold that has ended does not come back, so a clock in doubt ends none.
-    let Some(now) = tally.believed_now() else { return Ok(false) };
+    // An ended hold cannot be restored, so a clock in doubt ends none.
+    let Some(now) = tally.trusted_now() else { return Ok(false) };
     let due = tally.store.ledger().due_holds(now, HOLDS)?;
     let is_full = due.len() == HOLDS;
     if !due.is_empty() {

@@ -1,4 +1,4 @@
-//! Holding money, and ending a hold.
+//! Making and ending holds.
 
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
@@ -28,7 +28,7 @@ pub struct NewHold {
     pub identity: Option<IdempotencyKey>,
 }
 
-/// A hold to be ended. Its wallet never changes, so it is looked up before.
+/// An end of a hold. The caller looks up its wallet before, which never changes.
 struct EndHold {
     hold: HoldId,
     wallet: WalletKey,
@@ -36,7 +36,7 @@ struct EndHold {
     identity: Option<IdempotencyKey>,
 }
 
-/// The answer to a hold, or to its end.
+/// The reply to a hold, or to its end.
 pub(crate) enum Held {
     /// It was done now, and this is the hold after it.
     Now(HoldId, Hold),
@@ -104,7 +104,7 @@ pub struct HoldDone {
     pub id: HoldId,
     /// The hold itself.
     pub hold: Hold,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
@@ -127,7 +127,7 @@ pub async fn end(
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
-        // Its key may belong to another request, which comes first.
+        // Its key may belong to another request, whose rejection comes first.
         (Err(Failure::Refused(Rejection::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
             return Err(Rejection::HoldNotFound.into());

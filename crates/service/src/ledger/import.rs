@@ -1,7 +1,7 @@
 //! Importing members and transfers from a file, chunk by chunk, each line exactly once.
 //!
-//! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes
-//! nothing. What a line says of members by login is looked up first: a login never changes.
+//! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes nothing.
+//! Logins in lines are looked up first: a login never changes.
 
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
@@ -10,7 +10,7 @@ use crate::contests::entries::NameLookup;
 use crate::failure::{Failure, Fault, blocking};
 use crate::members::create::{NewMember, look};
 use crate::members::password::check_digest;
-use crate::members::{TRIES, create};
+use crate::members::{ATTEMPTS_MAX, create};
 use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct NewChunk<L> {
     pub lines_before: u64,
     /// Lines up to its end.
     pub lines_after: u64,
-    /// What they say, each with its number.
+    /// Their contents, each with its line number.
     pub rows: Vec<(u64, L)>,
     /// Whether the file ends here.
     pub last: bool,
@@ -45,7 +45,7 @@ pub struct NewChunk<L> {
 
 /// A line of a file of members or of transfers.
 enum ImportLine {
-    /// A new member, and what is deposited for it at once.
+    /// A new member, with its first deposit.
     Member(Box<NewMember>, Option<Amount>),
     Transfer(TransferRequest),
 }
@@ -82,7 +82,7 @@ struct LedgerChunk {
     lines: NewChunk<ImportLine>,
     /// Lines that were rejected before.
     refused: u64,
-    /// Players of its lines that a member had when they were looked up: if one is free by now, that has to be done again.
+    /// Players of its lines that had a member at the lookup: if one is free by now, the lookup is repeated.
     taken: Vec<Handle>,
 }
 
@@ -95,7 +95,7 @@ struct ChunkDone {
 
 /// Its lines are done in order, each for itself, together with the number of lines done. The chunk is its own idempotency key.
 impl LedgerRequest for LedgerChunk {
-    /// Nothing where a player that was taken is free.
+    /// `None` if a player that was taken is free.
     type Answer = Option<ChunkDone>;
 
     fn needs(&self) -> Needs {
@@ -147,7 +147,7 @@ impl LedgerRequest for LedgerChunk {
     }
 }
 
-/// A line that was refused.
+/// A line that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedLine {
     /// The number of the line.
@@ -160,12 +160,12 @@ pub struct RefusedLine {
     pub detail: String,
 }
 
-/// The answer to a chunk.
+/// The reply to a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The whole import so far.
     pub progress: ImportRow,
-    /// Lines of this chunk that were refused, in order.
+    /// Lines of this chunk that were rejected, in order.
     pub refused: Vec<RefusedLine>,
     /// Whether the chunk had been done before.
     pub replayed: bool,
@@ -174,7 +174,7 @@ pub struct Imported {
 /// Imports members, each with its wallet and its deposit.
 pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<Imported, Failure> {
     let players: BTreeSet<_> = chunk.rows.iter().filter_map(|(_, row)| row.player.clone()).collect();
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         let mut refused = Vec::new();
         let mut rows = Vec::with_capacity(chunk.rows.len());
         let look = match players.is_empty() {
@@ -203,7 +203,7 @@ pub async fn members(tally: &Arc<Tally>, chunk: NewChunk<MemberLine>) -> Result<
     Err(Fault::Overloaded.into())
 }
 
-/// The member of a line, or what is wrong with which field.
+/// The member of a line, or the invalid field and its error.
 fn new_member(tally: &Tally, line: MemberLine) -> Result<NewMember, (&'static str, &'static str)> {
     let MemberLine { login, password_hash, pin, phone_number, name, player, .. } = line;
     let country = tally.members.settings().phone_country.as_deref();
@@ -287,7 +287,7 @@ async fn members_of(
     .await
 }
 
-/// Puts a chunk into the lane; `before` are the lines that were refused on the way. Nothing where a player that was taken is free.
+/// Puts a chunk into the lane; `before` are the lines that were rejected earlier. `None` if a player that was taken is free.
 async fn done(
     tally: &Tally,
     chunk: NewChunk<ImportLine>,

@@ -67,12 +67,12 @@ impl LedgerLane {
         reply::ask_blocking(&self.lane, Entry::of(Box::new(request)), self.background).map(typed::<R>)
     }
 
-    /// One turn, where it has no thread; whether there was anything to do.
+    /// One step of a lane without a thread; returns whether there was anything to do.
     pub(crate) fn step(&self) -> bool {
         self.lane.step()
     }
 
-    /// Neighbours in the lane, or none of them; answers in order.
+    /// Neighbours in the lane, or none of them; replies in order.
     pub(crate) async fn ask_all<R: LedgerRequest>(
         &self,
         requests: Vec<(R, Vec<Running>)>,
@@ -92,7 +92,7 @@ impl LedgerLane {
         (self.times.read.read(), self.times.commit.read())
     }
 
-    /// Completes what was accepted. Blocks.
+    /// Completes all accepted requests. Blocks.
     pub(crate) fn drain(&self) {
         self.lane.drain();
         while self.lane.step() {}

@@ -1,9 +1,9 @@
 //! The ledger: transfers and holds, and the lane that every change of money goes through.
 //!
-//! A server has one lane, because hot wallets serialise anyway. `request` says what a kind of request is. Each kind has a file of its
-//! own with what it reads, decides and answers: `transfers`, `holds`, `expiry` and `import` here, the others beside their
-//! use cases in `members`, `contests` and `periods`. `batch` is a batch between lane and store, `state` its rows in memory,
-//! `lane` the queue in front. `read`, `trial_balance` and `currencies` read.
+//! A server has one lane, because hot wallets serialise anyway. `request` is the trait of all kinds of requests. Each kind has a
+//! file with what it reads, decides and replies: `transfers`, `holds`, `expiry` and `import` here, the others beside their use
+//! cases in `members`, `contests` and `periods`. `batch` is the batch handler, `state` the working set, and `lane` the queue.
+//! `read`, `trial_balance` and `currencies` read.
 //!
 //! Not here: signing in, and digests of passwords and PINs (`members`).
 

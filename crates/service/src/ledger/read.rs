@@ -18,11 +18,11 @@ use tally_store::Listing;
 pub struct HistoryPage {
     /// The entries, newest first.
     pub entries: Listing<Entry>,
-    /// The number where the page ends, if there are older ones.
+    /// The next number below the page, if there are older entries.
     pub more_below: Option<u64>,
 }
 
-/// A transfer with its entries: where the money leaves, and where it arrives.
+/// A transfer with its entries: the debited and the credited side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferWithEntries {
     /// The id of the transfer.
@@ -54,7 +54,7 @@ pub async fn wallet(tally: &Tally, key: WalletKey) -> Result<Wallet, Failure> {
     };
     let mut all = wallets(tally, key.member).await?;
     let Some(at) = all.rows.iter().position(|(currency, _)| *currency == key.currency) else {
-        // It may be one that cannot be read.
+        // It may be a corrupt one.
         all.whole()?;
         return Err(missing().into());
     };

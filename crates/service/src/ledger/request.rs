@@ -1,8 +1,8 @@
-//! What the ledger's lane can do: each kind of request is a type that says what it reads, what it decides and what it answers.
+//! What the ledger's lane can do: each kind of request is a type that defines what it reads, decides and replies.
 //!
-//! The lane knows requests by [`LedgerRequest`] alone, so a new kind is one file. An answer travels through the lane as
-//! [`Answer`], whose type the request fixes. A transaction reads by key, so a caller looks up first what a request names. Where
-//! that has changed under the lock, the answer says so, nothing was done, and the caller looks again.
+//! The lane knows requests only by [`LedgerRequest`], so a new kind is one file. A reply travels through the lane as
+//! [`Answer`], whose type the request fixes. A transaction reads by key, so a caller looks up first what a request names. If
+//! that has changed under the lock, the reply says so, nothing was done, and the caller looks it up again.
 
 use super::LedgerSettings;
 use super::state::BatchState;
@@ -13,10 +13,10 @@ use tally_store::ReadSet;
 
 /// A kind of request.
 pub(crate) trait LedgerRequest: Send + 'static {
-    /// What the caller of one gets where no rule rejects it.
+    /// The reply to the caller, if no rule rejects the request.
     type Answer: Send + 'static;
 
-    /// What it takes of its batch.
+    /// What it needs of its batch.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -27,7 +27,7 @@ pub(crate) trait LedgerRequest: Send + 'static {
     /// Applies it to the rows of its batch. Pure, because a batch is decided again after a conflict.
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection>;
 
-    /// Brings what is in memory to what was committed.
+    /// Applies the committed change to memory.
     fn publish(&self, _answer: &Self::Answer) {}
 }
 
@@ -52,7 +52,7 @@ impl Default for Needs {
     }
 }
 
-/// An answer whose type its request knows.
+/// A reply whose type its request knows.
 pub(crate) type Answer = Box<dyn Any + Send>;
 
 /// What a batch decided on one request.
@@ -86,7 +86,7 @@ impl<R: LedgerRequest> AnyRequest for R {
     }
 }
 
-/// The answer of a request of kind `R`.
+/// The reply of a request of kind `R`.
 pub(super) fn typed<R: LedgerRequest>(answer: Answer) -> R::Answer {
     *answer.downcast().expect("the lane answers a request with what it decided")
 }

@@ -1,6 +1,6 @@
-//! The rows of a batch of the ledger in memory: every request changes them in turn, and each is written once.
+//! The working set of a batch of the ledger: every request changes it in turn, and each row is written once.
 //!
-//! Pure: what was loaded, ids and the time are arguments. Not here: what a request does with them (its own file).
+//! Pure: loaded rows, ids and the time are arguments. Not here: what a request does with them (its own file).
 
 use super::LedgerSettings;
 use crate::outcomes::Outcomes;

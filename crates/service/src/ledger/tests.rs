@@ -40,7 +40,7 @@ fn rows(decision: &Decision) -> &[Result<Transferred, Rejection>] {
     answer.downcast_ref::<Vec<_>>().unwrap()
 }
 
-/// What came of an act on a contest.
+/// The result of an act on a contest.
 fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
     decision.map(|answer| *answer.downcast().unwrap())
 }
@@ -138,8 +138,8 @@ fn places(changes: &WriteSet) -> Vec<u32> {
     changes.ledger.contests.payouts.iter().map(|(key, _)| key.no).collect()
 }
 
-/// The wallet of one cannot be found, as a lost row would have it. Those before it are paid, it is neither marked nor passed over, and
-/// those behind it wait with it.
+/// The wallet of one member is missing, as if its row was lost. Fees before it are paid; it is neither marked nor skipped, and
+/// later ones wait with it.
 #[test]
 fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let fee = Fee { currency: Currency::parse("KRW").unwrap(), amount: Amount::new(7).unwrap() };

@@ -1,4 +1,4 @@
-//! Transfers: one, or a list in which each stands for itself or is linked to the next.
+//! Transfers: one, or a list of independent or linked ones.
 
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
@@ -16,16 +16,16 @@ use tally_rules::ledger::{Entry, EntryKey, TransferId, TransferRequest, Uuid};
 use tally_rules::outcome::Outcome;
 use tally_store::ReadSet;
 
-/// A transfer that a caller asks for.
+/// A requested transfer.
 #[derive(Clone, Debug)]
 pub struct NewTransfer {
-    /// Which money moves where.
+    /// The transfer itself.
     pub order: TransferRequest,
     /// For retries.
     pub identity: Option<IdempotencyKey>,
 }
 
-/// The answer to a transfer.
+/// The reply to a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Transferred {
     /// It was done now.
@@ -34,7 +34,7 @@ pub(crate) enum Transferred {
     Replayed(EntryKey),
 }
 
-/// Linked transfers: done in order and whole, or not at all. Most are of one.
+/// Linked transfers: done in order, all or none. Most are of one.
 pub(super) struct LinkedTransfers(pub(super) Vec<NewTransfer>);
 
 impl LedgerRequest for LinkedTransfers {
@@ -52,7 +52,7 @@ impl LedgerRequest for LinkedTransfers {
         }
     }
 
-    /// All of them, or none: then the first that was rejected says why, and the others that it was not they.
+    /// All of them, or none: the first rejected one has its reason, and the others the reason that a linked one failed.
     fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Self::Answer, Rejection> {
         let savepoint = state.book.savepoint();
         let (mut before, mut done) = (Vec::new(), Vec::with_capacity(self.0.len()));
@@ -93,13 +93,13 @@ fn rejected(len: usize, place: usize, rejection: &Rejection) -> Vec<Result<Trans
 /// A transfer that was done, as its entry shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The entry, on the side where the money leaves a wallet if there is one.
+    /// The entry, on the debited wallet if there is one.
     pub posted: Posted,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
-/// The answer to one transfer of a list.
+/// The reply to one transfer of a list.
 pub type TransferResult = Result<Receipt, Failure>;
 
 /// Does one transfer.
@@ -136,7 +136,7 @@ pub async fn post_all(
     receipts(tally, results).await
 }
 
-/// Cuts a list where one is not linked to the next.
+/// Splits a list after each transfer that is not linked to the next.
 fn chains(moves: Vec<(NewTransfer, bool)>) -> Vec<Vec<NewTransfer>> {
     let mut chains = Vec::new();
     let mut chain = Vec::new();
@@ -169,7 +169,7 @@ fn begin(
     Ok(running)
 }
 
-/// The rows of linked transfers; an answer to the whole is one to each.
+/// The replies of linked transfers; a reply to the whole is one to each.
 fn rows_of(
     told: LaneReply<Vec<Result<Transferred, Rejection>>>,
     rows: usize,

@@ -42,7 +42,7 @@ impl Balance {
         }
     }
 
-    /// Whether the ledger balanced a few seconds ago; nothing where the store was unavailable.
+    /// Whether the ledger balanced a few seconds ago; `None` if the store was unavailable.
     pub fn known(&self) -> Option<bool> {
         match self.0.load(Ordering::Relaxed) {
             UNKNOWN => None,

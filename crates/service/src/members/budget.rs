@@ -1,7 +1,7 @@
 //! How many attempts of one kind a caller has before it waits: so many at once, and one more after each interval.
 //!
-//! An attempt can be taken before it is made, so that attempts at the same time gain nothing; it comes back when it was no
-//! guess. Memory is bounded: the least recently used caller is forgotten first, which gives it a full budget. Pure but for that
+//! An attempt can be taken before it is made, so that attempts at the same time gain nothing; it is returned if it was no
+//! guess. Memory is bounded: the least recently used caller is dropped first, which gives it a full budget. Pure but for that
 //! memory: the time is an argument.
 
 use lru::LruCache;
@@ -22,7 +22,7 @@ pub(crate) struct Budget<K: Hash + Eq> {
     interval: i64,
 }
 
-/// One attempt. It comes back when this is dropped, unless it was spent.
+/// One attempt. Its drop returns it, unless it was spent.
 pub(crate) struct Taken<K: Hash + Eq> {
     budget: Arc<Budget<K>>,
     caller: K,
@@ -36,7 +36,7 @@ impl<K: Hash + Eq + Clone> Budget<K> {
         Arc::new(Self { full_at, at_once: at_once.into(), interval: interval_s * SECOND })
     }
 
-    /// Takes one attempt, or says for how many seconds there is none.
+    /// Takes one attempt; the error is the number of seconds until the next one.
     pub(crate) fn take(self: &Arc<Self>, caller: K, now: Micros) -> Result<Taken<K>, u32> {
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let after = self.after(full_at.get(&caller), now)?;
@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone> Budget<K> {
 }
 
 impl<K: Hash + Eq> Taken<K> {
-    /// The attempt was a guess: it does not come back.
+    /// The attempt was a guess: it is not returned.
     pub(crate) fn spend(mut self) {
         self.is_spent = true;
     }

@@ -1,9 +1,9 @@
 //! The cache of members: by phone number, and by id.
 //!
-//! It is bounded in entries, and each is kept so long at most. This server's own changes are seen at once: a change of a member
-//! announces itself before and after, and what was read meanwhile is not kept. What another server changes is seen when the
-//! entry is old enough, which is a shorter time where there are other servers. Balances and attempts are never taken from here,
-//! and no transfer is decided by it: the transaction compares. Not here: which entry is evicted (`evict`).
+//! The number and the age of entries are bounded. This server's own changes count at once: a change of a member announces
+//! itself before and after, and nothing that was read meanwhile is kept. A change by another server counts when the entry
+//! expires, which is sooner if there are other servers. Balances and attempts are never cached, and the cache decides no
+//! transfer: the transaction compares. Not here: which entry is evicted (`evict`).
 
 use super::evict::Entries;
 pub use super::evict::Policy;
@@ -19,11 +19,11 @@ use tally_rules::ledger::{Member, MemberId};
 pub struct CacheSettings {
     /// Entries of each kind.
     pub entries: usize,
-    /// Which goes first.
+    /// Which entry is evicted first.
     pub policy: Policy,
     /// How long an entry is used.
     pub time: Duration,
-    /// The same where other servers write to the same store.
+    /// The same if other servers write to the same store.
     pub shared_time: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Default for CacheSettings {
 pub struct Rate {
     /// Lookups that found an entry.
     pub hits: u64,
-    /// Lookups that found none, or one that is too old.
+    /// Lookups that found no entry, or an expired one.
     pub misses: u64,
     /// Entries of this kind.
     pub entries: u64,
@@ -92,12 +92,12 @@ pub struct MemberCache {
     changes: Mutex<RecentChanges>,
 }
 
-/// The member that has a phone number. An unknown number is cached as well: the time of an answer must not tell which numbers
-/// are known.
+/// The member that has a phone number. An unknown number is cached as well: the response time must not show which numbers are
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) Option<MemberId>);
 
-/// What was read before this moment may be kept, if nothing changes until then.
+/// A time before a read: its result may be kept, if nothing changes until then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment(Option<u64>);
 
@@ -131,7 +131,7 @@ impl MemberCache {
         Moment((changes.running == 0).then_some(changes.begun))
     }
 
-    /// Keeps what was read since a moment, unless something changed.
+    /// Keeps the result of a read since a moment, unless something changed.
     pub(crate) fn keep(&self, moment: Moment, id: MemberId, member: &Arc<Member>) {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if moment.0 != Some(changes.begun) {
@@ -143,8 +143,8 @@ impl MemberCache {
         self.members.entries.insert(id, (Arc::clone(member), Instant::now()));
     }
 
-    /// The same of the member that has a phone number. Where it was changed and this is older all the same, the transaction
-    /// finds out.
+    /// The same for the member that has a phone number. If the number has changed and this is older all the same, the
+    /// transaction detects it.
     pub(super) fn keep_phone(&self, moment: Moment, phone: &Phone, holder: Holder) {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if moment.0 == Some(changes.begun) {
@@ -152,7 +152,7 @@ impl MemberCache {
         }
     }
 
-    /// To be held while a member is changed.
+    /// A guard for the change of a member.
     pub(crate) fn changing(&self, member: MemberId) -> Changing<'_> {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.begun += 1;

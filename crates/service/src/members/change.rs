@@ -1,8 +1,8 @@
 //! Changing a member.
 //!
-//! What finds a member is looked up before, because a transaction reads by key, and compared in the transaction.
+//! The handles of a member are looked up before, because a transaction reads by key, and compared in the transaction.
 
-use super::{TRIES, create, find};
+use super::{ATTEMPTS_MAX, create, find};
 use crate::contests::entries;
 use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
@@ -51,7 +51,7 @@ pub struct MemberChange {
     pub rehashed: Option<Rehashed>,
 }
 
-/// A digest in place of the one that it was made beside; where that is gone, the password was changed meanwhile.
+/// A new digest for an old one; if the old one was replaced meanwhile, the password was changed.
 #[derive(Clone, Debug)]
 pub struct Rehashed {
     /// The digest before.
@@ -64,13 +64,13 @@ pub struct Rehashed {
 struct ChangeMember {
     member: MemberId,
     change: MemberChange,
-    /// What the member was found by, and what it will be: sorted, each once.
+    /// The handles before and after the change: sorted, without duplicates.
     handles: Vec<Handle>,
     identity: Option<IdempotencyKey>,
 }
 
 impl LedgerRequest for ChangeMember {
-    /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
+    /// Whether this repeats an earlier reply; `None` if the member has other handles by now.
     type Answer = Option<bool>;
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], _settings: &LedgerSettings) {
@@ -149,7 +149,7 @@ fn changed(before: &Member, change: &MemberChange, now: Micros) -> Member {
     }
 }
 
-/// Changes a member; says whether that repeats an earlier answer. Another change that comes between is seen.
+/// Changes a member; returns whether that repeats an earlier reply. It builds on another change in between.
 pub async fn change(
     tally: &Arc<Tally>,
     member: MemberId,
@@ -164,15 +164,15 @@ pub async fn change(
     of_member(tally, member, identity.as_ref(), request).await
 }
 
-/// Asks the lane for a request that is made of the member as it is, until that is still so in the transaction. A request comes
-/// with the new name of the player, if it changes.
+/// Sends the lane a request for the present state of a member, until that state holds in the transaction. The request has the
+/// new name of the player, if it changes.
 pub(super) async fn of_member<R: LedgerRequest<Answer = Option<bool>>>(
     tally: &Arc<Tally>,
     member: MemberId,
     identity: Option<&IdempotencyKey>,
     request: impl Fn(&Member) -> (R, Option<PlayerId>),
 ) -> Result<bool, Failure> {
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         let running = identity.map(|one| tally.begin(&one.key)).transpose()?;
         let asked = Arc::clone(tally);
         let before = blocking(move || find::by_id(&asked, member)).await?;

@@ -27,7 +27,7 @@ struct CloseMember {
 }
 
 impl LedgerRequest for CloseMember {
-    /// Whether this repeats an earlier answer; nothing where the member is found by something else by now.
+    /// Whether this repeats an earlier reply; `None` if the member has other handles by now.
     type Answer = Option<bool>;
 
     fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
@@ -56,8 +56,8 @@ impl LedgerRequest for CloseMember {
     }
 }
 
-/// Closes a member, which ends its tokens, releases what finds it and takes it from the staff of contests; once more changes
-/// nothing. `force` says whether there may be money in its wallets. Says whether that repeats an earlier answer.
+/// Closes a member: its tokens end, its handles are released, and it leaves the staff of contests. A second time changes
+/// nothing. `force` allows money in its wallets. Returns whether that repeats an earlier reply.
 pub async fn close(
     tally: &Arc<Tally>,
     member: MemberId,
@@ -71,7 +71,7 @@ pub async fn close(
     let replayed = change::of_member(tally, member, identity.as_ref(), request).await?;
     let of = Arc::clone(tally);
     let left = blocking(move || staff::leave(&of, &find::by_id(&of, member)?.player)).await;
-    // It is closed, whatever becomes of this.
+    // It is closed, whatever the result of this.
     if let Err(failure) = left {
         tracing::warn!(%failure, member = %member.0, "take a closed member from the staff of contests: close it again");
     }

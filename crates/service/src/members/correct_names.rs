@@ -3,12 +3,12 @@
 //! A closed member kept its login, phone number and player for ever: they are released. Its wallets and history stay.
 //!
 //! A number sent as `0000123456` was stored as `00123456` and read as `123456`. No request named it, and a change of its member
-//! took `123456` from another. So a stored number that begins with 00 goes. Its member gets the number that it was read as,
-//! unless another member has that. Where several rows claim one number, nothing says whose it is, and all of them lose it.
-//! Each corrected member is logged.
+//! took `123456` from another. So a stored number that begins with 00 is removed. Its member gets the number that it was read
+//! as, unless another member has that. If several rows claim one number, its owner is unknown, and all of them lose it. Each
+//! corrected member is logged.
 //!
-//! The rows may lie in a journal, which no migration of the schema sees. The store remembers that it was done. Every
-//! transaction is right done twice, so servers may start side by side.
+//! The rows may be in a journal, which no migration of the schema reads. The store records that it was done. Every transaction
+//! is idempotent, so servers may start side by side.
 
 use crate::failure::{Failure, Fault};
 use crate::ledger::HOME_META;
@@ -25,8 +25,8 @@ const MENDED_META: &str = "names_mended";
 /// Rows that are read at once, and numbers that are mended in one round.
 const PAGE: usize = 1_000;
 
-/// How often a transaction is tried again that another came between.
-const TRIES: usize = 8;
+/// How often a transaction is retried after a conflict.
+const ATTEMPTS_MAX: usize = 8;
 
 /// Corrects all of them, once.
 pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
@@ -93,7 +93,7 @@ fn misread(store: &dyn Store) -> Result<Vec<(Phone, MemberId)>, Failure> {
     Ok(phones.collect())
 }
 
-/// The members whose rows have a number that becomes one of those.
+/// The members whose rows claim one of these numbers after the correction.
 fn claims(
     store: &dyn Store,
     misread: &[(Phone, MemberId)],
@@ -130,14 +130,14 @@ fn each_page(
     }
 }
 
-/// Reads and changes in one transaction, and tries again when another comes between. Gives what was changed.
+/// Reads and changes in one transaction, with retries after conflicts. Returns the changes.
 fn run(
     store: &dyn Store,
     ledger: LedgerReadSet,
     decide: &mut dyn FnMut(&LedgerReadSet, &LedgerLoaded) -> LedgerWriteSet,
 ) -> Result<LedgerWriteSet, Failure> {
     let plan = ReadSet { ledger, shards: ShardSet::of(0), ..ReadSet::default() };
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         let mut changed = LedgerWriteSet::default();
         let done = store.run(&plan, &mut |loaded| {
             changed = decide(&plan.ledger, &loaded.ledger);
@@ -152,7 +152,7 @@ fn run(
     Err(Fault::Overloaded.into())
 }
 
-/// Removes one number, and settles whose the mended one is.
+/// Removes one number, and decides which member gets the corrected one.
 fn mend(
     store: &dyn Store,
     phone: &Phone,
@@ -197,7 +197,7 @@ fn settled(
     let rows = plan.members.iter().zip(&loaded.members);
     let claimants: Vec<(MemberId, &Member)> =
         rows.filter_map(|(id, member)| Some((*id, member.as_ref().filter(claims)?))).collect();
-    // A row that has the number itself comes before one that has the misread number.
+    // A row with the number itself takes precedence over one with the misread number.
     let (exact, misread): (Vec<_>, Vec<_>) =
         claimants.iter().partition(|(_, member)| member.phone.as_ref() == mended);
     let first = if exact.is_empty() { misread } else { exact };

@@ -1,8 +1,8 @@
 //! Making a member, with its first wallet.
 //!
-//! What finds a member is looked up before, because a transaction reads by key, and compared in the transaction.
+//! The handles of a member are looked up before, because a transaction reads by key, and compared in the transaction.
 
-use super::TRIES;
+use super::ATTEMPTS_MAX;
 use crate::contests::entries::{self, NameLookup};
 use crate::failure::{Failure, Fault, blocking};
 use crate::ledger::LedgerSettings;
@@ -35,19 +35,19 @@ pub struct NewMember {
 pub struct Created {
     /// Its id.
     pub id: MemberId,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
 /// A member to be made, as the lane does it.
 struct CreateMember {
     new: NewMember,
-    /// The player, if a member had it when it was looked up: if it is free by now, that has to be done again.
+    /// The player, if it had a member at the lookup: if it is free by now, the lookup is repeated.
     taken: Option<Handle>,
 }
 
 impl LedgerRequest for CreateMember {
-    /// Nothing where the player is free by now.
+    /// `None` if the player is free by now.
     type Answer = Option<Created>;
 
     fn needs(&self) -> Needs {
@@ -70,7 +70,7 @@ pub(crate) fn read(new: &NewMember, plan: &mut ReadSet, id: MemberId, home: Curr
     plan.ledger.wallets.push(WalletKey { member: id, currency: home });
 }
 
-/// Makes a member with that id; nothing where a player that `had` a member is free by now.
+/// Makes a member with that id; `None` if a player that `had` a member is free by now.
 pub(crate) fn decide(
     new: &NewMember,
     had: &[Handle],
@@ -84,7 +84,7 @@ pub(crate) fn decide(
         return Ok(None);
     }
     let member = new.with_id(id);
-    // In the order of handles, which is that of the rejections.
+    // By the order of handles, which decides between rejections.
     for handle in member.handles() {
         if state.handles.get(&handle).is_some() {
             return Err(taken(&handle));
@@ -111,7 +111,7 @@ impl NewMember {
     }
 }
 
-/// Whether one of these players, which had a member when they were looked up, has none by now: it may have left entries.
+/// Whether one of these players, which had a member at the lookup, has none by now: it may have left entries.
 pub(crate) fn is_free_since(state: &BatchState<'_>, had: &[Handle]) -> bool {
     had.iter().any(|handle| state.handles.get(handle).is_none())
 }
@@ -125,10 +125,10 @@ pub(super) fn taken(handle: &Handle) -> Rejection {
     }
 }
 
-/// Makes a member. A player's name that a closed member released is refused while that member's entries are open or run. A
-/// member that closes meanwhile is seen; one that gets the name, applies and closes meanwhile is not.
+/// Makes a member. A player's name that a closed member released is rejected while that member's entries are open or run.
+/// This notices a member that closes meanwhile, but not one that gets the name, applies and closes meanwhile.
 pub async fn create(tally: &Arc<Tally>, new: NewMember) -> Result<Created, Failure> {
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         let mut taken = None;
         if !new.player_is_id {

@@ -1,4 +1,4 @@
-//! A queue of passwords to digest: few at once, a bounded number behind them.
+//! A queue of passwords to digest: few at once, and a bounded number that wait.
 //!
 //! A digest needs much memory and a processor for itself. Not here: the digest (`password`).
 
@@ -35,7 +35,7 @@ impl Digests {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// Runs what digests a password, away from the threads that serve connections.
+    /// Runs a digest of a password outside of the threads that serve connections.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

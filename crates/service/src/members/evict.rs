@@ -1,4 +1,4 @@
-//! Entries of one kind in bounded room, evicted by the policy that is set.
+//! A bounded number of entries of one kind, evicted by the configured policy.
 //!
 //! Both policies are libraries: `quick_cache` for S3-FIFO, `lru` for the least recently used. Not here: how old an entry may
 //! be.
@@ -9,9 +9,9 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Looking into an LRU cache changes it, so many threads would wait for one lock: it is as many as this, if it is large.
+/// A read of an LRU cache changes it, so many threads would wait for one lock: a large one has so many shards.
 const SHARDS_MAX: usize = 16;
-/// Each shard has its own oldest entry, so a small one would often evict one that is rather new.
+/// Each shard has its own oldest entry, so a small one would often evict a rather new entry.
 const SHARD_ENTRIES_MIN: usize = 1_000;
 
 /// Which entry is evicted.
@@ -39,7 +39,7 @@ pub(super) struct Lru<K, V> {
 impl<K: Eq + Hash, V> Lru<K, V> {
     fn new(entries: usize) -> Self {
         let shards = (entries / SHARD_ENTRIES_MIN).clamp(1, SHARDS_MAX);
-        // Rounded down: together they keep no more than was asked for.
+        // Rounded down: together they keep no more than the limit.
         let room = NonZeroUsize::new(entries / shards).unwrap_or(NonZeroUsize::MIN);
         let shards = (0..shards).map(|_| Mutex::new(LruCache::sparse(room))).collect();
         Self { shards, hasher: RandomState::new() }
@@ -101,8 +101,8 @@ mod tests {
 
     const ROOM: u32 = 1_000;
 
-    /// Some that are asked for again and again, then many that are asked for once: how many of the former are left, and how
-    /// many of as many of the latter, the newest.
+    /// Some keys that are read again and again, then many that are read once: how many of the former are left, and how many
+    /// of as many of the latter, the newest.
     fn left_after_reading_many_once(policy: Policy) -> (usize, usize) {
         let entries = Entries::new(policy, ROOM as usize);
         let (often, once) = (0..ROOM / 2, ROOM..ROOM * 10);
@@ -131,7 +131,7 @@ mod tests {
                 let entries = Entries::new(policy, room);
                 (0..100_000_u32).for_each(|key| entries.insert(key, 1));
                 let many = entries.len();
-                // The one rounds the room of each of its shards up, which have at least 32 entries.
+                // S3-FIFO rounds the size of each shard up; a shard has at least 32 entries.
                 let most = if policy == Policy::Lru { room } else { room + room / 32 };
                 assert!(many <= most && many >= room / 2, "{policy:?}: {many} of {room}");
                 entries.insert(7, 2);

@@ -1,7 +1,7 @@
-//! Members: signing in, what each may do with its own, and how they are made, changed and closed.
+//! Members: signing in, the limits of their own requests, and how they are made, changed and closed.
 //!
-//! [`password`] and [`pin`] make and compare secrets, [`token`] is what a member presents after signing in ([`signin`]),
-//! `throttle` and `budget` slow guesses down, `digests` queues slow digests, [`find`] finds a member and [`cache`] keeps it;
+//! [`password`] and [`pin`] make and compare secrets, and [`token`] is the credential after signing in ([`signin`]). `throttle`
+//! and `budget` slow guesses down, and `digests` queues slow digests. [`find`] finds a member, and [`cache`] keeps it;
 //! `correct_names` corrects names that earlier versions stored. `create`, [`mod@change`], `close` and [`pay`] are requests to the
 //! ledger's lane, because a member has a wallet from the start. Not here: other transfers (`ledger`).
 
@@ -41,8 +41,8 @@ use tally_rules::ledger::{Member, MemberId};
 use throttle::Throttle;
 use token::Tokens;
 
-/// How often a change is tried because another came between.
-pub(crate) const TRIES: usize = 8;
+/// How often a change is tried because of conflicts.
+pub(crate) const ATTEMPTS_MAX: usize = 8;
 
 /// Unknown phone numbers that a member may transfer to before it waits; one more after each interval. As many of
 /// its transfers to phone numbers may be under way.
@@ -64,7 +64,7 @@ pub struct MemberSettings {
     pub passwords_waiting_max: usize,
     /// How long a token is good.
     pub token_time: Duration,
-    /// What is kept in memory.
+    /// The caches in memory.
     pub cache: CacheSettings,
 }
 
@@ -88,7 +88,7 @@ pub struct Members {
     pub pins: PinKey,
     /// Makes and reads tokens.
     pub tokens: Tokens,
-    /// Members that were looked up.
+    /// The cache of members.
     pub cache: MemberCache,
     throttle: Throttle,
     /// Transfers of a member to phone numbers that no member has.
@@ -98,7 +98,7 @@ pub struct Members {
     signing_in: Digests,
     /// Passwords that API keys set: a crowd that signs in does not keep an administrator waiting.
     setting: Digests,
-    /// Compared where there is nothing to compare, so that this takes as long.
+    /// Compared for a login without a password, so that it takes as long.
     nobodys: Arc<str>,
 }
 
@@ -146,8 +146,8 @@ impl Members {
         Ok(member)
     }
 
-    /// The member that had that phone number not long ago. An unknown number costs the same and is cached as well: the lookup
-    /// comes before the PIN is judged, and its time must not tell which numbers are known.
+    /// The member that recently had that phone number. An unknown number costs the same and is cached as well: the lookup comes
+    /// before the PIN is judged, and its time must not show which numbers are known.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
         if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
             return Ok(found);

@@ -1,7 +1,7 @@
 //! Passwords: argon2id in the PHC text form, for signing in and for imports of digests.
 //!
-//! Pure but for the salt, and slow on purpose: never called on a thread that serves connections. A digest says its own cost, so
-//! the cost can be set anew at any time; one that would cost far more than ours is refused where it comes in.
+//! Pure but for the salt, and slow on purpose: never called on a thread that serves connections. A digest contains its cost, so
+//! the cost can be changed at any time. A digest that would cost far more than ours is rejected when it is imported.
 
 use crate::failure::Fault;
 use argon2::password_hash::phc::PasswordHash;
@@ -47,13 +47,13 @@ pub fn digest(password: &str, cost: Cost) -> Result<Arc<str>, Fault> {
     Ok(digest.to_string().into())
 }
 
-/// Whether it is the password of that digest. Takes as long as the digest costs, whatever the answer is.
+/// Whether it is the password of that digest. It takes as long as the digest costs, in either case.
 pub fn is_right(password: &str, digest: &str) -> bool {
     let Ok(digest) = PasswordHash::new(digest) else { return false };
     Argon2::default().verify_password(password.as_bytes(), &digest).is_ok()
 }
 
-/// Whether a digest costs something else than a new one would: until it is made anew, its time tells it apart.
+/// Whether a digest has another cost than a new one: until it is renewed, its time identifies it.
 pub fn is_outdated(digest: &str, cost: Cost) -> bool {
     let Ok(digest) = PasswordHash::new(digest) else { return false };
     let params = Params::try_from(&digest).map(|params| (params.m_cost(), params.t_cost(), params.p_cost()));
@@ -63,7 +63,7 @@ pub fn is_outdated(digest: &str, cost: Cost) -> bool {
     !is_ours
 }
 
-/// Whether a text is a digest that can be kept: what is wrong with it, after "must".
+/// Checks that a text is a usable digest; the error completes a sentence after "must".
 pub fn check_digest(text: &str) -> Result<(), &'static str> {
     const WRONG: &str =
         "must be an argon2 digest in PHC form, such as $argon2id$v=19$m=19456,t=2,p=1$salt$digest";

@@ -1,12 +1,12 @@
-//! A transfer that a member asks for with its PIN, to a phone number.
+//! A transfer that a member requests with its PIN, to a phone number.
 //!
-//! The member that has the number is looked up beforehand, because a transaction reads by key, and compared in the transaction:
-//! an old answer of the cache costs another try, never money. The lane judges the PIN where the member is locked, before
-//! anything else, and writes the attempt whatever the answer is: guesses at the same time count. What a caller learns depends
-//! on the PIN first, and so does the time it takes. What is left of a difference is one more wallet in the read of the batch. A
-//! member that can pay learns which member has a number only by paying, or by an unknown one, and of those it has a budget.
+//! The member that has the number is looked up beforehand, because a transaction reads by key, and compared in the transaction.
+//! So an outdated cache entry costs another try, never money. The lane judges the PIN first, with the member locked, and writes
+//! the attempt in any case: guesses at the same time count. The reply and its time depend on the PIN first. The only remaining
+//! difference is one more wallet in the read of the batch. A member that can pay learns which member has a number only by
+//! paying, or by an unknown one, and of those it has a budget.
 
-use super::TRIES;
+use super::ATTEMPTS_MAX;
 use super::pin::Guess;
 use crate::failure::{Failure, Fault};
 use crate::ledger::LedgerSettings;
@@ -26,18 +26,18 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
 use tally_store::ReadSet;
 
-/// A transfer that a member asks for, with its PIN.
+/// A transfer that a member requests, with its PIN.
 #[derive(Clone, Debug)]
 pub struct NewPayment {
     /// The member that pays.
     pub from: MemberId,
-    /// From when on its tokens were good when it was let in.
+    /// The instant from which its tokens were valid when the request was authenticated.
     pub tokens_from: Micros,
-    /// The PIN that the caller gave.
+    /// The PIN of the caller.
     pub guess: Guess,
     /// The number of the member that is paid.
     pub phone: Phone,
-    /// The member that had that number when it was looked up.
+    /// The member that had that number at the lookup.
     pub to: Option<MemberId>,
     /// In which currency.
     pub currency: Currency,
@@ -48,7 +48,7 @@ pub struct NewPayment {
 }
 
 impl LedgerRequest for NewPayment {
-    /// Nothing where tokens or the number are not as they were looked up; but for the attempt at the PIN, nothing was done.
+    /// `None` if tokens or the number have changed since the lookup; only the attempt at the PIN was recorded then.
     type Answer = Option<Transferred>;
 
     fn needs(&self) -> Needs {
@@ -81,7 +81,7 @@ impl LedgerRequest for NewPayment {
         if holder != self.to {
             return Ok(None);
         }
-        // Money first: a member that cannot pay does not learn which numbers others have.
+        // Money first: a member that cannot pay does not learn which numbers other members have.
         if holder != Some(self.from) {
             state.book.can_transfer(self.from, (self.currency, self.amount), state.now)?;
         }
@@ -94,14 +94,14 @@ impl LedgerRequest for NewPayment {
     }
 }
 
-/// The answer to a payment.
+/// The reply to a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payment {
     /// It was done, now or before.
     Paid(Receipt),
-    /// The token it was asked with has ended.
+    /// The token of the request has ended.
     SignedOut,
-    /// Too many phone numbers of this member were unknown: not looked at for so many seconds.
+    /// Too many phone numbers of this member were unknown: wait so many seconds.
     Wait(u32),
 }
 
@@ -112,7 +112,7 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         Ok(guess) => guess,
         Err(seconds) => return Ok(Payment::Wait(seconds)),
     };
-    for _ in 0..TRIES {
+    for _ in 0..ATTEMPTS_MAX {
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;

@@ -1,7 +1,7 @@
-//! PINs: keyed by the secret, because a few digits cannot be protected by a slow digest.
+//! PINs: keyed by the secret, because a slow digest cannot protect a few digits.
 //!
-//! The stored form is a keyed digest of login and digits: equal PINs of two members do not look alike, and the database without
-//! the secret is not enough to try one. The login is part of it because it never changes. Pure. Not here: counting attempts
+//! The stored form is a keyed digest of login and digits. Equal PINs of two members differ, and the database without the secret
+//! is not enough to try one. The login is included because it never changes. Pure. Not here: counting attempts
 //! (`tally_rules::ledger::pin`).
 
 use crate::secret::{Secret, Use};
@@ -28,13 +28,13 @@ impl PinKey {
         Self(secret.derive(Use::Pin))
     }
 
-    /// What is stored of a PIN; `digits` is one.
+    /// The stored form of a PIN; `digits` is one.
     pub fn pin(&self, login: &Login, digits: &str) -> Pin {
         let count = u8::try_from(digits.len()).expect("a PIN has 4 to 8 digits");
         Pin { mac: *self.mac(login, digits).as_bytes(), digits: count }
     }
 
-    /// An attempt, to be compared where the member is locked.
+    /// An attempt, to compare while the member is locked.
     pub fn guess(&self, login: &Login, given: &Given) -> Guess {
         let mut macs = [None; 5];
         for (mac, digits) in macs.iter_mut().zip(DIGITS) {

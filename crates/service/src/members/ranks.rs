@@ -1,4 +1,4 @@
-//! The leaderboards that rank a player, by name. Asks the rankings; blocks where they are in Redis, and then asks many at once.
+//! The leaderboards that rank a player, by name. It reads the rankings; with Redis it blocks, and reads many at once.
 
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -8,10 +8,10 @@ use tally_ranking::{Ranked, WindowRanking};
 use tally_rules::definition::Subscore;
 use tally_rules::{BoardId, PlayerId};
 
-/// Boards that are looked at for one page: past it the page ends early.
+/// Boards that one page reads; after that the page ends early.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// Leaderboards that are asked at once where rankings are in Redis: few enough that no other request waits long there.
+/// Leaderboards that are read at once with rankings in Redis: few enough that no other request waits long there.
 const AT_ONCE: usize = 200;
 
 /// A leaderboard and the player's position on it.
@@ -37,7 +37,7 @@ pub struct Page {
     pub next: Option<BoardId>,
 }
 
-/// The boards after `after` whose order of all time has the player.
+/// The boards after `after` whose ranking of all time has the player.
 pub fn of_player(
     tally: &Tally,
     player: &PlayerId,
@@ -47,7 +47,7 @@ pub fn of_player(
     let mut page = Page { items: Vec::new(), next: None };
     let boards = tally.boards.list(after, LOOKED_AT_MAX);
     let many = boards.len();
-    // In memory a question costs nothing but itself, so none is asked in vain.
+    // In memory a batch saves nothing, so no board is read in vain.
     let at_once = if boards.first().is_some_and(|board| board.order.waits()) { AT_ONCE } else { 1 };
     let mut looked = 0;
     for some in boards.chunks(at_once) {

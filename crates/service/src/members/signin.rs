@@ -1,9 +1,9 @@
 //! Signing in: a login and its password for a token.
 //!
-//! An unknown login, one without a password and a wrong password get the same answer and take as long: a digest is compared in
-//! any case. Guesses are slowed down before they queue and again when their turn has come, so that guesses at the same time
-//! gain nothing. A digest of another cost, from an import or an earlier setting, is made anew with the right password: else its
-//! time would tell its member apart. Not here: what a token may do.
+//! An unknown login, one without a password and a wrong password get the same reply and take as long: a digest is compared in
+//! any case. Guesses are slowed down before they queue and again when they leave the queue, so that guesses at the same time
+//! gain nothing. A correct password renews a digest of another cost, from an import or an earlier setting. Otherwise its time
+//! would identify its member. Not here: what a token may do.
 
 use super::token::Said;
 use super::{find, password};
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login};
 
-/// The answer to an attempt.
+/// The reply to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedIn {
     /// A token, and for how many seconds it is good.
@@ -69,7 +69,7 @@ pub async fn sign_in(
     let (signed_in, rehashed) = members.signing_in.run(judge).await??;
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
-        // The password was right even if this fails; the next time it is tried again.
+        // The password was correct even if this fails; the next sign-in tries again.
         if let Err(failure) = super::change(tally, id, change, None).await {
             tracing::warn!(%failure, member = %id.0, "store a digest of today's cost");
         }

@@ -1,11 +1,11 @@
-//! Signing in that fails again and again is slowed down: by login and address, by login alone at a higher count, and by
-//! address alone.
+//! Repeated failures to sign in are slowed down: by login and address, by login alone at a higher count, and by address
+//! alone.
 //!
 //! A pair of login and address that signed in before is exempt from the last two, so guesses from elsewhere lock no
-//! member out of where it plays. An IPv6 address counts as its /64, because a host has all of those. Unknown logins are
-//! counted like others, so that this tells nothing either. Each wait is twice the last, up to a quarter of an hour, and
-//! never for ever. Memory is bounded: the rows that were not used for longest are forgotten. Nothing of it is stored.
-//! Pure but for its own memory: the time is an argument.
+//! member out of its own address. An IPv6 address counts as its /64, because a host has all of those. Unknown logins
+//! count like known ones, so that this reveals nothing either. Each wait is twice the last, up to a quarter of an hour,
+//! and never for ever. Memory is bounded: the least recently used rows are dropped. Nothing of it is stored. Pure but
+//! for its own memory: the time is an argument.
 
 use super::budget::{Budget, Taken};
 use quick_cache::sync::Cache;
@@ -32,13 +32,13 @@ const PAIRS: usize = 500_000;
 
 /// A row of failures.
 #[derive(Clone, Copy, Debug, Default)]
-struct Row {
+struct Failures {
     failures: u32,
     last: i64,
 }
 
-impl Row {
-    /// Whole seconds until the next attempt is looked at, if it has to wait.
+impl Failures {
+    /// Whole seconds until the next attempt, if it must wait.
     fn wait(self, free: u32, now: Micros) -> Option<u32> {
         let over = self.failures.checked_sub(free)?;
         let wait_s = WAIT_MAX_S.min(1_i64.checked_shl(over.min(20)).unwrap_or(WAIT_MAX_S));
@@ -67,8 +67,8 @@ pub(super) struct Attempt {
 
 /// Failures so far.
 pub(super) struct Throttle {
-    by_pair: Cache<u64, Row>,
-    by_login: Cache<u64, Row>,
+    by_pair: Cache<u64, Failures>,
+    by_login: Cache<u64, Failures>,
     by_address: Arc<Budget<IpAddr>>,
     signed_in: Cache<u64, ()>,
     counting: Mutex<()>,
@@ -108,7 +108,7 @@ impl Throttle {
         self.wait(&attempt, now).map_or(Ok(attempt), Err)
     }
 
-    /// Whole seconds that an attempt has to wait, if it has to: asked again when its turn has come, so that attempts at
+    /// Whole seconds that an attempt must wait, if it must. Checked again when it leaves the queue, so that attempts at
     /// the same time gain nothing.
     pub(super) fn wait(&self, attempt: &Attempt, now: Micros) -> Option<u32> {
         let own = self.by_pair.get(&attempt.pair).and_then(|row| row.wait(FROM_ADDRESS, now));
@@ -126,19 +126,19 @@ impl Throttle {
     /// Counts a failure.
     pub(super) fn failed(&self, attempt: &Attempt, now: Micros) {
         let _one = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = |rows: &Cache<u64, Row>, name| {
+        let count = |rows: &Cache<u64, Failures>, name| {
             rows.insert(name, rows.get(&name).unwrap_or_default().failed(now));
         };
         count(&self.by_pair, attempt.pair);
         // Failures of a pair that signed in before keep no other address waiting.
         if !self.has_signed_in(attempt) {
             count(&self.by_login, attempt.login);
-            // Where others have spent it meanwhile, there is nothing left to spend.
+            // If others have spent it meanwhile, there is nothing left to spend.
             let _ = self.by_address.take(attempt.from, now).map(Taken::spend);
         }
     }
 
-    /// A right password ends the row of its pair, and exempts it. It says nothing of other addresses.
+    /// A correct password ends the row of its pair, and exempts it. It proves nothing about other addresses.
     pub(super) fn succeeded(&self, attempt: &Attempt) {
         self.by_pair.remove(&attempt.pair);
         self.signed_in.insert(attempt.pair, ());
@@ -225,7 +225,7 @@ mod tests {
         }
         assert_eq!(throttle.waits("ann", address(99), at(0)), Some(1));
         assert_eq!(throttle.waits("ann", HERE, at(0)), None);
-        // Its own failures count for itself, and a success does not give the others new guesses.
+        // Its own failures count for itself, and a success does not give other addresses new guesses.
         throttle.succeeds("ann", HERE, at(0));
         assert_eq!(throttle.waits("ann", address(99), at(0)), Some(1));
         (0..5).for_each(|_| throttle.fails("ann", HERE, at(0)));
@@ -238,7 +238,7 @@ mod tests {
     fn an_address_that_tries_many_logins_waits_but_for_those_that_signed_in_there() {
         let throttle = Throttle::new([1; 32]);
         throttle.succeeds("ann", HERE, at(0));
-        // Many at the same time may be right; of those that are not, as many are looked at as one after the other.
+        // Many at the same time may be correct; the limit of failures is the same as one after the other.
         let held: Vec<_> = (0..150).map(|login| throttle.begin(&format!("{login}"), HERE, at(0))).collect();
         assert!(held.iter().all(Result::is_ok));
         let mut looked_at = 0;

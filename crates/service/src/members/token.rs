@@ -1,7 +1,7 @@
-//! What a member presents after signing in: a JWT of HS256, under a key of its own from the one secret.
+//! The credential of a member after signing in: a JWT of HS256, under a key derived from the one secret.
 //!
-//! So it is good on every server of a store and after every restart. Beside the member and its end it says from when on
-//! the member's tokens were good when it was given: a changed password makes that another instant, which ends it. The
+//! So it is valid on every server of a store and after every restart. It has the member, its end, and the instant from
+//! which the member's tokens were valid. A changed password makes that another instant, which ends the token. The
 //! signature is ring's, which is here for TLS already. Not here: whether the member still has that instant.
 
 use crate::failure::Fault;
@@ -18,7 +18,7 @@ use tally_rules::Micros;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{MemberId, Uuid};
 
-/// The longest token that is looked at, in bytes.
+/// The longest accepted token, in bytes.
 const TOKEN_BYTES_MAX: usize = 1_024;
 
 static PROVIDER: CryptoProvider = CryptoProvider {
@@ -70,7 +70,7 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
     Ok(Box::new(Mac::new(*algorithm, key.try_get_as_bytes()?)?))
 }
 
-/// What a token says. Seconds, but for `from`.
+/// The claims of a token. Seconds, but for `from`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claims {
     sub: String,
@@ -80,7 +80,7 @@ struct Claims {
     from: i64,
 }
 
-/// What a good token says.
+/// The claims of a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Said {
     /// The member that it belongs to.
@@ -126,7 +126,7 @@ impl Tokens {
         token.map_err(|error| Fault::Broken(format!("no token: {error}")))
     }
 
-    /// What it says, if it is ours and has not ended.
+    /// Its claims, if it is ours and has not ended.
     pub fn read(&self, token: &str, now: Micros) -> Option<Said> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;

@@ -55,7 +55,7 @@ pub struct Debt {
     pub currency: Currency,
     /// The amount in units.
     pub amount: i64,
-    /// Why it could not be paid; `None` where its turn has not come.
+    /// Why it could not be paid; `None` if it was not tried yet.
     pub why: Option<UnpaidReason>,
 }
 
@@ -84,7 +84,7 @@ impl Debt {
         Some(Self { of, player, member, is_refund: true, currency, amount, why: None })
     }
 
-    /// The stable word for why it is not paid: `pending` where the scheduler will pay it.
+    /// The stable word for why it is not paid: `pending` if the scheduler will pay it.
     pub fn reason(&self, tally: &Tally) -> &'static str {
         match self.why {
             Some(why) => why.as_str(),
@@ -111,31 +111,31 @@ impl fmt::Display for Debt {
 /// A page of debts.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// At most as many as were asked for; fewer do not mean the end.
+    /// At most the requested number; fewer do not mean the end.
     pub rows: Vec<Debt>,
     /// Corrupt rows that the page met.
     pub damaged: Vec<CorruptRow>,
-    /// Where the next page begins; nothing at the end.
+    /// The start of the next page; `None` at the end.
     pub next: Option<DebtPosition>,
 }
 
-/// At most `limit` debts from that place on.
+/// At most `limit` debts from that position on.
 pub fn list(tally: &Tally, from: Option<DebtPosition>, limit: usize) -> Result<Page, Failure> {
     Ok(DebtScan::from(tally, from, limit)?.page)
 }
 
-/// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of a
-/// release that knows pays them at once (`contests::repay`). A server of an earlier release may write more of them beside it, or after it,
-/// so each process looks for them once more, a page at a time.
+/// Payments that are marked `member_closed` although the member is open: earlier releases did that by mistake. The first start of
+/// a newer release pays them at once (`contests::repay`). A server of an earlier release may write more of them beside it, or
+/// after it. So each process checks for them once more, a page at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
-    /// Where the next page begins.
+    /// The start of the next page.
     next: Option<DebtPosition>,
     is_done: bool,
 }
 
 impl Mistakes {
-    /// Pays those of the next page, unless all pages have had their turn.
+    /// Pays those of the next page, until all pages are done.
     pub(crate) fn pay(&mut self, tally: &Tally) -> Result<(), Failure> {
         if self.is_done {
             return Ok(());

@@ -1,8 +1,8 @@
-//! A scan over what is owed that stops after a bounded number of reads, and says where it goes on.
+//! A scan over what is owed that stops after a bounded number of reads, and returns where it continues.
 //!
-//! So a page may be short, or empty, and not the last one. What is under way comes first, because the store finds it by an
-//! index. What was rejected is among the rows of contests and periods that have ended, which are scanned by name. Not here:
-//! what is done with it.
+//! So a page may be short, or empty, and not the last one. Running payments come first, because the store finds them by an
+//! index. Rejected ones are among the rows of contests and periods that have ended, which are scanned by name. Not here:
+//! what is done with a debt.
 
 use super::{Debt, Debtor, Page};
 use crate::damaged::Listing;
@@ -25,11 +25,11 @@ const NAMES: usize = 100;
 /// Rows of one read.
 const ROWS: usize = 500;
 
-/// A part of the scan.
+/// A stage of the scan.
 #[derive(Clone, Copy)]
 enum Stage {
     Contests(State),
-    /// Periods whose prizes have not all had their turn, or all others.
+    /// Periods with prizes that were not tried yet, or all other periods.
     Periods {
         open: bool,
     },
@@ -50,22 +50,22 @@ pub(super) enum Key {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Row {
-    /// Behind all of it.
+enum RowPosition {
+    /// After all of it.
     After,
     /// With the payment of that number.
     Payout(u32),
-    /// With the members behind that one, whose fees are to be paid back.
+    /// With the members after that one, whose fees are to be paid back.
     Fee(Option<PlayerId>),
 }
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DebtPosition {
     stage: usize,
-    /// A contest or a period; before all of them where there is none.
+    /// A contest or a period; `None` is before all of them.
     of: Option<Key>,
-    row: Row,
+    row: RowPosition,
 }
 
 impl DebtPosition {
@@ -83,10 +83,10 @@ impl DebtPosition {
             }
         };
         let row = match windows.next()?.split_at_checked(1) {
-            None => Row::After,
-            Some(("p", no)) => Row::Payout(no.parse().ok()?),
-            Some(("f", "")) => Row::Fee(None),
-            Some(("f", player)) => Row::Fee(Some(PlayerId::new(player).ok()?)),
+            None => RowPosition::After,
+            Some(("p", no)) => RowPosition::Payout(no.parse().ok()?),
+            Some(("f", "")) => RowPosition::Fee(None),
+            Some(("f", player)) => RowPosition::Fee(Some(PlayerId::new(player).ok()?)),
             Some(_) => return None,
         };
         Some(Self { stage, of, row })
@@ -102,15 +102,15 @@ impl fmt::Display for DebtPosition {
             Some(Key::Period(WindowKey { board, window })) => write!(f, "{}.{}", board.0, window.0)?,
         }
         match &self.row {
-            Row::After => f.write_str("/"),
-            Row::Payout(no) => write!(f, "/p{no}"),
-            Row::Fee(after) => write!(f, "/f{}", after.as_ref().map_or("", PlayerId::as_str)),
+            RowPosition::After => f.write_str("/"),
+            RowPosition::Payout(no) => write!(f, "/p{no}"),
+            RowPosition::Fee(after) => write!(f, "/f{}", after.as_ref().map_or("", PlayerId::as_str)),
         }
     }
 }
 
-/// Where a scan stops; nothing where it goes on.
-type Stopped = Result<Option<Row>, Failure>;
+/// The row at which a scan stops; `None` if it continues.
+type Stopped = Result<Option<RowPosition>, Failure>;
 
 pub(super) struct DebtScan<'a> {
     tally: &'a Tally,
@@ -122,10 +122,10 @@ pub(super) struct DebtScan<'a> {
 }
 
 impl<'a> DebtScan<'a> {
-    /// Scans from a place on, to at most `limit` debts.
+    /// Scans from a position on, to at most `limit` debts.
     pub(super) fn from(tally: &'a Tally, place: Option<DebtPosition>, limit: usize) -> Result<Self, Failure> {
         let mut scan = Self { tally, limit, reads: 0, page: Page::default(), marked: BTreeSet::new() };
-        scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: Row::After }))?;
+        scan.go(place.unwrap_or(DebtPosition { stage: 0, of: None, row: RowPosition::After }))?;
         Ok(scan)
     }
 
@@ -149,21 +149,24 @@ impl<'a> DebtScan<'a> {
         for (stage, what) in STAGES.iter().enumerate().skip(stage) {
             loop {
                 if let Some(key) = of.clone()
-                    && let Some(row) = self.one(*what, &key, std::mem::replace(&mut row, Row::After))?
+                    && let Some(row) =
+                        self.one(*what, &key, std::mem::replace(&mut row, RowPosition::After))?
                 {
                     self.page.next = Some(DebtPosition { stage, of: Some(key), row });
                     return Ok(());
                 }
                 if !self.may_read() {
-                    self.page.next = Some(DebtPosition { stage, of, row: Row::After });
+                    self.page.next = Some(DebtPosition { stage, of, row: RowPosition::After });
                     return Ok(());
                 }
                 let names = self.names(*what, of.as_ref())?;
                 let is_last = names.len() < NAMES;
                 for (key, record) in names {
                     let stopped = match (&key, record) {
-                        (Key::Contest(id), Some(record)) => self.contest(id, &record, Row::Payout(0))?,
-                        _ => self.one(*what, &key, Row::Payout(0))?,
+                        (Key::Contest(id), Some(record)) => {
+                            self.contest(id, &record, RowPosition::Payout(0))?
+                        }
+                        _ => self.one(*what, &key, RowPosition::Payout(0))?,
                     };
                     if let Some(row) = stopped {
                         self.page.next = Some(DebtPosition { stage, of: Some(key), row });
@@ -197,9 +200,9 @@ impl<'a> DebtScan<'a> {
         }
     }
 
-    /// What is left of one contest or period, from a row on.
-    fn one(&mut self, what: Stage, key: &Key, from: Row) -> Stopped {
-        if from == Row::After {
+    /// The remaining debts of one contest or period, from a row on.
+    fn one(&mut self, what: Stage, key: &Key, from: RowPosition) -> Stopped {
+        if from == RowPosition::After {
             return Ok(None);
         }
         if !self.may_read() {
@@ -223,7 +226,7 @@ impl<'a> DebtScan<'a> {
         }
     }
 
-    /// A row; none where it is corrupt.
+    /// A row; `None` if it is corrupt.
     fn found<T>(&mut self, found: Result<Option<T>, StoreError>) -> Result<Option<T>, Failure> {
         self.reads += 1;
         match found {
@@ -235,13 +238,13 @@ impl<'a> DebtScan<'a> {
         }
     }
 
-    fn contest(&mut self, id: &ContestId, record: &Record, from: Row) -> Stopped {
+    fn contest(&mut self, id: &ContestId, record: &Record, from: RowPosition) -> Stopped {
         let key = Key::Contest(id.clone());
         let of = Debtor::Contest(id.clone());
         let mut after = match from {
-            Row::After => return Ok(None),
-            Row::Fee(after) => after,
-            Row::Payout(_) => {
+            RowPosition::After => return Ok(None),
+            RowPosition::Fee(after) => after,
+            RowPosition::Payout(_) => {
                 let has_rows = record.prizes.is_some_and(|count| count > 0)
                     || record.state == State::Cancelled && record.members > 0;
                 if has_rows && let Some(stopped) = self.payouts(&key, &of, record.no, from)? {
@@ -255,14 +258,14 @@ impl<'a> DebtScan<'a> {
         after = after.max(due.cloned());
         loop {
             if !self.may_read() {
-                return Ok(Some(Row::Fee(after)));
+                return Ok(Some(RowPosition::Fee(after)));
             }
             let rows = self.tally.store.ledger().list_members(record.no, after.as_ref(), ROWS);
             let rows: Vec<(PlayerId, ContestMember)> = self.read(rows)?;
             let is_last = rows.len() < ROWS;
             for (player, enrolled) in rows {
                 if self.is_full() {
-                    return Ok(Some(Row::Fee(after)));
+                    return Ok(Some(RowPosition::Fee(after)));
                 }
                 after = Some(player.clone());
                 self.page.rows.extend(Debt::of_fee(&of, record, player, enrolled.member));
@@ -274,18 +277,18 @@ impl<'a> DebtScan<'a> {
     }
 
     /// Payments under a number.
-    fn payouts(&mut self, key: &Key, of: &Debtor, no: Uuid, from: Row) -> Stopped {
-        let Row::Payout(mut from) = from else { return Ok(None) };
+    fn payouts(&mut self, key: &Key, of: &Debtor, no: Uuid, from: RowPosition) -> Stopped {
+        let RowPosition::Payout(mut from) = from else { return Ok(None) };
         loop {
             if !self.may_read() {
-                return Ok(Some(Row::Payout(from)));
+                return Ok(Some(RowPosition::Payout(from)));
             }
             let rows = self.read(self.tally.store.ledger().list_payouts(no, from, ROWS))?;
             let next = rows.last().filter(|_| rows.len() == ROWS).and_then(|(last, _)| last.checked_add(1));
             for (place, payout) in rows {
                 let Some(debt) = Debt::of_payout(of, payout) else { continue };
                 if self.is_full() {
-                    return Ok(Some(Row::Payout(place)));
+                    return Ok(Some(RowPosition::Payout(place)));
                 }
                 if debt.why == Some(UnpaidReason::MemberClosed) {
                     self.marked.insert(key.clone());

@@ -1,7 +1,7 @@
 //! The archive of a closed period: its ranking is loaded from its records and written in blocks.
 //!
-//! Blocks are written under a new version in transactions of bounded size; the last one makes that version the one that is
-//! read. A crash in between leaves the old version in force, and rows that are written over or purged.
+//! Blocks are written under a new version in transactions of bounded size; the last one makes readers use that version. A
+//! crash in between leaves the old version in force; the new rows are written over or purged.
 
 use super::LiveWindow;
 use super::catch_up;
@@ -24,7 +24,7 @@ use tally_store::{
 /// Blocks of one transaction.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// Loads a ranking from its records, without banned players. `each` is told the progress.
+/// Loads a ranking from its records, without banned players. `each` gets the progress.
 pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
@@ -68,7 +68,7 @@ pub(crate) fn fill(
     }
 }
 
-/// The ranking of an open window in memory: its own, or one made of its records where it is kept in Redis.
+/// The ranking of an open window in memory: its own, or one built from its records if it is kept in Redis.
 pub(crate) fn in_memory<T>(
     store: &dyn Store,
     board: &Board,
@@ -83,7 +83,7 @@ pub(crate) fn in_memory<T>(
     Ok(with(&order)?)
 }
 
-/// Where archives are written: the store, and the lanes that change rows of the same windows, if any run.
+/// The destination of archives: the store, and the lanes that change rows of the same windows, if any run.
 #[derive(Clone, Copy)]
 pub(crate) struct ArchivePlace<'a> {
     pub(crate) store: &'a dyn Store,
@@ -96,7 +96,7 @@ impl<'a> ArchivePlace<'a> {
         Self { store: &*tally.store, lanes: Some(&tally.lane) }
     }
 
-    /// Keeps the lanes from a batch that stands on an older row of a window. Where other servers write, revisions do that.
+    /// Keeps the lanes from a batch that depends on an older row of a window. With several servers revisions do that.
     pub(crate) fn hold(self, is_shared: bool) -> Result<Option<BarrierGuard>, StoreError> {
         let held = self.lanes.filter(|_| !is_shared).map(ScoreLanes::hold).transpose();
         held.map_err(|failure| StoreError::Conflict(failure.to_string()))
@@ -106,9 +106,9 @@ impl<'a> ArchivePlace<'a> {
 /// The outcome of writing an archive.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It is stored; nothing is left of a window without records. The lanes wait until what is in memory says so.
+    /// It is stored; nothing is left of a window without records. The lanes wait until the memory is updated.
     Closed(Option<WindowRow>, Option<BarrierGuard>),
-    /// The records have changed meanwhile: what was written is not in force.
+    /// The records have changed meanwhile: the written archive is not in force.
     Moved,
 }
 
@@ -139,7 +139,7 @@ impl Naming {
 #[derive(Clone, Debug)]
 pub(crate) struct Basis<'a> {
     board: &'a Board,
-    /// The revisions of its board, where other servers change that too.
+    /// The revisions of its board, if other servers change that too.
     revisions: Option<Revisions>,
     /// How many batches of this server had changed its records.
     batches: u64,
@@ -152,9 +152,9 @@ impl<'a> Basis<'a> {
     }
 }
 
-/// Writes the archive of a window and closes it. An empty window is removed instead, unless it is to be kept. Nothing is
-/// written of a board that is deleted, and nothing where another server has changed the board since: so servers that write the
-/// same blocks at once write the same. The window stays outdated where a batch of this server has changed its records since.
+/// Writes the archive of a window and closes it. An empty window is removed instead, unless it is to be kept. It writes
+/// nothing for a deleted board, or if another server has changed the board since. So servers that write the same blocks at
+/// once write the same. The window stays outdated if a batch of this server has changed its records since.
 pub(crate) fn write(
     place: ArchivePlace<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
@@ -166,7 +166,7 @@ pub(crate) fn write(
     let (store, key) = (place.store, WindowKey { board, window: row.window });
     let (version, changes) = (row.version + 1, order.changes());
     let run = |changes: WriteSet| {
-        // In the end every database is locked: what was read of it is what it has.
+        // In the end every database is locked, so the reads are current.
         let alone = !changes.windows.is_empty();
         let shards =
             if alone && revisions.is_some() { ShardSet::first(store.shards()) } else { ShardSet::default() };
@@ -334,7 +334,7 @@ mod tests {
                     order.publish(&[movement(7, true)], |_, _| {});
                 }
             });
-            // Whether the two meet is up to the machine.
+            // Whether the two overlap depends on the machine.
             let moved = (0..500).any(|_| {
                 matches!(
                     write(place(&store), Basis::of(&board, row().window), (&row(), None), &order, false),

@@ -1,6 +1,6 @@
-//! Rankings in Redis that lag behind the store: they are published again, or one server loads them anew for all.
+//! Rankings in Redis that lag behind the store: they are published again, or one server loads them again for all.
 //!
-//! Until that is done, no rank is answered from them. Not here: rankings in memory, which cannot lag.
+//! Until that is done, no rank is read from them. Not here: rankings in memory, which cannot lag.
 
 use super::archive::{self, Step};
 use super::scan::Readers;
@@ -24,11 +24,11 @@ use tally_store::{BoardNo, Store, Task, Window};
 const KEPT_MICROS: i64 = 3_600 * SECOND;
 /// How long the server that loads keeps the task lease without a sign of it.
 const LEASE: Duration = Duration::from_secs(5);
-/// Between two looks at a load of another server.
+/// The interval of checks of a load by another server.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
 const LOADED: &str = "ranking_loaded";
-/// Rows read in one go with their versions: they are held until their bans are known.
+/// Rows of one read with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
 /// How often a load renews its lease.
 const SAY_AGAIN: Duration = Duration::from_secs(1);
@@ -38,9 +38,9 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
     matches!(tally.settings.ranking, RankingBackend::Redis(_))
 }
 
-/// Brings every ranking to what is stored. With `everywhere` it also looks at those that seem right, and at what other servers
-/// have left. The first that Redis does not answer for ends it, because the others are there too. After the first that a database does
-/// not answer for, none is loaded, and what is known here is published all the same.
+/// Brings every ranking to the stored state. With `everywhere` it also checks those that seem exact, and the outbox entries of
+/// other servers. It ends at the first ranking that Redis does not respond for, because the others are there too. After the first
+/// unavailable database it loads none, but still publishes the changes of this server.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
     let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
@@ -67,7 +67,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
 /// The loading of a server that starts.
 pub(crate) struct Start<'a> {
     lease: LoadLease<'a>,
-    /// The generation of servers that has to load everything: where no server ran, Redis may have rankings of another state, or
+    /// The generation of servers that must load everything: while no server ran, Redis may have got rankings of another state, or
     /// of another store.
     generation: Option<Vec<u8>>,
 }
@@ -88,7 +88,7 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// Loads a board's orders where they have to be, or waits until another server has.
+    /// Loads a board's rankings if necessary, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.lease.store;
         for (window, order) in orders(board) {
@@ -123,11 +123,10 @@ impl<'a> Start<'a> {
     }
 }
 
-/// What `/readyz` says meanwhile.
+/// The text in `/readyz` meanwhile.
 const AWAY: &str = "the ranking does not answer, or is loading itself";
 
-/// Does something to rankings in Redis while the server is loading. Where Redis is unavailable it tries again, for as long as
-/// that takes.
+/// Works on rankings in Redis while the server is loading. It retries for as long as Redis is unavailable.
 pub(crate) fn patiently<T>(
     progress: &Progress,
     mut attempt: impl FnMut() -> Result<T, Failure>,
@@ -135,7 +134,7 @@ pub(crate) fn patiently<T>(
     let mut backoff = Backoff::new("load ranks");
     loop {
         let done = attempt();
-        if let Err(failure @ Failure::Fault(Fault::RanksAway(_))) = &done {
+        if let Err(failure @ Failure::Fault(Fault::RanksUnavailable(_))) = &done {
             progress.wait(Some(AWAY));
             std::thread::sleep(backoff.note(Some(failure)));
             continue;
@@ -160,7 +159,7 @@ pub(super) fn purge(tally: &Tally) {
     }
 }
 
-/// The ranking of a window, held while it is mended.
+/// The ranking of a window, held while it is repaired.
 enum Order {
     AllTime(Arc<Board>),
     Live(Arc<super::LiveWindow>),
@@ -207,7 +206,7 @@ fn mend(
     fill_lost(store, (board.no, window), remote, |_| lease.go_on())
 }
 
-/// Makes a ranking exact where partitions of it are lost: the others stay.
+/// Makes a ranking exact if partitions of it are lost: the others stay.
 fn fill_lost(
     store: &dyn Store,
     window: (BoardNo, Window),
@@ -279,7 +278,7 @@ impl<'a> LoadLease<'a> {
         Ok(ours)
     }
 
-    /// Renews it. Where that fails another server may load too, which costs time and nothing else.
+    /// Renews it. If that fails, another server may load too, which only costs time.
     fn go_on(&mut self) {
         if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
             drop(self.take());

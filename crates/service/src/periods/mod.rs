@@ -1,9 +1,9 @@
 //! The periods of a leaderboard: which there are, which one an instant belongs to, and which still take scores.
 //!
-//! Spans come from the calendar unless they are stored: a stored end holds, so a changed schedule counts from the next
-//! boundary. The clock decides what is open, and not whether the scheduler has closed it yet. What was closed once stays so,
-//! whatever the clock or a longer grace says. Only the lane and the scheduler change this state: [`scheduler`] closes what is
-//! due, [`archive`] writes the rankings of closed windows, [`prizes`] pays what their ranks get, [`view`] reads.
+//! Spans come from the calendar unless they are stored. A stored end does not change, so a changed schedule counts from the
+//! next boundary. The clock decides what is open, and not whether the scheduler has closed it yet. A closed period stays
+//! closed, whatever the clock or a longer grace. Only the lane and the scheduler change this state: [`scheduler`] closes what
+//! is due, [`archive`] writes the rankings of closed windows, [`prizes`] pays what their ranks get, [`view`] reads.
 
 pub mod archive;
 pub(crate) mod catch_up;
@@ -78,7 +78,7 @@ pub struct RuleState {
     pub calendar: Calendar,
     /// Those in memory, oldest first.
     pub live: Vec<Arc<LiveWindow>>,
-    /// Closed ones, oldest first. One that has no archive yet has version 0.
+    /// Closed ones, oldest first. One without an archive has version 0.
     pub closed: Vec<WindowRow>,
 }
 
@@ -119,7 +119,7 @@ impl RuleState {
             return Some(span);
         }
         let calendar = self.calendar.span(at)?;
-        // Stored spans hold; between them, those of the calendar are cut.
+        // Stored spans do not change; between them, those of the calendar are cut.
         let start = self.spans().map(|span| span.end).filter(|end| *end <= at).max();
         let end = self.spans().map(|span| span.start).filter(|start| *start > at).min();
         Some(Span {
@@ -148,17 +148,17 @@ impl RuleState {
         self.live.iter().find(|live| live.window == window)
     }
 
-    /// Whether a period takes scores. One that is closed, or lies before a closed one, takes none, whatever the clock says.
+    /// Whether a period takes scores. A period that is closed or before a closed one takes none, whatever the clock.
     pub fn takes(&self, span: Span, now: Micros) -> bool {
         now < self.due(span) && !self.is_closed(span)
     }
 
-    /// Whether a period is closed, or lies before a closed one.
+    /// Whether a period is closed or before a closed one.
     pub fn is_closed(&self, span: Span) -> bool {
         self.closed.last().is_some_and(|newest| span.start <= newest.span.start)
     }
 
-    /// Puts a row in the place of a closed period, or leaves that empty.
+    /// Replaces the row of a closed period, or removes it.
     pub(crate) fn replace_closed(&mut self, window: Window, row: Option<WindowRow>) {
         self.closed.retain(|old| old.window != window);
         self.closed.extend(row);
@@ -171,8 +171,8 @@ impl RuleState {
         Some(&self.closed[at])
     }
 
-    /// Whether the calendar alone would begin a period where this one ends. Otherwise only its row says where the next one
-    /// begins.
+    /// Whether the calendar alone would begin a period at the end of this one. Otherwise only its row has the start of the
+    /// next one.
     pub fn calendar_follows(&self, span: Span) -> bool {
         self.calendar.span(span.end).is_some_and(|next| next.start == span.end)
     }
@@ -217,8 +217,9 @@ impl Periods {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
-    /// Adds periods as they are stored. `known` gives those that are in memory already, `order` makes the ranking of another
-    /// one. A closed one without an archive is read from memory; but where lines of an import have made it, no memory has it.
+    /// Adds periods as they are stored. `known` returns those that are in memory already, `order` makes the ranking of
+    /// another one. A closed one without an archive is read from memory; but if lines of an import have made it, no memory
+    /// has it.
     pub(crate) fn place(
         &mut self,
         rows: &[WindowRow],
@@ -241,12 +242,12 @@ impl Periods {
         }
     }
 
-    /// Which periods a score of that instant counts for now, and the names of those it comes too late for.
+    /// The periods that a score of that instant counts for now, and the names of those it is too late for.
     pub fn aim(&self, at: Micros, now: Micros) -> (Vec<Aimed>, Vec<String>) {
         self.aim_where(at, |state, span| state.takes(span, now))
     }
 
-    /// The same as it was then: what was closed since was open.
+    /// The same as of then, when periods that are closed by now were open.
     pub fn aim_then(&self, at: Micros, then: Micros) -> (Vec<Aimed>, Vec<String>) {
         self.aim_where(at, |state, span| then < state.due(span))
     }
@@ -284,7 +285,7 @@ impl Periods {
         self.rules.iter().find_map(|state| state.closed.iter().find(|row| row.window == window))
     }
 
-    /// Closed periods whose archive is older than their records, or missing. One that is still in memory is closed from there.
+    /// Closed periods with an outdated or missing archive. Those in memory are left out: their close writes the archive.
     pub fn stale(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
@@ -309,7 +310,7 @@ impl Periods {
     pub fn windows(&self) -> Vec<Window> {
         let of_rule = |state| {
             let state: &RuleState = state;
-            // One that is being closed is in both.
+            // A period that is being closed is in both.
             let closed = state.closed.iter().filter(|row| state.live(row.window).is_none());
             state.live.iter().map(|live| live.window).chain(closed.map(|row| row.window))
         };

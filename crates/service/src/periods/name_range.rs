@@ -1,16 +1,16 @@
-//! A name between two others, in the order of names. Pure.
+//! A name between two other names, in the order of names. Pure.
 
 use tally_rules::PlayerId;
 
 /// All signs, counted from 1, and the end of a name as 0.
 const ALL: u128 = 0x11_0001;
-/// The same of ASCII: halfway between two names of letters and digits lies another one.
+/// The same of ASCII: halfway between two names of letters and digits is another one.
 const ASCII: u128 = 129;
-/// Signs that are looked at behind what both have in common: so many fit into the number.
+/// Signs after the common prefix that are compared: so many fit into the number.
 const SIGNS: usize = 5;
 
-/// A name about halfway from one to another that comes later, or to the end of all names: not before the first, and before the
-/// other. None where there is none of the signs that are looked at, or it would be too long.
+/// A name about halfway between two, or between one and the end of all names: not before the first, and before the other.
+/// `None` if the compared signs have no such name, or it would be too long.
 pub(super) fn middle(from: &PlayerId, to: Option<&PlayerId>) -> Option<PlayerId> {
     let (from, to) = (from.as_str(), to.map(PlayerId::as_str));
     let same = to.map_or(0, |to| {
@@ -27,8 +27,8 @@ pub(super) fn middle(from: &PlayerId, to: Option<&PlayerId>) -> Option<PlayerId>
     (from <= name.as_str() && to.is_none_or(|to| name.as_str() < to)).then_some(name)
 }
 
-/// Names past all that have the same signs as this one up to and with one of them: for its first sign, then for its second, and so
-/// on; each is nearer than the one before.
+/// Names after all names with the same prefix as this one: for the prefix of one sign, then of two, and so on. Each is nearer
+/// than the one before.
 pub(super) fn beyond(name: &PlayerId) -> impl Iterator<Item = PlayerId> {
     name.as_str().char_indices().filter_map(|(at, sign)| {
         let next = (sign as u32 + 1..=u32::from(char::MAX)).find_map(char::from_u32)?;
@@ -49,7 +49,7 @@ fn text(mut number: u128, base: u128) -> String {
         *digit = (number % base) as u32;
         number /= base;
     }
-    // Numbers that are no signs lie between two that are: the lower one stands for them.
+    // Numbers that are no signs are between two that are; the lower one replaces them.
     let sign = |digit: u32| Some(char::from_u32(digit.checked_sub(1)?).unwrap_or('\u{d7ff}'));
     digits.into_iter().map_while(sign).collect()
 }

@@ -1,9 +1,9 @@
 //! Closed periods whose archive is older than their records.
 //!
-//! A batch that changes records of a closed period stores a mark with the change; writing the archive anew clears the mark. The
-//! mark alone cannot tell a change before the records were read from one after it. So the lanes count the batches of each
-//! period in memory, and the writer compares. The revision of the board keeps other servers off, and no request is served
-//! during a start, so the count need not be stored. Not here: writing archives ([`archive`](super::archive)).
+//! A batch that changes records of a closed period stores a mark with the change; writing the archive again clears the mark.
+//! The mark alone does not show whether a change came before the read of the records or after it. So the lanes count the
+//! batches of each period in memory, and the writer compares. The revision of the board keeps other servers off, and no request
+//! is served during a start, so the count need not be stored. Not here: writing archives ([`archive`](super::archive)).
 
 use crate::boards::Board;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A step of the payment of a closed period, as the ledger's lane does it.
 //!
-//! What is to be paid is stored once; each piece is paid where it is still the next. So a step that comes twice, after a crash
-//! or from two servers, is done once. Not here: which steps are due (`prizes`).
+//! The payouts are stored once; each piece is paid if it is still the next. So a step that is sent twice, after a crash or by
+//! two servers, is done once. Not here: which steps are due (`prizes`).
 
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
@@ -37,7 +37,7 @@ pub(crate) struct Over {
 /// A step of a payment.
 #[derive(Clone, Debug)]
 pub(crate) enum PaymentAct {
-    /// Stores what is to be paid, unless that was done.
+    /// Stores the payouts, unless that was done.
     Begin(Over, Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),

@@ -1,10 +1,10 @@
-//! Prizes of closed periods: what is owed is stored once, and then paid a piece at a time.
+//! Prizes of closed periods: the payouts are stored once, and then paid a piece at a time.
 //!
-//! A closed period owes the prizes that its rule had when it closed, so they are stored before a rule changes. The store says
-//! whether they were stored. So a crash between closing and storing loses nothing, and two servers store them once. A contest
-//! that was cancelled before a period was over owes none for it. Pieces say where they begin, and the payment's row says where
-//! the next one does. Players that are no members get nothing, and no player moves up for them. A period is not forgotten
-//! before it is paid. Blocks.
+//! A closed period owes the prizes that its rule had when it closed, so they are stored before a rule changes. The store
+//! records whether they were stored. So a crash between closing and storing loses nothing, and two servers store them once. A
+//! contest that was cancelled before a period was over owes none for it. Pieces name their start, and the payment's row names
+//! the start of the next one. Players that are no members get nothing, and no player moves up for them. A period is not
+//! deleted before it is paid. Blocks.
 
 use super::payments::{Over, PaymentAct, PaymentOrder};
 use super::view::View;
@@ -25,10 +25,10 @@ use tally_rules::period::PeriodPrizes;
 use tally_rules::{Micros, PlayerId};
 use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
-/// Open payments of one look.
+/// Open payments of one round.
 const LOOK: usize = 100;
 
-/// Closed periods of each board that are paid, cached so that the store is not asked for them again.
+/// Closed periods of each board that are paid, cached so that the store is not queried for them again.
 #[derive(Debug, Default)]
 pub(crate) struct PaidPeriods {
     known: Mutex<HashMap<BoardNo, HashSet<Window>>>,
@@ -66,10 +66,10 @@ pub(super) fn is_unpaid(
     Ok(payment.is_none_or(|payment| payment.is_open()))
 }
 
-/// Pays everything that is due now, unless the clock is in doubt: what was closed may be open by another time. A failure keeps
-/// no other period from it.
+/// Pays everything that is due now, unless the clock is in doubt: a closed period may be open by another time. A failed period
+/// does not delay others.
 pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
-    if tally.believed_now().is_none() {
+    if tally.trusted_now().is_none() {
         return Ok(());
     }
     let (mut done, mut after) = (Ok(()), None);
@@ -92,7 +92,7 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
 /// A closed period of a board with its prizes.
 type Closed = (WindowRow, Over, PeriodPrizes);
 
-/// Those of a board that have prizes: which are among the known ones, and the others.
+/// The closed periods of a board with prizes: which are among the known ones, and the others.
 fn closed(board: &Board, known: &HashSet<Window>) -> (HashSet<Window>, Vec<Closed>) {
     let (mut among, mut others) = (HashSet::new(), Vec::new());
     for state in &board.periods().rules {
@@ -109,7 +109,7 @@ fn closed(board: &Board, known: &HashSet<Window>) -> (HashSet<Window>, Vec<Close
     (among, others)
 }
 
-/// Closes what is over of a board and stores its prizes, before its rules change; which periods those are. Blocks.
+/// Closes ended periods of a board and stores their prizes, before its rules change; returns these periods. Blocks.
 pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Window>, Failure> {
     if board.periods().rules.iter().all(|state| state.rule.prizes.table.is_empty()) {
         return Ok(HashSet::new());
@@ -125,7 +125,7 @@ pub(crate) fn write_down(tally: &Tally, board: &Arc<Board>) -> Result<HashSet<Wi
 pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Window>) -> bool {
     periods.rules.iter().any(|state| {
         let promised = |span| state.rule.prizes.are_for(state.due(span));
-        // One that is sealed is in memory until it is packed.
+        // A sealed period is in memory until its archive is written.
         let late = |live: &Arc<LiveWindow>| !state.takes(live.span, now) && promised(live.span);
         let owed = |row: &WindowRow| has_prizes(state, row) && !written.contains(&row.window);
         state.live.iter().any(late) || state.closed.iter().any(owed)
@@ -133,7 +133,7 @@ pub(crate) fn owes(periods: &Periods, now: Micros, written: &HashSet<Window>) ->
 }
 
 fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
-    // Those that are paid are neither named nor copied at every look.
+    // Paid ones are neither named nor copied in each round.
     let (mut paid, owed) = closed(board, &tally.contests.paid.take(board.no));
     let mut done = Ok(());
     for one in &owed {
@@ -149,14 +149,14 @@ fn of_board(tally: &Tally, board: &Arc<Board>) -> Result<(), Failure> {
     done
 }
 
-/// Stores what is to be paid, unless that was done.
+/// Stores the payouts, unless that was done.
 fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Result<(), Failure> {
     let key = WindowKey { board: board.no, window: row.window };
     if tally.store.ledger().payment(key)?.is_some() {
         return Ok(());
     }
     if row.stale {
-        return Err(Fault::RanksAway(
+        return Err(Fault::RanksUnavailable(
             "a closed period has changed, and its prizes wait for its order".into(),
         )
         .into());
@@ -201,8 +201,8 @@ fn go_on(tally: &Tally, key: WindowKey) -> Result<(), Failure> {
     }
 }
 
-/// The stored prizes of a period: at most `limit` with their numbers, best rank first, from that number on, none before it is
-/// closed; and whether all of them had their turn.
+/// The stored prizes of a period: at most `limit` with their numbers, best rank first, from that number on; none before it is
+/// closed. Also whether the payment of all was tried.
 pub fn prizes(
     tally: &Tally,
     view: &View,

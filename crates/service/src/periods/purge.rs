@@ -1,7 +1,7 @@
-//! Purging the rows of forgotten periods, for a request that needs their numbers.
+//! Purging the rows of deleted periods, for a request that needs their numbers.
 //!
-//! A request gets so much purged and no more; after that its sender is told to come again. Not here: the purge of everything
-//! else in the background ([`maintenance`](crate::maintenance)).
+//! A request purges a bounded number of rows; then its sender must retry. Not here: the purge of everything else in the
+//! background ([`maintenance`](crate::maintenance)).
 
 use crate::failure::{Failure, Fault};
 use tally_store::{Store, WindowKey};
@@ -25,7 +25,7 @@ impl Default for Purge {
 impl Purge {
     /// Purges these before the request is tried again. Blocks.
     pub(crate) fn of(mut self, store: &dyn Store, windows: Vec<WindowKey>) -> Result<Self, Failure> {
-        // One for trying again: others may forget a period once more.
+        // One step for a retry: another server may delete a period once more.
         let Some(left) = self.steps.checked_sub(1) else { return Err(Fault::Purging(windows).into()) };
         self.steps = left;
         for window in windows {

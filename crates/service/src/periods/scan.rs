@@ -1,8 +1,8 @@
-//! A range scan of every record of a window, by one thread or by several side by side, each into a load of its own.
+//! A range scan of every record of a window, by one thread or by several side by side, each into a separate load.
 //!
-//! An idle thread steals half of the remaining range of another. It finds the half by halving the space of names and asking for
-//! one row behind the middle, so nothing is scanned to find it. The half of a space need not be half of its rows; a thread that
-//! is done early steals again. Not here: rankings in Redis, and what is done with a load.
+//! An idle thread steals half of the remaining range of another. It halves the space of names and reads one row after the
+//! middle, so nothing is scanned to find the half. Half of a space need not be half of its rows; a thread that is done early
+//! steals again. Not here: rankings in Redis, and what is done with a load.
 
 use super::name_range::{beyond, middle};
 use crate::boards::Board;
@@ -14,7 +14,7 @@ use tally_store::{BoardNo, Store, Window};
 
 /// Rows read in one go: large enough to hide the statement, small enough to stay in a cache of the processor.
 const SCAN_ROWS: usize = if cfg!(test) { 64 } else { 10_000 };
-/// Halvings after which what is left is taken as it is: names are seldom alike in more signs than this takes.
+/// Halvings after which the rest is taken whole: names are seldom alike in more signs than this takes.
 const HALVINGS_MAX: usize = 200;
 
 /// How many threads read.
@@ -26,8 +26,7 @@ pub(crate) enum Readers {
     Few,
 }
 
-/// Loads every record of a window but those of banned players. `each` is told the newest instant of some rows, and how many
-/// they were.
+/// Loads every record of a window without those of banned players. `each` gets the newest instant and the number of some rows.
 pub(super) fn load(
     (store, board, window): (&dyn Store, &Board, Window),
     order: &MemoryRanking,
@@ -41,7 +40,7 @@ pub(super) fn load(
     load_by(threads, (store, board, window), order, each)
 }
 
-/// The same by at least so many threads, where the window is large.
+/// The same by at least so many threads, if the window is large.
 fn load_by(
     threads: usize,
     (store, board, window): (&dyn Store, &Board, Window),
@@ -136,12 +135,12 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// Reads until nothing is left that could be shared; `page` takes what is read.
+    /// Reads until there is nothing left to share; `page` takes the rows.
     fn work(&self, own: usize, mut page: impl FnMut(&[(PlayerId, Record)])) -> Result<(), Failure> {
         while let Some(mut range) = self.next(own)? {
             loop {
                 let rows = read(self.store, range.shard, self.of, range.after.as_ref())?;
-                // What was behind the middle may belong to another thread by now.
+                // The rows after the middle may belong to another thread by now.
                 let (mine, left) = self.passed(own, &rows);
                 page(&rows[..mine]);
                 let Some(left) = left else { break };
@@ -151,7 +150,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Notes what was read: how many rows of it are this thread's, and what it has before it then.
+    /// Notes read rows: how many of them are this thread's, and its remaining range then.
     fn passed(&self, own: usize, rows: &[(PlayerId, Record)]) -> (usize, Option<Range>) {
         let mut state = self.state();
         let range = state.scanned[own].as_mut().expect("it is being scanned");
@@ -167,7 +166,7 @@ impl Scan<'_> {
         (mine, state.scanned[own].clone())
     }
 
-    /// The next range of an idle thread: one that waits, or the rear half of another's.
+    /// The next range of an idle thread: a waiting one, or the rear half of another's.
     fn next(&self, own: usize) -> Result<Option<Range>, Failure> {
         let mut state = self.state();
         let mut range = state.waiting.pop();
@@ -186,7 +185,7 @@ impl Scan<'_> {
         Ok(range)
     }
 
-    /// A name with rows of the range up to it and behind it; none where there are few.
+    /// A name with rows of the range up to it and after it; `None` if there are few.
     fn cut(&self, range: &Range) -> Result<Option<PlayerId>, Failure> {
         let first = |after: Option<&PlayerId>| -> Result<Option<PlayerId>, Failure> {
             let mut found = None;
@@ -196,7 +195,7 @@ impl Scan<'_> {
         };
         let Some(least) = first(range.after.as_ref())? else { return Ok(None) };
         let mut most = range.until.clone();
-        // Names are often alike in their first signs: where nothing is behind those, halving begins there.
+        // Names often share their first signs: if there is nothing after those, halving begins there.
         for near in beyond(&least) {
             if most.as_ref().is_none_or(|most| near < *most) {
                 if first(Some(&near))?.is_some() {
@@ -231,7 +230,7 @@ mod tests {
     use tally_store::sqlite::{Options, SqliteStore};
     use tally_store::{BoardChange, BoardRow, ReadSet, ScoreKey, WriteSet};
 
-    /// Names that share much, little and nothing, and lie in heaps.
+    /// Names that share much, little and nothing, in clusters.
     fn names() -> BTreeSet<String> {
         let ordered = (0..3_000).map(|number| format!("player{number:010}"));
         let heaped = (0..1_000).map(|number| format!("studio-with-a-long-name-{number:x}"));
@@ -273,7 +272,7 @@ mod tests {
             let loading = load_by(threads, (&store, &board, ALL_TIME), &order, each).unwrap();
             let all = names.len() as u64;
             assert_eq!((rows, newest, loading.count()), (all, Micros(all as i64 - 1), all));
-            // Fails where a player was read twice.
+            // Fails if a player was read twice.
             order.load(loading, |_| {}).unwrap();
             assert_eq!(order.total(), all);
         }

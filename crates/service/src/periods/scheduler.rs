@@ -1,8 +1,8 @@
-//! The scheduler of periods: it closes what is due, archives its ranking, and forgets the oldest.
+//! The scheduler of periods: it closes what is due, archives its ranking, and deletes the oldest.
 //!
-//! The lanes decide by the clock whether a period takes scores. The scheduler ends it while it holds the lanes, so no score
-//! comes in while it writes; where a ban or an erasure changes the ranking meanwhile, it writes again. Until the archive is in
-//! force the period is read from memory.
+//! The lanes decide by the clock whether a period takes scores. The scheduler ends it while it holds the lanes, so no score is
+//! added while it writes. If a ban or an erasure changes the ranking meanwhile, it writes again. Until the archive is in force
+//! the period is read from memory.
 
 use super::archive::{self, ArchivePlace, Basis, Naming, Written};
 use super::scan::Readers;
@@ -18,22 +18,22 @@ use tally_ranking::MemoryRanking;
 use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task, Window, WindowRow};
 
-/// Between two looks at the clock.
+/// The pause between two rounds.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
-/// Looks between two removals of tombstones from rankings in Redis: every ten minutes.
+/// Rounds between two removals of tombstones from rankings in Redis: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
 /// How many milliseconds the scheduler waits for readers of a period in memory.
 const LEAVE_TRIES: u32 = 1_000;
-/// The rest after writing archives anew, in times of what it took.
+/// The rest after writing archives again, in multiples of the time it took.
 const RESTS: u32 = 9;
-/// Every so many looks, rankings that seem right are looked at too.
+/// Every so many rounds, rankings that seem exact are checked too.
 const LOOK_EVERYWHERE: u32 = 10;
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut looks = 0_u32;
     let mut closing = Job::new("close periods", Duration::ZERO);
-    // While an import goes on there is always something to write.
+    // During an import there is always something to write.
     let mut refreshing = Job::resting("write closed periods anew", RESTS);
     let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
     tally.tasks.periods.start("periods", tally, Next::After(LOOK_PAUSE), move |tally| {
@@ -42,7 +42,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
         looks = looks.wrapping_add(1);
         if catch_up::are_elsewhere(tally) {
             catching_up.run(|| catch_up::catch_up(tally, looks.is_multiple_of(LOOK_EVERYWHERE)));
-            if looks.is_multiple_of(PURGE_EVERY) && tally.believed_now().is_some() {
+            if looks.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
                 catch_up::purge(tally);
             }
         }
@@ -57,20 +57,20 @@ pub fn close_due(tally: &Tally) -> Result<(), Failure> {
     boards.iter().map(|board| close_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
-/// The same of one board. Where another server has the task lease, that one does it.
+/// The same for one board. If another server has the task lease, that one does it.
 pub(super) fn close_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
-    // What is closed stays closed, so a clock in doubt closes nothing.
-    let Some(now) = tally.believed_now() else { return Ok(()) };
+    // A close is irreversible, so a clock in doubt closes nothing.
+    let Some(now) = tally.trusted_now() else { return Ok(()) };
     if board.is_shared() {
         return shared_close::close_due(tally, board, now);
     }
     let windows = if late(board, now).is_empty() {
         Vec::new()
     } else {
-        // Every batch is decided and published before it, or comes after it.
+        // Every batch is decided and published before it or after it.
         let _held = tally.lane.hold()?;
         // Waiting takes time, in which the clock may jump.
-        tally.believed_now().map_or_else(Vec::new, |now| seal(board, now))
+        tally.trusted_now().map_or_else(Vec::new, |now| seal(board, now))
     };
     if windows.is_empty() && surplus(board).is_empty() {
         return Ok(());
@@ -134,7 +134,7 @@ pub(super) fn close(
         })?;
         board.live.wake();
         let Written::Closed(closed, held) = written else {
-            // A player was banned or erased meanwhile. The period is read from memory until the next look.
+            // A player was banned or erased meanwhile. The period is read from memory until the next round.
             continue;
         };
         if board.is_shared() {
@@ -170,8 +170,8 @@ fn leave(live: Arc<LiveWindow>) {
     tally_memory::give_back();
 }
 
-/// Closed periods beyond those that are kept. Ones without players are counted apart: lists leave them out, and they are there
-/// because a player may be restored or because they say where the next one begins.
+/// Closed periods beyond those that are kept. Ones without players count separately. Lists leave them out, but they exist
+/// because a player may be restored or because they have the start of the next one.
 pub(super) fn surplus(board: &Board) -> Vec<Window> {
     let mut gone = Vec::new();
     for state in &board.periods().rules {
@@ -201,7 +201,7 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
         gone.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
     };
     for (state, row) in owed {
-        // Its prizes come first.
+        // Its prizes must be paid first.
         if prizes::is_unpaid(store, board, &state, &row)? {
             gone.retain(|window| *window != row.window);
         }
@@ -209,7 +209,7 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
     if gone.is_empty() {
         return Ok(());
     }
-    // No batch may stand on a row that is there no more: it would bring the period back.
+    // No batch may depend on a deleted row: it would restore the period.
     let _held = place.hold(board.is_shared())?;
     archive::forget(store, board.no, &gone)?;
     if board.is_shared() {
@@ -222,13 +222,13 @@ fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Writes every archive anew that is older than its records. Blocks.
+/// Writes every archive again that is older than its records. Blocks.
 pub fn refresh_due(tally: &Tally) -> Result<(), Failure> {
     let boards = tally.boards.list(None, usize::MAX);
     boards.iter().map(|board| refresh_due_of(tally, board)).fold(Ok(()), Result::and)
 }
 
-/// The same of one board. Where another server has the task lease, that one does it.
+/// The same for one board. If another server has the task lease, that one does it.
 pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure> {
     if board.periods().stale().is_empty() {
         return Ok(());
@@ -240,10 +240,10 @@ pub(super) fn refresh_due_of(tally: &Tally, board: &Board) -> Result<(), Failure
     refresh(ArchivePlace::of(tally), board, tally.now())
 }
 
-/// Makes a change of records of closed periods, and writes their archives anew before the change is acknowledged.
+/// Makes a change of records of closed periods, and writes their archives again before the change is acknowledged.
 ///
-/// No archive is written between the decision of the change and its commit. An archive that cannot be written now leaves the
-/// change acknowledged, because it is committed: the archive is not read until the scheduler has written it. Blocks.
+/// No archive is written between the decision of the change and its commit. If an archive cannot be written now, the change is
+/// acknowledged all the same, because it is committed: the archive is not read until the scheduler has written it. Blocks.
 pub(crate) fn with_closed<T>(
     tally: &Tally,
     boards: &[Arc<Board>],
@@ -257,15 +257,15 @@ pub(crate) fn with_closed<T>(
     Ok(done)
 }
 
-/// The same of an import that has come to its end. Blocks.
+/// The same for an import that is complete. Blocks.
 pub(crate) fn end_import(tally: &Tally, board: &Board) {
     let _one = tally.closing.lock().unwrap_or_else(PoisonError::into_inner);
     refresh_acknowledged(tally, board);
-    // The scheduler looks for them as well.
+    // The scheduler does it as well.
     drop(forget_oldest(ArchivePlace::of(tally), board));
 }
 
-/// Writes archives anew that are older than acknowledged changes.
+/// Writes archives again that are older than acknowledged changes.
 fn refresh_acknowledged(tally: &Tally, board: &Board) {
     if let Err(failure) = refresh(ArchivePlace::of(tally), board, tally.now())
         && board.stale.set_behind(true)
@@ -275,14 +275,14 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
     }
 }
 
-/// Writes the archive of every closed period anew that is older than its records. Where other servers change the board
-/// meanwhile, it is done again on what they left.
+/// Writes the archive of every closed period again that is older than its records. If other servers change the board
+/// meanwhile, it is repeated on the new state.
 pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Result<(), Failure> {
     let windows = board.periods().stale();
     for window in windows {
         let mut tries = 1;
         while !refresh_window(place, board, window, now)? {
-            if tries == servers::TRIES {
+            if tries == servers::ATTEMPTS_MAX {
                 let why = "a board is changed all the time while the order of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
             }

@@ -1,4 +1,5 @@
-//! Closing what is due on a board that other servers write to: one of them does it, and the store says first that it is over.
+//! Closing what is due on a board that other servers write to: one of them does it, and first marks it as closed in the
+//! store.
 //!
 //! Not here: what is due, and writing archives (`scheduler`).
 
@@ -17,8 +18,8 @@ use tally_store::{ReadSet, Store, Task, Window, WindowKey, WriteSet};
 /// How long the server that closes periods keeps the task lease without a sign of it.
 pub(super) const LEASE: Duration = Duration::from_secs(5);
 
-/// Closes every period of a board that is due now. That a period is closed is a change of the board, so no batch that was
-/// planned before it is written after it, whatever the clocks say; the store has all its records then.
+/// Closes every period of a board that is due now. A close is a change of the board, so no batch that was planned before it
+/// is written after it, whatever the clocks. The store has all its records then.
 pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(), Failure> {
     let store = &*tally.store;
     if late(board, now).is_empty() && surplus(board).is_empty() {
@@ -32,10 +33,10 @@ pub(super) fn close_due(tally: &Tally, board: &Board, now: Micros) -> Result<(),
     close(ArchivePlace::of(tally), board, &windows, now)
 }
 
-/// Marks periods in the store as closed that are due, and gives them, oldest first. A period that is closed here is closed on every
-/// database: where one of them has not heard of it, it is told when the board is read.
+/// Marks due periods in the store as closed, and returns them, oldest first. A period that is closed here is closed on every
+/// database. One that has missed it gets it when the board is read.
 fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Window>, Failure> {
-    for _ in 0..servers::TRIES {
+    for _ in 0..servers::ATTEMPTS_MAX {
         let revisions = board.followed();
         let due = late(board, now);
         let open = |live: &&Arc<LiveWindow>| board.periods().closed(live.window).is_none();
@@ -55,6 +56,6 @@ fn seal_stored(store: &dyn Store, board: &Board, now: Micros) -> Result<Vec<Wind
         })?;
         servers::renew(store, board)?;
     }
-    // Others change it all the time: the next look tries again.
+    // Other servers change it too often: the next round tries again.
     Ok(Vec::new())
 }

@@ -53,8 +53,8 @@ pub struct Listed {
 }
 
 impl View {
-    /// The window that a name stands for: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`, or
-    /// `weekly:` and an instant. `instant` reads RFC 3339.
+    /// The window of a name: nothing and `all_time`, `weekly`, `weekly:previous`, `weekly:2026-11-16`, or `weekly:` and
+    /// an instant. `instant` reads RFC 3339.
     pub fn find(
         board: &Arc<Board>,
         period: Option<&str>,
@@ -115,7 +115,7 @@ impl View {
         }
     }
 
-    /// Its ranking, where that is one that changes.
+    /// Its ranking, if it is an open one.
     pub(crate) fn in_memory(&self) -> Option<WindowInMemory> {
         match &self.of {
             Of::AllTime => Some(WindowInMemory::AllTime(Arc::clone(&self.board))),
@@ -134,7 +134,7 @@ impl View {
         }
     }
 
-    /// Its number; none where it has no scores yet.
+    /// Its number; `None` if it has no scores yet.
     pub fn window(&self) -> Option<Window> {
         match &self.of {
             Of::AllTime => Some(ALL_TIME),
@@ -144,12 +144,12 @@ impl View {
         }
     }
 
-    /// Reads it; again where the archive of a closed window was written anew in the middle of the read.
+    /// Reads it; again if the archive of a closed window was rewritten during the read.
     pub fn read<T>(&self, store: &dyn Store, with: impl Fn(&dyn Reads) -> T) -> Result<T, Failure> {
         self.read_once(store, &with).or_else(|failure| self.read_anew(store, with, failure))
     }
 
-    /// Reads what there is by now in its place, after it failed so; where that is still this, the failure stays.
+    /// Reads its present replacement after this failure; if there is none, the failure stays.
     pub fn read_anew<T>(
         &self,
         store: &dyn Store,
@@ -167,7 +167,7 @@ impl View {
         }
     }
 
-    /// Reads it without blocking a thread, where it is in Redis; see [`read_anew`](Self::read_anew) where that fails.
+    /// Reads it without blocking a thread, if it is in Redis; see [`read_anew`](Self::read_anew) after a failure.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
         let order = match &self.of {
             Of::AllTime => &self.board.order,
@@ -177,7 +177,7 @@ impl View {
         Some(order.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
-    /// Reads it once; see [`is_stale`](Self::is_stale) where that fails.
+    /// Reads it once; see [`is_stale`](Self::is_stale) after a failure.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
             Of::AllTime => Ok(self.board.order.read(with)?),
@@ -194,7 +194,7 @@ impl View {
             Of::ArchivedRanking(row) => {
                 if self.board.is_behind(row.window) {
                     let why = "a closed period has changed, and its order is not written anew yet";
-                    return Err(Fault::RanksAway(why.into()).into());
+                    return Err(Fault::RanksUnavailable(why.into()).into());
                 }
                 let source = StoredWindow { store, board: self.board.no, row: *row };
                 Ok(ArchivedRanking::new(&self.board.definition, row.total, &source).read(with)?)
@@ -202,12 +202,12 @@ impl View {
         }
     }
 
-    /// Whether the archive of this closed window was written anew since the view was found.
+    /// Whether the archive of this closed window was rewritten since the view was found.
     pub fn is_stale(&self, store: &dyn Store) -> bool {
         self.renewed(store).is_ok_and(|row| row.is_some())
     }
 
-    /// The newer archive of a window that is closed by now, if there is one; refused where the window is forgotten. Another
+    /// The newer archive of a window that is closed by now, if there is one; rejected if the window is deleted. Another
     /// server may have written it.
     fn renewed(&self, store: &dyn Store) -> Result<Option<WindowRow>, Failure> {
         let (window, version) = match &self.of {
@@ -230,7 +230,7 @@ pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
     list_with(board, now, |live| live.order.total())
 }
 
-/// The same for a caller that holds some of the rankings and knows how many players they have.
+/// The same for a caller that holds some of the rankings and knows their numbers of players.
 pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64) -> Vec<Listed> {
     let periods = board.periods();
     let mut all = Vec::new();
@@ -240,7 +240,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
             name: state.rule.name.clone(),
             start: span.start,
             end: span.end,
-            // By what is stored: a clock that is ahead closes nothing.
+            // By the stored state: a clock that is ahead closes nothing.
             state: match now {
                 _ if state.is_closed(span) => "closed",
                 now if now < span.end => "open",

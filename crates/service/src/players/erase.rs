@@ -1,6 +1,6 @@
 //! Banning a player on a leaderboard, restoring it, and erasing it everywhere.
 //!
-//! All three go through the lane of scores, so each has its place among the player's submits.
+//! All three go through the score lanes, so each is ordered with the player's submits.
 
 use crate::boards::Board;
 use crate::contests::erase::take_back as erase_applications;
@@ -15,7 +15,7 @@ use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::{BoardId, PlayerId};
 use tally_store::BoardNo;
 
-/// Bans a player on a leaderboard, or restores it. Says whether it was a replay.
+/// Bans a player on a leaderboard, or restores it. Returns whether it was a replay.
 pub async fn ban(
     tally: &Arc<Tally>,
     board: &BoardId,
@@ -45,7 +45,7 @@ async fn ban_once(
     change_closed(tally, vec![board], ban, running).await
 }
 
-/// Erases a player: profile, records and bans, and applications to contests that are open. Says whether it was a replay.
+/// Erases a player: profile, records and bans, and applications to contests that are open. Returns whether it was a replay.
 pub async fn erase(
     tally: &Arc<Tally>,
     player: PlayerId,
@@ -53,7 +53,7 @@ pub async fn erase(
 ) -> Result<bool, Failure> {
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let had_applied = take_back(tally, &player, identity.as_ref()).await?;
-    // Those of other servers too, and those whose last player is hidden.
+    // Includes those of other servers, and those whose last player is banned.
     tally.looked_now().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
@@ -62,7 +62,7 @@ pub async fn erase(
 }
 
 /// Withdraws the applications of the player, unless this repeats a request that was done: the player may have applied again
-/// since. First, because the outcome is stored with the rest: a request that is cut short here is done anew.
+/// since. It comes first, because the outcome is stored with the rest: a request that is interrupted here is repeated.
 async fn take_back(
     tally: &Arc<Tally>,
     player: &PlayerId,
@@ -77,7 +77,7 @@ async fn take_back(
     blocking(move || erase_applications(&tally, &player)).await
 }
 
-/// Asks the lane for a change that may concern closed periods. The caller may go away: what is committed is ended.
+/// Sends the lane a change that may concern closed periods. It continues after a commit even if the caller drops it.
 async fn change_closed(
     tally: &Arc<Tally>,
     boards: Vec<Arc<Board>>,
@@ -119,7 +119,7 @@ mod tests {
         Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
     }
 
-    /// What is done between the change and the new order of closed periods may be cut short at any moment.
+    /// A crash may interrupt the work between the change and the new archives of closed periods at any moment.
     #[test]
     fn a_start_writes_anew_what_hiding_had_no_time_for() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();

@@ -9,12 +9,12 @@ use tally_rules::profile::Profile;
 use tally_rules::{PlayerId, Rejection};
 use tally_store::{Loaded, ReadSet, ShardSet, StoreError, WriteSet};
 
-/// The answer to a put of a profile.
+/// The reply to a put of a profile.
 #[derive(Clone, Debug)]
 pub struct Put {
     /// Whether there was none before.
     pub created: bool,
-    /// Whether this repeats an earlier answer.
+    /// Whether this repeats an earlier reply.
     pub replayed: bool,
 }
 
@@ -51,7 +51,7 @@ pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     profile.ok_or(Failure::Refused(Rejection::PlayerNotFound))
 }
 
-/// The profiles of a page, each for itself: one that fails keeps no other from the page.
+/// The profiles of a page, each with its own result: a failed one does not affect the others.
 pub fn of_page(tally: &Tally, players: &[PlayerId]) -> Vec<Result<Option<Profile>, StoreError>> {
     match tally.store.profiles(players) {
         Ok(profiles) => profiles,

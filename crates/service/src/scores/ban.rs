@@ -1,7 +1,7 @@
 //! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
     score_key,
 };
 use super::remove::Removed;
@@ -18,15 +18,15 @@ use tally_store::{BanKey, ReadSet, Window};
 pub(crate) struct Ban {
     pub(crate) board: Arc<Board>,
     pub(crate) player: PlayerId,
-    /// Whether the player is hidden from now on.
+    /// Whether the player is banned from now on.
     pub(crate) hidden: bool,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
-/// What was decided about a ban.
+/// The decision on a ban.
 #[derive(Debug)]
 pub(crate) struct Decided {
-    /// The records that are hidden or shown.
+    /// The records that leave or enter the ranks.
     records: Vec<(Window, Record)>,
     replayed: bool,
 }
@@ -35,9 +35,9 @@ impl Kind for Ban {
     type Decision = Decided;
     type Reply = Removed;
 
-    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
         let players = Players::one(&self.player);
-        each(Row { board: Some(&self.board), players, access: Access::Ban });
+        each(TargetRow { board: Some(&self.board), players, access: Access::Ban });
     }
 
     fn identity(&self) -> Option<&IdempotencyKey> {
@@ -76,7 +76,7 @@ impl Kind for Ban {
             let key = score_key(self.board.no, *window, &self.player);
             let Some(record) = state.scores.get(&key).copied() else { continue };
             if self.board.is_shared() && !replayed {
-                // The row is written anew: its version says that what was published of it before is old.
+                // The row is written again: its new version makes older published states outdated.
                 state.scores.touch(&key);
             }
             records.push((*window, record));

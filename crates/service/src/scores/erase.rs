@@ -19,7 +19,7 @@ pub(crate) struct Erase {
     pub(crate) player: PlayerId,
     /// Every leaderboard.
     pub(crate) boards: Vec<Arc<Board>>,
-    /// Whether something else was known of the player, which is gone by now.
+    /// Whether the player had applications, which are withdrawn by now.
     pub(crate) had_applied: bool,
     pub(crate) identity: Option<IdempotencyKey>,
 }

@@ -1,9 +1,9 @@
 //! Filling a board with rows in order of players, by the one process that has the store.
 //!
-//! Nobody serves the store meanwhile, so there is no order to keep and nobody waits for an answer: a transaction is a
-//! chunk and how far the file is with it. What players had is read by one walk beside the rows instead of by key, and a
-//! chunk can be written while the next is made. Servers make their orders from the records when they start. Not here:
-//! boards with periods or of contests, and rows in any order ([`super::import`]).
+//! No server runs on the store, so there is no ranking to update and no reply to send. A transaction is a chunk with the
+//! progress of the file. Previous records are read by one range scan beside the rows instead of by key, and a chunk can be
+//! written while the next is made. A server builds its rankings from the records when it starts. Not here: boards with
+//! periods or of contests, and rows in any order ([`super::import`]).
 
 use super::batch::score_key;
 use super::submit::checked;
@@ -17,7 +17,7 @@ use tally_store::BoardRef;
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRow, ImportKey, ImportRow, Loaded, ReadSet, ScoreKey, Store, StoreError, WriteSet};
 
-/// Records of one step of the walk beside the rows.
+/// Records of one step of the range scan beside the rows.
 const WALK_ROWS: usize = 4096;
 
 /// A board that is filled.
@@ -31,7 +31,7 @@ pub struct Filling {
     present: Present,
 }
 
-/// What there is of a board that somebody wants to fill.
+/// The state of a board to fill.
 pub enum Found {
     /// It can be filled.
     Fillable(Box<Filling>),
@@ -51,8 +51,8 @@ pub struct Chunk {
 }
 
 impl Filling {
-    /// The board of that name, and how far the file of that digest is. The caller sees to it that nobody else writes to the
-    /// store.
+    /// The board of that name, with the progress of the file of that digest. The caller ensures that no other process
+    /// writes to the store.
     pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Found, Failure> {
         let Some(state) = store.board(BoardRef::Id(board), None)? else { return Ok(Found::Missing) };
         let board = state.row;
@@ -74,8 +74,8 @@ impl Filling {
         self.done
     }
 
-    /// Decides the next rows, which bring the file up to the line `until`. Players ascend, from chunk to chunk too. Chunks
-    /// are written in the order they are made.
+    /// Decides the next rows, for the lines up to `until`. Players ascend, also from chunk to chunk. Chunks must be written
+    /// in the order in which they are made.
     pub fn chunk(&mut self, rows: Vec<(PlayerId, Given)>, until: u64, now: Micros) -> Result<Chunk, Failure> {
         let before = self.done;
         let mut scores = Vec::with_capacity(rows.len());
@@ -121,17 +121,17 @@ impl Chunk {
     }
 }
 
-/// The records that were there, in order of players, read ahead of the rows.
+/// The previous records, in order of players, read ahead of the rows.
 #[derive(Default)]
 struct Present {
     ahead: VecDeque<(PlayerId, Record)>,
-    /// Nothing up to this player is read any more, so what is written meanwhile never is.
+    /// Nothing up to this player is read any more, so rows that are written meanwhile are never read.
     past: Option<PlayerId>,
     ended: bool,
 }
 
 impl Present {
-    /// The record of a player after all who were asked for.
+    /// The record of a player, which must come after all players of earlier calls.
     fn of(
         &mut self,
         player: &PlayerId,

@@ -1,11 +1,11 @@
 //! Importing a file, chunk by chunk, each line exactly once.
 //!
-//! A chunk and the number of lines done are one transaction, so a chunk that is sent again after a crash changes
-//! nothing, and an interrupted import goes on where it was.
+//! A chunk and the number of lines done are one transaction. So a chunk that is sent again after a crash changes nothing, and
+//! an interrupted import continues.
 
 use super::batch::{
-    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, Row, RowTarget, Shards,
-    Slicing, State, Targets, after_a_window,
+    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, RowTarget, Shards, Slicing,
+    State, TargetRow, Targets, after_a_window,
 };
 use super::submit::{ScoreWrite, checked};
 use crate::boards::Board;
@@ -27,7 +27,7 @@ pub(crate) struct ImportChunk {
     lines_before: u64,
     /// Lines of the file up to its end.
     lines_after: u64,
-    /// Each line with its number; lines that say nothing are left out.
+    /// Each line with its number; empty lines are left out.
     rows: Vec<(u64, ScoreWrite)>,
     /// Lines that were rejected before.
     refused: Vec<u64>,
@@ -48,7 +48,7 @@ pub struct Imported {
     pub replayed: bool,
 }
 
-/// What was decided about a chunk.
+/// The decision on a chunk.
 #[derive(Debug)]
 pub(crate) struct Decided {
     reply: Imported,
@@ -62,10 +62,10 @@ impl Kind for ImportChunk {
     type Decision = Decided;
     type Reply = Imported;
 
-    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
         for (_, write) in &self.rows {
             let (players, access) = (Players::one(&write.player), Access::Line(write.at));
-            each(Row { board: Some(&self.board), players, access });
+            each(TargetRow { board: Some(&self.board), players, access });
         }
     }
 
@@ -102,7 +102,7 @@ impl Kind for ImportChunk {
         if progress.finished {
             return Err(Rejection::ImportRepeated);
         }
-        // A shard may be ahead of the others, where one of them failed.
+        // A shard may be ahead of the others after one of them failed.
         let is_ahead = self.is_slice && self.lines_before < progress.lines;
         if self.lines_before != progress.lines && !is_ahead {
             return Err(Rejection::ImportOutOfOrder(progress.lines));
@@ -137,7 +137,7 @@ impl Kind for ImportChunk {
         decision.fault.map_or(Ok(decision.reply), |fault| Err(fault.into()))
     }
 
-    /// The first shard's position is that of the file, so it comes last and only where all others have theirs.
+    /// The first shard's position is that of the file, so it comes last and only if all others have theirs.
     fn cut(&self, slicing: &Slicing<'_>, rows: &[RowTarget]) -> Option<Piece<Self>> {
         let goes_on = match slicing.known {
             Decision::Pending => true,
@@ -168,7 +168,7 @@ impl Kind for ImportChunk {
                 known.records.extend(new.records);
                 Decision::ImportChunk(known)
             }
-            // Some lines are done already. The other shards say why they do not go on.
+            // Some lines are done already. The other shards report why they stopped.
             (Decision::ImportChunk(mut known), Decision::Failed(fault)) => {
                 known.fault.get_or_insert_with(|| after_a_window(fault));
                 Decision::ImportChunk(known)
@@ -215,13 +215,13 @@ pub struct NewChunk {
     pub lines_before: u64,
     /// Lines up to its end.
     pub lines_after: u64,
-    /// What they say.
+    /// Their contents.
     pub rows: Vec<NewLine>,
     /// Whether the file ends here.
     pub last: bool,
 }
 
-/// How far an import of this file into this board has come. Blocks on the store.
+/// The progress of an import of this file into this board. Blocks on the store.
 pub fn progress(tally: &Tally, board: &BoardId, digest: [u8; 32]) -> Result<Option<ImportRow>, Failure> {
     // Another server may have made it a moment ago.
     drop(tally.board(board));
@@ -253,13 +253,13 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     let last = chunk.last;
     let done = purged(tally, request).await;
     if last && done.is_ok() {
-        // The reply to the last chunk comes when its closed periods are written anew.
+        // The reply to the last chunk comes after its closed periods were archived again.
         let (tally, board) = (Arc::clone(tally), board);
         let end = move || {
             scheduler::end_import(&tally, &board);
             Ok(())
         };
-        // The chunk is committed, so a fault here is no fault of it: the scheduler goes on.
+        // The chunk is committed, so a fault here is none of the chunk: the scheduler continues.
         drop(blocking(end).await);
     }
     let mut imported = done?;
@@ -268,8 +268,8 @@ pub async fn import(tally: &Arc<Tally>, chunk: NewChunk) -> Result<Imported, Fai
     Ok(imported)
 }
 
-/// Puts a chunk into the lane. Where it fills a period that was forgotten, the rest of that period is purged before, outside of
-/// the lane.
+/// Puts a chunk into the lane. If it fills a deleted period, the remaining rows of that period are purged first, outside of the
+/// lane.
 async fn purged(tally: &Arc<Tally>, chunk: ImportChunk) -> Result<Imported, Failure> {
     let mut purge = Purge::default();
     loop {

@@ -1,9 +1,9 @@
 //! The lanes of scores.
 //!
 //! A store with one writer has one lane. On other stores, requests of one player each spread over several lanes, each with a
-//! transaction of its own in flight. Requests of several players go through one more lane.
+//! transaction in flight. Requests of several players go through one more lane.
 
-use super::batch::{Listed, Reply, Request, ScoreWork, StoreTimes, on_kind};
+use super::batch::{Listed, Reply, Request, ScoreBatchHandler, StoreTimes, on_kind};
 use super::shared::Shared;
 use crate::failure::Failure;
 use crate::reply::{self, Entry};
@@ -19,14 +19,14 @@ type Waiter = reply::Waiter<Reply>;
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
-    /// The lane affinity of each shard, where it has several lanes.
+    /// The lane affinity of each shard, if it has several lanes.
     seats: Vec<LaneAffinity>,
 }
 
 /// One of them.
 struct One {
-    lane: Lane<ScoreWork, Waiter>,
-    thread: Mutex<Option<LaneThread<ScoreWork>>>,
+    lane: Lane<ScoreBatchHandler, Waiter>,
+    thread: Mutex<Option<LaneThread<ScoreBatchHandler>>>,
     times: Arc<StoreTimes>,
 }
 
@@ -35,7 +35,7 @@ impl ScoreLanes {
         let shared = Arc::new(shared);
         let start = |number| {
             let times = Arc::<StoreTimes>::default();
-            let work = ScoreWork::new(Arc::clone(&shared), number, Arc::clone(&times));
+            let work = ScoreBatchHandler::new(Arc::clone(&shared), number, Arc::clone(&times));
             let name = format!("scores-{number}");
             let (lane, thread) = match shared.background {
                 Background::Threads => {
@@ -52,7 +52,7 @@ impl ScoreLanes {
         Ok(Self { shared, lanes, seats })
     }
 
-    /// The shard of a request and the hash of its player, where it concerns one player and there are several lanes.
+    /// The shard of a request and the hash of its player, if it concerns one player and there are several lanes.
     fn key(&self, request: &Request) -> Option<(usize, u64)> {
         let player = on_kind!(request, one => one.player()).filter(|_| !self.seats.is_empty())?;
         let shard = self.shared.store.shard_of(player);
@@ -60,7 +60,7 @@ impl ScoreLanes {
     }
 
     /// A seat for a request, and its lane.
-    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreWork, Waiter>) {
+    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreBatchHandler, Waiter>) {
         let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
         let number = match &sat {
             // A batch of one shard stays a transaction of one shard.
@@ -70,7 +70,7 @@ impl ScoreLanes {
         (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
     }
 
-    /// LaneAffinity for neighbours in one lane; where they are of several they have none.
+    /// The lane affinity of neighbours in one lane; those of several lanes have none.
     fn seat_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|one| self.key(&one.request)).collect();
@@ -112,13 +112,13 @@ impl ScoreLanes {
         Ok(K::typed(reply::ask_blocking(lane, entry, self.shared.background)?)?)
     }
 
-    /// One turn of a lane that has no thread; whether there was anything to do.
+    /// One step of a lane without a thread; returns whether there was anything to do.
     pub(crate) fn step(&self, lane: usize) -> bool {
         self.lanes[lane].lane.step()
     }
 
-    /// Neighbours in one lane, or none of them; replies in order. They have their instants in that order, so where they
-    /// are of several lanes they pass together.
+    /// Neighbours in one lane, or none of them; replies in order. Their instants are in that order, so those of several
+    /// lanes pass together.
     pub(crate) async fn ask_all<K: Listed>(
         &self,
         requests: Vec<(K, Option<Running>)>,
@@ -167,7 +167,7 @@ impl ScoreLanes {
         self.shared.lanes_in_all()
     }
 
-    /// Completes what was accepted. Blocks.
+    /// Completes all accepted requests. Blocks.
     pub(crate) fn drain(&self) {
         self.lanes.iter().for_each(|one| one.lane.drain());
         for one in &self.lanes {

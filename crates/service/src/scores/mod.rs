@@ -1,8 +1,8 @@
 //! Scores: submitting, removing and importing them through the lane.
 //!
-//! Each kind of request has a file with its request, its reply and what it decides: [`submit`], [`remove`], `ban`, `erase`,
-//! [`import`], `redefine`, `vanish` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together, and
-//! knows only the trait that they have in common. `lane` has the queues in front. [`fill`] is for a store without a server.
+//! Each kind of request has a file with its request, its reply and its decision: [`submit`], [`remove`], `ban`, `erase`,
+//! [`import`], `redefine`, `vanish` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together,
+//! and knows only their common trait. `lane` has the queues in front. [`fill`] is for a store without a server.
 
 mod ban;
 mod batch;

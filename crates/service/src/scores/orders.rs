@@ -1,8 +1,8 @@
-//! Questions to orders while somebody may hold some of them.
+//! Reads of rankings while the lane or a transaction may hold some of them.
 //!
-//! A read in the middle of a pipeline is asked by the lane, which holds the orders that the pipeline changes; asking
-//! those through their lock would wait for ever. Reads of a transaction that changes nothing share their orders, so that no
-//! change comes between them, and need no lane. Not here: what is asked, and publishing.
+//! The lane runs the reads in the middle of a pipeline, and holds the rankings that the pipeline changes. Reading those
+//! through their lock would be a deadlock. Reads of a transaction that changes nothing share their rankings, so that no
+//! change comes between them, and need no lane. Not here: the reads, and publishing.
 
 use super::batch::WindowInMemory;
 use crate::boards::Board;
@@ -16,25 +16,25 @@ use tally_ranking::{LockedRanking, ReadGuard, Reads, WindowRanking};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Store, Window};
 
-/// The orders as they are at the place of a question, some of them held by the one who publishes or shared by the one who asks.
+/// The rankings for a read; some of them are held by the lane that publishes, or shared by the transaction that reads.
 pub struct Orders<'a> {
     pub(super) held: &'a [(BoardNo, Window, LockedRanking<'a>)],
     shared: Option<&'a SharedOrders<'a>>,
 }
 
-/// Orders that do not change while they are asked.
+/// Rankings that do not change during the reads.
 struct SharedOrders<'a> {
     orders: BTreeMap<(BoardNo, Window), ReadGuard<'a>>,
-    /// Whether another one was asked: its lock, taken out of turn, could wait for a writer that waits for these.
+    /// Whether another one was read: its lock, taken out of order, could wait for a writer that waits for these.
     missed: Cell<bool>,
 }
 
-/// The parts in memory that the reads of a transaction ask.
+/// The windows in memory that the reads of a transaction use.
 #[derive(Debug, Default)]
 pub struct Together(BTreeMap<(BoardNo, Window), WindowInMemory>);
 
 impl Together {
-    /// Adds a board over all time, and its open periods; whether asking it waits for nothing but its lock.
+    /// Adds a board over all time, and its open periods; returns whether a read of it waits only for its lock.
     pub fn add_board(&mut self, board: &Arc<Board>) -> bool {
         let open = board.live().into_iter();
         self.0.extend(open.map(|live| ((board.no, live.window), WindowInMemory::Live(live))));
@@ -42,7 +42,7 @@ impl Together {
         !board.order.waits()
     }
 
-    /// Adds a part of a board; whether asking it waits for nothing but its lock.
+    /// Adds a window of a board; returns whether a read of it waits only for its lock.
     pub fn add(&mut self, view: &View) -> bool {
         if let (Some(window), Some(found)) = (view.window(), view.in_memory()) {
             self.0.insert((view.board.no, window), found);
@@ -50,10 +50,10 @@ impl Together {
         !view.blocks()
     }
 
-    /// Asks with all of them shared. `with` gets a question's orders, and afterwards hears whether it asked for another order,
-    /// so that its answer is none.
+    /// Reads with all of them shared. `with` gets the rankings of a read, and a function that returns whether the read used
+    /// another ranking, which makes its reply invalid.
     pub fn ask(&self, with: impl FnOnce(&Orders<'_>, &dyn Fn() -> bool)) {
-        // In the order in which the lane holds several.
+        // In the order in which the lane locks several.
         let in_memory = self.0.iter().filter_map(|(of, window)| Some((*of, window.order().memory()?)));
         let orders = in_memory.map(|(of, order)| (of, order.share())).collect();
         let shared = SharedOrders { orders, missed: Cell::new(false) };
@@ -62,7 +62,7 @@ impl Together {
 }
 
 impl<'a> Orders<'a> {
-    /// Nobody holds anything: everything is read as it is.
+    /// Nothing is held: everything is read through its lock.
     pub const FREE: Orders<'static> = Orders { held: &[], shared: None };
 
     /// The lane holds these.
@@ -70,7 +70,7 @@ impl<'a> Orders<'a> {
         Self { held, shared: None }
     }
 
-    /// Asks one part of a board.
+    /// Reads one window of a board.
     pub fn read<T>(
         &self,
         view: &View,
@@ -83,7 +83,7 @@ impl<'a> Orders<'a> {
         }
     }
 
-    /// Asks the order of a board over all time.
+    /// Reads the ranking of a board over all time.
     pub fn read_board<T>(&self, board: &Board, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         self.ask((board.no, ALL_TIME), with, |with| Ok(board.order.read(with)?))
     }
@@ -105,7 +105,7 @@ impl<'a> Orders<'a> {
         }
     }
 
-    /// Asks an order as it is held or shared, or `free` where nobody holds anything of it.
+    /// Reads a ranking as it is held or shared, or calls `free` if it is neither.
     fn ask<T, W: FnOnce(&dyn Reads) -> T>(
         &self,
         of: (BoardNo, Window),

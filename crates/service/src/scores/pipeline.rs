@@ -1,12 +1,12 @@
 //! Commands of one connection as one request: writes of several leaderboards, taken in order, with reads in between.
 //!
-//! Commands that arrive together cost one place in the queue and one wake-up. Steps are decided like any other request. A read
-//! among them runs at its place while the batch is published: it sees what the steps before it did and nothing of those after
-//! it. An atomic pipeline keeps readers out of the rankings that it changes until its last step is done.
+//! Commands that arrive together cost one entry in the queue and one wake-up. Steps are decided like any other request. A read
+//! among them runs in its turn while the batch is published: it sees the steps before it and none after it. An atomic pipeline
+//! keeps readers out of the rankings that it changes until its last step is done.
 
 use super::batch::{
-    Decision, Effect, Effects, Kind, Move, Piece, Replying, Row, RowTarget, Shards, Slicing, State, Targets,
-    Versions, WindowInMemory,
+    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, Shards, Slicing, State, TargetRow,
+    Targets, Versions, WindowInMemory,
 };
 use super::orders::Orders;
 use super::select::select;
@@ -34,7 +34,7 @@ pub struct Pipeline {
     pub alone: bool,
 }
 
-/// What was decided about a pipeline.
+/// The decision on a pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     steps: Vec<StepDone>,
@@ -42,7 +42,7 @@ pub(crate) struct Decided {
     rejected: Option<Rejection>,
     /// Whether a shard of several has done its steps.
     is_begun: bool,
-    /// Players that it takes by rank, found before it is cut into slices, in the order asked for.
+    /// Players that it takes by rank, found before it is cut into slices, in the requested order.
     taken: Vec<(PlayerId, Record)>,
 }
 
@@ -50,7 +50,7 @@ impl Kind for Pipeline {
     type Decision = Decided;
     type Reply = Vec<StepReply>;
 
-    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
         self.steps.iter().for_each(|step| each(step.row()));
     }
 
@@ -82,7 +82,7 @@ impl Kind for Pipeline {
         plan.requests.extend(self.steps.iter().filter_map(|step| Some(step.identity()?.key.clone())));
     }
 
-    /// A leaderboard that is gone rejects all steps, before anything is done.
+    /// A deleted leaderboard rejects all steps, before anything is done.
     fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Rejection> {
         for board in self.steps.iter().filter_map(|step| step.row().board) {
             state.check_live(board.no)?;
@@ -109,7 +109,7 @@ impl Kind for Pipeline {
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
     fn publish_in_turn(&mut self, decision: &mut Decided, targets: &Targets, versions: &Versions<'_>) {
         let dones = &mut decision.steps;
-        // All that hold several rankings take them in one order.
+        // All holders of several rankings lock them in one order.
         let mut windows: BTreeMap<(BoardNo, Window), WindowInMemory> = BTreeMap::new();
         for (step, done) in self.steps.iter().zip(dones.iter()) {
             let Some(board) = step.row().board else { continue };
@@ -154,7 +154,7 @@ impl Kind for Pipeline {
                     StepReply::Submitted(submit.submitted(decided, with))
                 }
                 (_, _, StepReply::Took(mut list)) if !places.is_empty() => {
-                    // In the order asked for, whichever shard they are on.
+                    // In the requested order, whichever shard they are on.
                     list.sort_by_key(|(player, _)| places.get(player).copied());
                     StepReply::Took(list)
                 }
@@ -176,7 +176,7 @@ impl Kind for Pipeline {
         if steps.is_empty() {
             return None;
         }
-        // A leaderboard that is gone rejects all steps, wherever their players are.
+        // A deleted leaderboard rejects all steps, whatever the shards of their players.
         for (step, row) in self.steps.iter().zip(rows) {
             if let Some(board) = step.row().board {
                 steps.push(Step::Remove { board: Arc::clone(board), players: Vec::new() });
@@ -218,7 +218,7 @@ impl Kind for Pipeline {
     }
 }
 
-/// Publishes moves in rankings that are held; gives the ranks around the first if they are wanted.
+/// Publishes moves in rankings that are held; returns the ranks around the first if they are wanted.
 fn move_held(
     board: &Board,
     moves: &[Move],
@@ -237,8 +237,8 @@ fn move_held(
     first
 }
 
-/// Runs a pipeline; replies in order. On several shards a step that takes players by rank is a request of its own: these players
-/// are known when nothing else changes them.
+/// Runs a pipeline; replies in order. On several shards a step that takes players by rank is a separate request: it finds these
+/// players while nothing else changes them.
 pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Failure> {
     let is_taking = |step: &Step| matches!(step, Step::Take { .. });
     if tally.store.shards() == 1 || !pipeline.steps.iter().any(is_taking) {

@@ -1,7 +1,7 @@
-//! Changing the definition of a leaderboard: period rules that are new, changed or gone, and what happens to their windows.
+//! Changing the definition of a leaderboard: new, changed and removed period rules, and what happens to their windows.
 //!
-//! A period that is over is paid what was promised while it ran. So the caller writes its prizes down before its rules change, and
-//! says which they are. If another period is over by now, nothing changes.
+//! An ended period pays the prizes that it had while it ran. So the caller stores its prizes before its rules change, and names
+//! these periods. If another period is over by now, nothing changes.
 
 use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
@@ -23,7 +23,7 @@ pub(crate) struct Redefine {
     /// The requested definition.
     pub(crate) spec: BoardSpec,
     pub(crate) identity: Option<IdempotencyKey>,
-    /// Closed periods whose prizes are written down: a change of prizes may not touch them any more.
+    /// Closed periods whose prizes are stored: a change of prizes may not touch them any more.
     pub(crate) written: HashSet<Window>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Redefined {
     pub(crate) owes: bool,
 }
 
-/// What was decided about a redefinition.
+/// The decision on a redefinition.
 #[derive(Debug)]
 pub(crate) struct Decided {
     change: Change,
@@ -131,7 +131,7 @@ impl Kind for Redefine {
 pub(crate) enum Change {
     /// Nothing: the leaderboard is as requested.
     None,
-    /// Nothing: prizes have to be written down before.
+    /// Nothing: prizes must be stored before.
     Owes,
     To(New),
 }
@@ -168,7 +168,7 @@ fn change(
             Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
-                    // What is closed stays so: its end is stored.
+                    // A closed period stays closed: its end is stored.
                     continue;
                 }
                 let Aimed { window, .. } = state.aimed(span);

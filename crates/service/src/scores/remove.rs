@@ -1,7 +1,7 @@
 //! Removing a player from the open windows of a leaderboard.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
 };
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -30,9 +30,9 @@ impl Kind for Remove {
     type Decision = Removed;
     type Reply = Removed;
 
-    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
         let players = Players::one(&self.player);
-        each(Row { board: Some(&self.board), players, access: Access::Remove });
+        each(TargetRow { board: Some(&self.board), players, access: Access::Remove });
     }
 
     fn player(&self) -> Option<&PlayerId> {
@@ -65,7 +65,7 @@ impl Kind for Remove {
 
     fn publish<'a>(&'a self, decision: &'a Removed, rows: &'a [RowTarget], effects: &mut Effects<'a>) {
         if !decision.replayed {
-            // Only what was open: a period that is due keeps the player.
+            // Only from open windows: a period that is due keeps the player.
             effects.add(&self.board, Effect::Leave(&self.player, &rows[0].windows));
         }
     }
@@ -79,7 +79,7 @@ impl Kind for Remove {
     }
 }
 
-/// Removes a player. It goes through the lane of scores, so it has its place among the player's submits.
+/// Removes a player. It goes through the score lanes, so it is ordered with the player's submits.
 pub async fn remove(
     tally: &Tally,
     board: &BoardId,
@@ -103,7 +103,7 @@ async fn remove_once(
     tally.lane.ask(Remove { board, player, identity }, running).await
 }
 
-/// The first reply of a change whose leaderboard is gone, if it was done before.
+/// The first reply of a change whose leaderboard is deleted, if it was done before.
 pub(crate) async fn gone(
     tally: &Tally,
     identity: Option<&IdempotencyKey>,

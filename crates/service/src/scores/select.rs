@@ -1,7 +1,8 @@
-//! Which players a range names while changes of the same batch are not in the order yet.
+//! Which players a range selects while changes of the same batch are not in the ranking yet.
 //!
-//! The order in memory is that before the batch; `changed` is what the batch did so far. Only the neighbourhood of the
-//! range is looked at: a merged place differs from a place in the order by at most as many as have changed.
+//! The ranking in memory is that before the batch; `changed` has the changes of the batch so far. Only the
+//! neighbourhood of the range is read: a merged position differs from that in the ranking by at most the number of
+//! changed players.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,18 +12,18 @@ use tally_rules::order_key::compare;
 use tally_rules::sorted_set::{Bound, places};
 use tally_rules::{Definition, PlayerId, Record};
 
-/// Players of one part, by place; scores ascend, places count from the lowest.
+/// Players of one window, by position; scores ascend, positions count from the lowest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// So many with the lowest scores, lowest first.
     Lowest(usize),
     /// So many with the highest scores, highest first.
     Highest(usize),
-    /// Places from one to another, both inclusive, negative ones from the highest; at most so many.
+    /// Positions from one to another, both inclusive, negative ones from the highest; at most so many.
     Places(i64, i64, usize),
     /// Scores from one to another, both inclusive; at most so many.
     Scores(i64, i64, usize),
-    /// Members from one bound to another, where all have one score; at most so many.
+    /// Members from one bound to another, if all have one score; at most so many.
     Members(Bound, Bound, usize),
     /// Players that were found before, with their records.
     These(Vec<(PlayerId, Record)>),
@@ -56,15 +57,15 @@ impl Taken {
         }
     }
 
-    /// What is left to take when so many are gone. Places are taken from the front of their range, so an end that is
-    /// counted from the other side moves.
+    /// What is left to take when so many were taken. Positions are taken from the front of their range, so an end that
+    /// is counted from the other side moves.
     #[must_use]
     pub fn after(&self, taken: usize) -> Self {
         let Self::Places(first, last, most) = *self else { return self.clone() };
         let taken = i64::try_from(taken).unwrap_or(i64::MAX);
         let start = if first < 0 { first.saturating_add(taken) } else { first };
         let stop = if last < 0 { last } else { last.saturating_sub(taken) };
-        // An end that has come to the other side of zero leaves nothing.
+        // An end that has crossed zero leaves nothing.
         let over = first < 0 && start >= 0 || last >= 0 && stop < 0;
         if over { Self::Places(1, 0, most) } else { Self::Places(start, stop, most) }
     }
@@ -72,7 +73,7 @@ impl Taken {
 
 type Entry = (PlayerId, Record);
 
-/// The players that are meant, in the order asked for.
+/// The selected players, in the requested order.
 pub(super) fn select(
     definition: &Definition,
     order: &dyn Reads,
@@ -112,7 +113,7 @@ pub(super) fn select(
     list
 }
 
-/// The places in the order, from the best, that hold members between two bounds; all members must have one score.
+/// The positions in the ranking, from the best, of members between two bounds; all members must have one score.
 pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
     match definition.order {
         Order::Ascending => {
@@ -124,14 +125,14 @@ pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, hi
     }
 }
 
-/// The order with the changes of the batch.
+/// The ranking with the changes of the batch.
 struct Merged<'a> {
     definition: &'a Definition,
     order: &'a dyn Reads,
     changed: HashSet<&'a [u8]>,
     /// Changed players that are there now, best first.
     there: Vec<Entry>,
-    /// Places in the order of those who have changed, sorted.
+    /// Positions of the changed players in the ranking, sorted.
     stale: Vec<u64>,
 }
 
@@ -155,8 +156,8 @@ impl<'a> Merged<'a> {
         self.order.total() - self.stale.len() as u64 + self.there.len() as u64
     }
 
-    /// Merged places, from the lowest score, that surely hold what stands at these places of the order and whatever
-    /// has come between.
+    /// Merged positions, from the lowest score, that surely contain the entries at these positions of the ranking and
+    /// those that the batch has added between.
     fn widened(&self, from: u64, to: u64) -> Range<u64> {
         let (slack, total) = (self.changed.len() as u64, self.total());
         let (from, to) = (from.saturating_sub(slack), (to + slack).min(total));
@@ -166,7 +167,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Entries of merged places, counted from the lowest score, lowest first.
+    /// Entries at merged positions, counted from the lowest score, lowest first.
     fn stretch(&self, ascending: Range<u64>) -> Vec<Entry> {
         let total = self.total();
         if ascending.start >= ascending.end {
@@ -177,7 +178,7 @@ impl<'a> Merged<'a> {
             Order::Descending => total - ascending.end..total - ascending.start,
         };
         let slack = self.changed.len() as u64;
-        // So far in front that one entry that stays is there, whose merged place is in front of the range too.
+        // Far enough in front to include an unchanged entry whose merged position is in front of the range too.
         let from = best_first.start.saturating_sub(2 * slack + 1);
         let take = usize::try_from(best_first.end + slack - from).unwrap_or(usize::MAX);
         let mut list = Vec::new();
@@ -187,7 +188,8 @@ impl<'a> Merged<'a> {
                 list.push((player.expect("only checked ids enter the order"), record));
             }
         });
-        // Of those in front of the list: what was in the order, less what has changed, and what is there now.
+        // Of the entries in front of the list: those in the ranking, without the changed ones, and the changed ones
+        // that are now there.
         let first = list.first().cloned();
         let in_front = |entry: &Entry| {
             first.as_ref().is_some_and(|first| key_order(self.definition, entry, first).is_lt())

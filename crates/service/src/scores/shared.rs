@@ -1,8 +1,8 @@
-//! What all lanes of scores share: the store, the clock, and the gate that their batches pass.
+//! What all score lanes share: the store, the clock, and the barrier of their batches.
 //!
-//! What concerns one player at a time goes through any lane of the player's database; what concerns several goes through a lane
-//! of its own, and alone through the gate at the databases that it concerns. Not here: which lane that is (`lane`), and what a
-//! batch does.
+//! A request of one player at a time goes through any lane of the player's database. A request of several players goes through
+//! a separate lane, and passes the barrier alone at its databases. Not here: which lane that is (`lane`), and what a batch
+//! does.
 
 use super::unpublished::Unpublished;
 use crate::clock::Clock;
@@ -16,10 +16,10 @@ use tally_lanes::{Barrier, BarrierGuard, Blocked};
 use tally_rules::instant::Instants;
 use tally_store::{ShardSet, Store};
 
-/// How long a batch waits for those of other lanes, which take as long only where a database does not answer.
+/// How long a batch waits for those of other lanes, which take as long only if a database does not respond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The same of what money waits behind.
+/// The same if transfers wait for it.
 const LEDGER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What all lanes of scores share.
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) lanes: usize,
     pub(crate) dispatcher: ReplyDispatcher,
     pub(crate) unpublished: Unpublished,
-    /// A contest has started, and its caller did not hear it: its leaderboards are stored and not known here.
+    /// A contest has started, and its caller got no reply: its leaderboards are stored and not in memory here.
     pub(crate) started_unheard: AtomicBool,
     pub(crate) background: Background,
 }
@@ -44,8 +44,8 @@ impl Shared {
         self.lanes * self.store.shards()
     }
 
-    /// The lane of what concerns several: where players have more than one, it has one of its own, so that none of
-    /// them waits when it has to wait.
+    /// The lane of requests of several players: a separate one if players have more than one lane. So its waits do not delay
+    /// the others.
     pub(super) fn lane_of_several(&self) -> usize {
         if self.lanes_in_all() == 1 { 0 } else { self.lanes_in_all() }
     }
@@ -55,8 +55,8 @@ impl Shared {
         lane == self.lanes_in_all()
     }
 
-    /// Goes on beside what lanes do with these databases, or once they have done what they are doing, and alone. Else it
-    /// says which of them it cannot wait for, if it is those.
+    /// Passes beside the batches of other lanes on these databases, or alone, after they have ended. The error has the
+    /// databases whose batches are in doubt, if it is those.
     pub(crate) fn pass(&self, of: ShardSet, alone: bool) -> Result<BarrierGuard, (ShardSet, Fault)> {
         self.pass_within(PATIENCE, of, alone)
     }
@@ -70,11 +70,15 @@ impl Shared {
         self.gate.pass(of.bits(), alone, patience).map_err(|blocked| {
             let why = "what became of an earlier batch is not known yet";
             let Blocked::Stuck(bits) = blocked else {
-                return (ShardSet::default(), Fault::StoreAway("an earlier batch takes too long".into()));
+                return (
+                    ShardSet::default(),
+                    Fault::StoreUnavailable("an earlier batch takes too long".into()),
+                );
             };
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
-            let fault =
-                stuck.lowest().map_or_else(|| Fault::StoreAway(why.into()), |shard| self.away(shard, why));
+            let fault = stuck
+                .lowest()
+                .map_or_else(|| Fault::StoreUnavailable(why.into()), |shard| self.away(shard, why));
             (stuck, fault)
         })
     }
@@ -82,7 +86,7 @@ impl Shared {
     /// That nothing can be done on a database now.
     pub(super) fn away(&self, shard: usize, why: &str) -> Fault {
         match self.store.shards() {
-            1 => Fault::StoreAway(why.into()),
+            1 => Fault::StoreUnavailable(why.into()),
             shards => {
                 Fault::ShardUnavailable { shard: format!("shard {} of {shards}", shard + 1), why: why.into() }
             }
@@ -94,7 +98,7 @@ impl Shared {
         self.pass(ShardSet::first(self.store.shards()), true)
     }
 
-    /// The same for the ledger's lane, behind which money waits.
+    /// The same for the ledger's lane, with the shorter wait.
     pub(crate) fn pass_alone_soon(&self) -> Result<BarrierGuard, Fault> {
         let all = ShardSet::first(self.store.shards());
         self.pass_within(LEDGER_PATIENCE, all, true).map_err(|(_, fault)| fault)

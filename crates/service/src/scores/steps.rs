@@ -1,7 +1,7 @@
-//! The steps of a pipeline: what each decides, and what it replies.
+//! The steps of a pipeline: their decisions and their replies.
 
 use super::batch::{
-    Access, Kind, Move, Players, Row, RowTarget, Slicing, State, Targets, after_a_window, score_key,
+    Access, Kind, Move, Players, RowTarget, Slicing, State, TargetRow, Targets, after_a_window, score_key,
 };
 use super::orders::Orders;
 use super::select::{Taken, select};
@@ -16,10 +16,10 @@ use tally_rules::sorted_set::Add;
 use tally_rules::{PlayerId, Record, Rejection, record};
 use tally_store::{BoardNo, ScoreKey, Window};
 
-/// Players that one step takes out at most where there may be several: a bound of the transaction.
+/// The most players that one step takes out if it may be done in several: a limit of the transaction.
 pub const TAKE_MAX: usize = 10_000;
 
-/// The same where it must be one: past it the step is refused.
+/// The same if it must be one; a larger step is rejected.
 pub const TAKE_ALL_MAX: usize = 1_000_000;
 
 /// One step of a pipeline.
@@ -34,20 +34,20 @@ pub enum Step {
         /// Conditions.
         options: Add,
     },
-    /// These players leave the open parts.
+    /// These players leave the open windows.
     Remove {
         /// The leaderboard.
         board: Arc<Board>,
         /// The players.
         players: Vec<PlayerId>,
     },
-    /// Players at certain ordinal positions leave the open parts.
+    /// Players at certain ordinal positions leave the open windows.
     Take {
         /// The leaderboard.
         board: Arc<Board>,
-        /// Which, in the part that is shown.
+        /// The players, by position in the first target window.
         which: Taken,
-        /// Whether it is refused where more than one step may take are meant.
+        /// Whether it is rejected if it selects more players than one step may take.
         all: bool,
     },
     /// The same submit as over HTTP.
@@ -56,19 +56,19 @@ pub enum Step {
     Read(ReadStep),
 }
 
-/// What is asked at the place of a [`Step::Read`].
+/// The function of a [`Step::Read`].
 type Question = Box<dyn FnOnce(&Orders<'_>) -> Vec<u8> + Send>;
 
-/// A question that is asked once.
+/// A read that runs once.
 pub struct ReadStep(Option<Question>);
 
 impl ReadStep {
-    /// A question; its answer goes back as bytes.
+    /// A read; its reply is returned as bytes.
     pub fn new(question: impl FnOnce(&Orders<'_>) -> Vec<u8> + Send + 'static) -> Self {
         Self(Some(Box::new(question)))
     }
 
-    /// Asks it.
+    /// Runs it.
     pub fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
         self.0.take().map_or_else(Vec::new, |question| question(orders))
     }
@@ -94,11 +94,11 @@ pub enum StepReply {
     },
     /// How many players were removed.
     Removed(u64),
-    /// The removed players, in the order asked for.
+    /// The removed players, in the requested order.
     Took(Vec<(PlayerId, i64)>),
     /// A submit.
     Submitted(Submitted),
-    /// The answer to a question.
+    /// The reply of a read.
     Read(Vec<u8>),
     /// A rule does not allow it; nothing changed.
     Refused(Rejection),
@@ -108,7 +108,7 @@ pub enum StepReply {
     Pending,
 }
 
-/// What was decided about a step: its reply, and the records that it leaves.
+/// The decision on a step: its reply, and the records that it leaves.
 #[derive(Debug)]
 pub(super) struct StepDone {
     pub(super) reply: StepReply,
@@ -118,15 +118,15 @@ pub(super) struct StepDone {
 }
 
 impl Step {
-    pub(super) fn row(&self) -> Row<'_> {
+    pub(super) fn row(&self) -> TargetRow<'_> {
         let (board, players, access) = match self {
             Self::Add { board, items, .. } => (board, Players::Scored(items), Access::Score(None)),
             Self::Remove { board, players } => (board, Players::Named(players), Access::Remove),
             Self::Take { board, .. } => (board, Players::NONE, Access::Take),
             Self::Submit(submit) => return submit.row(),
-            Self::Read(_) => return Row { board: None, players: Players::NONE, access: Access::Read },
+            Self::Read(_) => return TargetRow { board: None, players: Players::NONE, access: Access::Read },
         };
-        Row { board: Some(board), players, access }
+        TargetRow { board: Some(board), players, access }
     }
 
     pub(super) fn identity(&self) -> Option<&IdempotencyKey> {
@@ -207,7 +207,7 @@ impl Step {
         })
     }
 
-    /// What it has done before any shard has done anything.
+    /// Its result before any shard has done anything.
     pub(super) fn pending(&self) -> StepDone {
         StepDone::of(match self {
             Self::Take { .. } => StepReply::Took(Vec::new()),
@@ -326,8 +326,8 @@ impl State {
         }
     }
 
-    /// Loads what the rankings in memory have of a player that was found there. What others may write is read by this
-    /// transaction, or by the next one.
+    /// Loads the records of a player that was found in the rankings in memory. Records that other servers may write
+    /// are read by this transaction, or by the next one.
     fn know(&mut self, board: &Arc<Board>, player: &PlayerId, windows: &[Window], targets: &Targets) {
         for window in windows {
             let key = score_key(board.no, *window, player);
@@ -341,7 +341,7 @@ impl State {
         }
     }
 
-    /// What this batch has changed of a part so far, without banned players: they have no position.
+    /// The changes of a window by this batch so far, without banned players: they have no position.
     fn changed_in(&self, board: &Board, window: Window) -> Vec<(PlayerId, Option<Record>)> {
         let within = |key: &ScoreKey| key.board == board.no && key.window == window;
         let changed = self.scores.all_set().filter(|(key, _)| within(key));
@@ -373,10 +373,10 @@ mod tests {
 
     #[test]
     fn a_command_that_is_half_done_says_so() {
-        let away = || StepDone::of(StepReply::Failed(Fault::StoreAway("x".into())));
+        let away = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
         let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
-        assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreAway(_))));
+        assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
         for (one, other) in
             [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), refused())]
         {
@@ -384,6 +384,6 @@ mod tests {
         }
         assert!(matches!(join(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
-        assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreAway(_))));
+        assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
     }
 }

@@ -1,7 +1,8 @@
 //! Submitting scores: one, or a batch whose rows succeed or fail each for itself.
 
 use super::batch::{
-    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, Row, RowTarget, Slicing, State, Targets,
+    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow,
+    Targets,
 };
 use super::shared::Shared;
 use crate::boards::Board;
@@ -30,7 +31,7 @@ pub struct NewScore {
     pub score: Given,
     /// The second number.
     pub subscore: Option<i64>,
-    /// When, if the caller says so.
+    /// When, if the caller sets it.
     pub at: Option<Micros>,
     /// For retries.
     pub identity: Option<IdempotencyKey>,
@@ -43,9 +44,9 @@ pub struct ScoreWrite {
     pub player: PlayerId,
     /// The score, as an ordered integer.
     pub score: i64,
-    /// The subscore; 0 where the leaderboard has none.
+    /// The subscore; 0 if the leaderboard has none.
     pub subscore: i64,
-    /// When it happened; the server's next instant if the caller does not say.
+    /// When it happened; the server's next instant if the caller does not set it.
     pub at: Option<Micros>,
 }
 
@@ -74,7 +75,7 @@ pub struct Previous {
 pub struct Submitted {
     /// The name of the window that record and ranks are of.
     pub period: String,
-    /// Names of the periods that the score came too late for.
+    /// Names of the periods that the score was too late for.
     pub closed_periods: Vec<String>,
     /// The player's record now.
     pub record: Record,
@@ -96,7 +97,7 @@ impl Submitted {
     }
 }
 
-/// What was decided about a submit.
+/// The decision on a submit.
 #[derive(Debug)]
 pub(crate) struct Decided {
     /// The records in the window that is named first.
@@ -113,7 +114,7 @@ impl Kind for Submit {
     type Decision = Decided;
     type Reply = Submitted;
 
-    fn each_row<'a>(&'a self, each: &mut impl FnMut(Row<'a>)) {
+    fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
         each(self.row());
     }
 
@@ -162,9 +163,9 @@ impl Kind for Submit {
 }
 
 impl Submit {
-    pub(super) fn row(&self) -> Row<'_> {
+    pub(super) fn row(&self) -> TargetRow<'_> {
         let players = Players::one(&self.write.player);
-        Row { board: Some(&self.board), players, access: Access::Score(self.write.at) }
+        TargetRow { board: Some(&self.board), players, access: Access::Score(self.write.at) }
     }
 
     pub(super) fn submitted(&self, decision: Decided, with: Replying<'_>) -> Submitted {
@@ -201,7 +202,7 @@ impl Submit {
             }
             _ => ALL_TIME_NAME.to_owned(),
         };
-        // A period that is gone by now has no ranks.
+        // A period that is deleted by now has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
             return done;
         };
@@ -238,7 +239,7 @@ pub type RowResult = Result<(Arc<Board>, Submitted), Failure>;
 pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowResult>, Failure> {
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    // One look for all rows at what other servers have made or deleted.
+    // One read of the change feed for all rows.
     tally.looked_now().await;
     let mut begun = Begun::default();
     for row in rows {

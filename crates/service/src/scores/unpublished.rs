@@ -1,7 +1,7 @@
-//! Batches of this server that are committed and not published, because the ranking elsewhere cannot be written.
+//! Committed batches of this server that are not published, because Redis is unavailable.
 //!
-//! Their marks stay in the store, for another server to publish should this one die. So that they stay few however long that takes,
-//! many of them are folded into one. Not here: publishing them.
+//! Their outbox entries stay in the store, so that another server can publish them if this one dies. Many of them are merged into
+//! one, so their number stays small for any outage. Not here: publishing them.
 
 use crate::boards::Board;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_ranking::RemoteRanking;
 use tally_store::{BatchId, Store};
 
-/// So many are folded.
+/// The number of entries that are merged.
 const FOLD_AT: usize = 256;
 
-/// Those whose marks are in the store, by database.
+/// The batches with entries in the store, by database.
 #[derive(Debug, Default)]
 pub(crate) struct Unpublished(Mutex<BTreeMap<u8, Vec<BatchId>>>);
 
@@ -34,7 +34,7 @@ impl Unpublished {
         }
     }
 
-    /// Lets go of those that were noted before, if all that waited is published now.
+    /// Releases those that were added before, if everything is published now.
     pub(crate) fn settle(&self, store: &dyn Store, is_published: impl FnOnce() -> bool) {
         let before = std::mem::take(&mut *self.each());
         if before.is_empty() {
@@ -53,7 +53,7 @@ impl Unpublished {
     }
 }
 
-/// Whether an order of a board elsewhere lacks something that this server has committed, or may.
+/// Whether a ranking of a board in Redis lacks a committed change of this server, or may lack one.
 pub(crate) fn has_some(board: &Board) -> bool {
     let mut behind = false;
     board.each_order(|_, order| behind |= order.remote().is_some_and(RemoteRanking::is_behind));

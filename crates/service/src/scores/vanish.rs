@@ -1,4 +1,4 @@
-//! A leaderboard that its first score made goes, if it has no players.
+//! The deletion of a leaderboard that its first score made, if it has no players.
 
 use super::batch::{Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use std::sync::Arc;
 use tally_rules::Rejection;
 
-/// The request that a leaderboard goes. The reply says whether it is gone.
+/// The request to delete it. The reply is whether it was deleted.
 #[derive(Debug)]
 pub(crate) struct Vanish(pub(crate) Arc<Board>);
 

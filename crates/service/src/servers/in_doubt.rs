@@ -1,8 +1,8 @@
-//! In-doubt commits outside of lanes: their answers were lost, and the store could not resolve them at once.
+//! In-doubt commits outside of lanes: their replies were lost, and the store could not resolve them at once.
 //!
 //! A lane keeps its batch until its commit is resolved. An API key that is made or revoked and a leaderboard that is made or
-//! deleted have no lane. Such a commit is resolved as soon as the store answers, and then API keys and leaderboards are read
-//! again. So are the leaderboards of a contest that has started while its caller got no answer. Not here: what is answered
+//! deleted have no lane. Such a commit is resolved as soon as the store responds, and then API keys and leaderboards are
+//! read again. So are the leaderboards of a contest that has started while its caller got no reply. Not here: requests
 //! meanwhile.
 
 use crate::boards;
@@ -17,7 +17,7 @@ use tally_store::{BatchId, Committed, Loaded, ReadSet, Store, StoreError, WriteS
 pub(crate) struct InDoubtCommits(Mutex<Vec<BatchId>>);
 
 impl InDoubtCommits {
-    /// Runs a transaction once. Where its answer is lost the store resolves it.
+    /// Runs a transaction once. If its reply is lost, the store resolves it.
     pub(crate) fn run(
         &self,
         store: &dyn Store,
@@ -42,7 +42,7 @@ impl InDoubtCommits {
     }
 }
 
-/// Resolves all of them, and brings API keys and leaderboards to what is stored. Blocks on the store.
+/// Resolves all of them, and reads API keys and leaderboards again. Blocks on the store.
 pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
     let (in_doubt, unheard) = (&tally.keys.in_doubt, &tally.lane.shared().started_unheard);
     if in_doubt.all().is_empty() && !unheard.load(Ordering::SeqCst) {
@@ -53,7 +53,7 @@ pub(crate) fn resolve_all(tally: &Tally) -> Result<(), Failure> {
     // A commit that was not done is not done any more after this.
     open.iter().try_for_each(|batch| tally.store.resolve(batch).map(drop))?;
     tally.keys.reload()?;
-    // Before the leaderboards are read: a start that comes meanwhile has them read once more.
+    // Before the leaderboards are read: a start meanwhile has them read once more.
     let was_unheard = unheard.swap(false, Ordering::SeqCst);
     boards::read_again(tally).inspect_err(|_| {
         unheard.fetch_or(was_unheard, Ordering::SeqCst);

@@ -1,11 +1,15 @@
-//! Several servers on one store: each learns what the others change before it matters.
+//! Several servers on one store: each applies the changes of others before they matter.
 //!
-//! Every leaderboard in memory has a revision in the store, and so have the API keys. A background task reads the change feed
-//! ten times a second, and reads what has changed again. Three things do not wait for it. A batch whose transaction finds
-//! another revision than it was planned on is planned again. (`scores/batch/guard`); a name that is not in memory the next look is made at once,
-//! one for all requests that wait. Answers are refused when the last look was a second ago, so that a revoked key ends
-//! everywhere (ten seconds where there are no keys). Where rankings are in memory one server writes, and none of this is there.
-//! Not here: what a server that has ended committed and did not publish ([`outbox`]).
+//! Every leaderboard in memory has a revision in the store, and so have the API keys. A background task reads the change feed ten
+//! times a second, and reads what has changed again. Three things do not wait for it:
+//!
+//! - A batch whose transaction finds another revision than in its plan is planned again (`scores/batch/revision_guard`).
+//! - A name that is not in memory makes the next read of the feed begin at once, one for all requests that wait.
+//! - Responses are rejected when the last read was a second ago, so that a revoked key ends everywhere (ten seconds without
+//!   keys).
+//!
+//! With rankings in memory one server writes, and none of this exists. Not here: what a server that has ended committed and did
+//! not publish ([`outbox`]).
 
 pub(crate) mod in_doubt;
 pub(crate) mod outbox;
@@ -30,27 +34,27 @@ use tally_store::{
 };
 use tokio::sync::watch;
 
-/// Between two looks.
+/// The pause between two reads of the feed.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
-/// The age of what may be answered where there are keys: a revoked one ends within a second on every server.
+/// The largest age of the state for responses if there are keys: a revoked key ends within a second on every server.
 const KNOWN_MAX: Duration = Duration::from_secs(1);
-/// The same where there is none: then only this machine has access, and a pause of it should not stop answers.
+/// The same without keys: only this machine has access then, and a pause of it should not stop responses.
 const KNOWN_MAX_OPEN: Duration = Duration::from_secs(10);
-/// Boards that are read again in one look.
+/// Boards that are read again in one round.
 const BOARDS_AT_ONCE: usize = 100;
-/// Boards are read for so long in one look. Answers do not wait for them: a batch on an older board is planned again.
+/// The time for boards in one round. Responses do not wait for them: a batch on an older board is planned again.
 const READ_MAX: Duration = Duration::from_millis(300);
-/// The store remembers deleted boards for twice as long; a server that looks less often reads everything.
+/// The store keeps deleted boards for twice as long; a server with a longer pause reads everything.
 const FOLLOWED_MAX: i64 = 1_800 * SECOND;
 
 /// How often a transaction that met the change of another server is tried.
-pub(crate) const TRIES: u32 = 8;
+pub(crate) const ATTEMPTS_MAX: u32 = 8;
 
 /// The background task that follows other servers, and the requests that wait for it.
 #[derive(Debug)]
 pub(crate) struct Follower {
     base: Instant,
-    /// When the last look that was answered began, in microseconds after `base`.
+    /// When the last successful read of the feed began, in microseconds after `base`.
     known: AtomicU64,
     looks: Mutex<Looks>,
     done: watch::Sender<u64>,
@@ -71,12 +75,12 @@ pub(crate) struct Followed {
     position: Vec<FeedPosition>,
     /// Boards that have changed and were not read again yet.
     left: BTreeSet<BoardNo>,
-    /// The time of the last look.
+    /// The time of the last read.
     at: Micros,
 }
 
 impl Followed {
-    /// Begins to follow: what is read of the store from now on is not older.
+    /// Begins to follow: later reads of the store are not older.
     pub(crate) fn begin(store: &dyn Store, at: Micros) -> Result<Self, Failure> {
         let mut position = Vec::new();
         loop {
@@ -110,7 +114,7 @@ impl Followed {
         Ok(())
     }
 
-    /// Reads changed boards again, for so long that the next look is in time. The newest come first: a request may wait for a
+    /// Reads changed boards again, for so long that the next round is in time. The newest come first: a request may wait for a
     /// name.
     fn read(&mut self, tally: &Tally) -> Result<(), Failure> {
         let (began, mut failed) = (Instant::now(), Ok(()));
@@ -149,8 +153,7 @@ impl Follower {
             if let Some(follower) = &tally.follower {
                 let looked = follower.look(tally, &mut followed);
                 if looked.is_err() {
-                    // A request that waits for a look waits with it: a store that does not answer is not asked without a
-                    // pause.
+                    // A waiting request waits for the pause too: a store that does not respond gets no queries without a pause.
                     std::thread::sleep(LOOK_PAUSE);
                 }
                 backoff.note(looked.err().as_ref());
@@ -160,21 +163,21 @@ impl Follower {
         })
     }
 
-    /// Ends after the present look.
+    /// Ends after the present round.
     pub(crate) fn stop(&self) {
         self.looks().stopped = true;
         self.finished.notify_all();
         self.task.stop();
     }
 
-    /// Whether what is in memory was the present not long ago; `open` where no key is needed.
+    /// Whether the state in memory was current not long ago; `open` if no key is needed.
     pub(crate) fn may_answer(&self, open: bool) -> bool {
         let age = self.micros().saturating_sub(self.known.load(Ordering::Acquire));
         let most = if open { KNOWN_MAX_OPEN } else { KNOWN_MAX };
         u128::from(age) < most.as_micros()
     }
 
-    /// Waits for a look that begins now or later; not for long, where the store does not answer.
+    /// Waits for a round that begins now or later; not for long, if the store does not respond.
     pub(crate) fn look_now(&self) {
         let number = self.want();
         let missing = |looks: &mut Looks| looks.done < number && !looks.stopped;
@@ -187,7 +190,7 @@ impl Follower {
         drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
     }
 
-    /// Wakes the task; gives the number of its next look.
+    /// Wakes the task; returns the number of its next round.
     fn want(&self) -> u64 {
         let number = self.looks().begun + 1;
         self.task.wake();
@@ -210,7 +213,7 @@ impl Follower {
         followed.read(tally)
     }
 
-    /// Wakes everything that waits for the present look.
+    /// Wakes everything that waits for the present round.
     fn ended(&self) {
         let number = {
             let mut looks = self.looks();
@@ -222,7 +225,7 @@ impl Follower {
     }
 }
 
-/// Brings a board to what is stored: it may be new, changed or deleted. False while a batch changes it.
+/// Brings a board to its stored state: it may be new, changed or deleted. False while a batch changes it.
 fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let broken = |rejection: tally_rules::Rejection| Fault::Broken(rejection.detail());
     let known = tally.boards.by_no(no);
@@ -230,7 +233,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
-            // A database that was away is heard later.
+            // The feed of an unavailable database is read later.
             Ok(board.renew(&state).map_err(broken)? && state.revisions.unheard().is_empty())
         }
         (Some(state), None) => {
@@ -249,20 +252,20 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     }
 }
 
-/// Brings a board that is shared to what is stored; whether it is still there. Where a database is away it stays as it is known of
-/// that one, see [`Revisions::unheard`](tally_store::Revisions::unheard).
+/// Brings a shared board to its stored state; returns whether it still exists. The state of an unavailable database stays as
+/// cached, see [`Revisions::unheard`](tally_store::Revisions::unheard).
 pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
     let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
-    // Before its revision: what is in memory as of that is not older.
+    // Before its revision, so that the state in memory is not older than it.
     play::learn(store, board)?;
     board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
 }
 
-/// Runs a transaction, and again where it met another one, or where its answer was lost and it was not done.
+/// Runs a transaction; again after a conflict, or if its reply was lost and it was not done.
 pub(crate) fn run(
     store: &dyn Store,
     plan: &ReadSet,
@@ -271,10 +274,12 @@ pub(crate) fn run(
     let mut tries = 1;
     loop {
         match store.run(plan, decide) {
-            Err(StoreError::Conflict(_)) if tries < TRIES => std::thread::sleep(tally_lanes::backoff(tries)),
+            Err(StoreError::Conflict(_)) if tries < ATTEMPTS_MAX => {
+                std::thread::sleep(tally_lanes::backoff(tries))
+            }
             Err(StoreError::InDoubt { batch, why }) => match store.resolve(&batch) {
                 Ok(Some(done)) => return Ok(done),
-                Ok(None) if tries < TRIES => {}
+                Ok(None) if tries < ATTEMPTS_MAX => {}
                 Ok(None) => return Err(StoreError::Unavailable(why)),
                 Err(_) => return Err(StoreError::InDoubt { batch, why }),
             },
@@ -284,12 +289,12 @@ pub(crate) fn run(
     }
 }
 
-/// Tries something again where it met another server's change.
+/// Retries after a conflict with another server.
 pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
     let mut tries = 1;
     loop {
         match once() {
-            Err(Failure::Fault(Fault::Contention(_))) if tries < TRIES => {
+            Err(Failure::Fault(Fault::Contention(_))) if tries < ATTEMPTS_MAX => {
                 std::thread::sleep(tally_lanes::backoff(tries));
             }
             done => return done,
@@ -298,9 +303,9 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
     }
 }
 
-/// Makes the ranking of a new window one that can be read. In memory it is empty, because no other server writes. In Redis
-/// there may be one of a deleted store under its number; or another server opens the same window now, whose rows are read with
-/// the others. Where that fails the next look at lagging rankings does it.
+/// Makes the ranking of a new window readable. In memory it is empty, because no other server writes. Redis may have one of a
+/// deleted store under its number. Or another server opens the same window now; its rows are read too. If this fails, the next
+/// round for lagging rankings does it.
 pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &WindowRanking) {
     if order.remote().is_some() {
         drop(archive::fill(store, board, window, order, Readers::Few, |_| {}));

@@ -1,9 +1,8 @@
-//! The outbox: publishing what a server committed and did not publish. It died in between, was frozen, or could not reach
-//! Redis.
+//! The outbox: publishing what a server committed and did not publish. It died in between, was frozen, or could not reach Redis.
 //!
-//! Every batch leaves an outbox entry with its transaction, which goes when it is published. One that stays is published by the
-//! server with the task lease, from the rows as they are by then. A row's version keeps an older state from staying, whichever
-//! server publishes it, and when. Not here: what this very process could not send (`RemoteRanking` has it), which is the same change
+//! Every batch leaves an outbox entry with its transaction, which is deleted when it is published. The server with the task lease
+//! publishes a remaining one, from the present rows. A row's version prevents an older state from staying, whichever server
+//! publishes it, and when. Not here: what this very process could not send (`RemoteRanking` has it), which is the same change
 //! with the same version.
 
 use super::renew;
@@ -27,8 +26,8 @@ const ROWS: usize = 5_000;
 /// A player, what the store has of it, and the version of that.
 type Found = (PlayerId, Option<Record>, u64);
 
-/// Publishes what entries of that age name, and clears them; how many there were. Those of boards that this server does not
-/// know stay until it does, and keep no others.
+/// Publishes the entries of that age, and clears them; returns their number. Those of boards that this server does not know yet
+/// stay, and do not delay others.
 pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Result<usize, Failure> {
     let (mut count, mut after) = (0, None);
     loop {
@@ -78,14 +77,14 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
     }
 }
 
-/// Publishes what is stored of a board over all time: after this its ranking has everything that was committed before, also
-/// what a server that died or was frozen has not published.
+/// Publishes the stored state of a board over all time. After this its ranking has everything that was committed before, also by
+/// a server that died or was frozen.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     let Some(remote) = board.order.remote() else { return Ok(()) };
     (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
 }
 
-/// Publishes what is stored of one player.
+/// Publishes the stored state of one player.
 pub(crate) fn publish_one(
     store: &dyn Store,
     board: &Board,
@@ -99,7 +98,7 @@ pub(crate) fn publish_one(
     remote.map_or(Ok(()), |remote| some(store, board, window, (players, remote)))
 }
 
-/// Publishes what is stored of some players, whose changes had these versions at least.
+/// Publishes the stored state of some players, whose changes had at least these versions.
 fn some(
     store: &dyn Store,
     board: &Board,
@@ -149,8 +148,8 @@ fn whole(
     }
 }
 
-/// Bans are read after the rows: a ban writes a player's rows anew, so a row from before it is older than what the ban
-/// publishes, and of one from after it is known here.
+/// Bans are read after the rows. A ban writes a player's rows again, so a row from before it is older than what the ban
+/// publishes; for a row from after it, the ban is read here.
 fn publish(
     store: &dyn Store,
     board: BoardNo,
@@ -173,8 +172,8 @@ fn publish(
     Ok(remote.republish(rows)?)
 }
 
-/// Does it with the ranking of a window, where there is one still: a closed window and a deleted one have none. False where
-/// this server does not know the board yet.
+/// Calls `with` for the ranking of a window, if it still exists: a closed or deleted window has none. False if this server does
+/// not know the board yet.
 fn with_order(
     (store, boards): (&dyn Store, &Boards),
     window: WindowKey,
@@ -193,7 +192,7 @@ fn with_order(
         // It may have been opened a moment ago.
         renew(store, &board)?;
         if board.periods().live(window.window).is_none() && !board.revisions().unheard().is_empty() {
-            // By a database that is away.
+            // By a database that is unavailable.
             return Ok(false);
         }
     }
@@ -237,7 +236,7 @@ mod tests {
         store.run(&plan, &mut { change }).unwrap();
     }
 
-    /// However long the ranking is away, the table stays small, and nothing that is to be published is forgotten.
+    /// The table stays small and no entry is lost, however long the ranking is unavailable.
     #[test]
     fn what_is_not_published_is_folded() {
         const BATCHES: usize = 700;

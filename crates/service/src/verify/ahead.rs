@@ -1,17 +1,17 @@
-//! What rows of one table say of keys of another, in the order of that other, in bounded memory.
+//! Values in the rows of one table by keys of another, in the order of that other, in bounded memory.
 //!
-//! Holds are in the order of their ids, and wallets need them in their own. So the lowest keys are gathered from a scan of all
-//! holds, as many as there is room for; when those are used up, another scan gathers the next. Few holds are open, so nearly
-//! always there is one scan.
+//! Holds are in the order of their ids, and wallets need them in wallet order. So a scan of all holds collects the lowest
+//! keys, up to a limit; when those are used up, another scan collects the next. Few holds are open, so nearly always there is
+//! one scan.
 
 use std::collections::BTreeMap;
 use tally_store::StoreError;
 
-/// Gathered values by key.
+/// Collected values by key.
 #[derive(Debug)]
 pub(super) struct Ahead<K, V> {
     rows: BTreeMap<K, V>,
-    /// Every key below it was gathered; nothing says all were.
+    /// Every key below it was collected; `None` means all were.
     until: Option<K>,
     /// How many are kept.
     max: usize,
@@ -22,7 +22,7 @@ pub(super) struct Ahead<K, V> {
 pub(super) type Put<'p, K, V> = dyn FnMut(K, V) + 'p;
 
 impl<K: Copy + Ord, V> Ahead<K, V> {
-    /// Gathers the lowest keys; `add` makes one of two values of the same key.
+    /// Collects the lowest keys; `add` makes one of two values of the same key.
     pub(super) fn gather(
         max: usize,
         add: fn(&mut V, V),
@@ -56,7 +56,7 @@ impl<K: Copy + Ord, V> Ahead<K, V> {
         Ok(())
     }
 
-    /// The value of a key; keys are asked for in ascending order, and what lies between goes to `passed`.
+    /// The value of a key; keys must ascend, and values between them go to `passed`.
     pub(super) fn at(
         &mut self,
         key: &K,
@@ -75,7 +75,7 @@ impl<K: Copy + Ord, V> Ahead<K, V> {
         }
     }
 
-    /// What is left when no key is asked for any more.
+    /// The remaining values after the last key.
     pub(super) fn rest(
         mut self,
         mut scan: impl FnMut(&mut Put<'_, K, V>) -> Result<(), StoreError>,

@@ -1,9 +1,9 @@
-//! Applications against holds: an application for a contest with a fee has a hold of that fee on its member's wallet, no two
-//! have the same, and others have none; an open hold of a fee has its application; and each contest counts the
-//! applications there are.
+//! Applications against holds. An application for a contest with a fee has a hold of that fee on its member's wallet, no two
+//! have the same, and other applications have none. An open hold of a fee has its application. Each contest counts its
+//! applications.
 //!
-//! What applications say is gathered in the order of holds, in rounds of bounded size. A hold may have ended in another way
-//! than by its contest, which the start of the contest finds, so its state is not judged. Not here: applications in Redis.
+//! Applications are collected in the order of holds, in rounds of bounded size. A hold may have ended in another way than by
+//! its contest, which the start of the contest notices, so its state is not checked. Not here: applications in Redis.
 
 use super::Run;
 use super::ahead::{Ahead, Put};
@@ -20,7 +20,7 @@ use tally_store::{Snapshot, StoreError};
 /// Applications that are kept in memory.
 const SAID_MAX: usize = 200_000;
 
-/// What an application says of its hold.
+/// The hold in an application.
 #[derive(Clone, Debug)]
 struct Said {
     /// Contest and player.
@@ -96,7 +96,7 @@ fn row_name(contest: &ContestId, player: &PlayerId) -> String {
     format!("{}/{}", contest.as_str(), player.as_str().escape_debug())
 }
 
-/// Whether each has a hold that is to have one; whether any has.
+/// Checks that each application has a hold if it needs one; returns whether any has.
 fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreError> {
     let (mut any, mut rows) = (false, 0);
     let mut wrong: Vec<(&'static str, String, String)> = Vec::new();
@@ -123,7 +123,7 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
             let seen = counts.replace([0; 3]);
             let desk = record.desk;
             let counted = [desk.pending, desk.accepted, desk.rejected];
-            // Others are being cleared, or may be elsewhere.
+            // Other applications are being cleared, or may be in Redis.
             let is_here =
                 record.contest.needs_members() && record.report.is_none() && record.work == ContestTask::None;
             if is_here && record.state != State::Cancelled && counted != seen {
@@ -141,7 +141,7 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
     Ok(any)
 }
 
-/// What applications say of holds.
+/// Passes the holds of applications.
 fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, HoldId, Said>) -> Result<(), StoreError> {
     let with = |contest: &ContestId, record: &Record, player: &PlayerId, application: &Application| {
         let (Some(hold), Some(fee)) = (application.hold, record.contest.entry_fee) else { return };

@@ -1,7 +1,8 @@
-//! Archives against periods: every archive is of a stored period, in the version that the period reads or in the next one,
-//! which is being written. Also the names of records that an archive lacks.
+//! Archives against periods: every archive belongs to a stored period, in the version that the period reads or in the next
+//! one, which is being written. Also the names of records that an archive lacks.
 //!
-//! Periods and archives are scanned side by side in the order of their keys. Not here: what is in an archive (`scores`).
+//! Periods and archives are scanned side by side in the order of their keys. Not here: the contents of archives
+//! (`scores`).
 
 use super::Run;
 use super::scores::{Boards, name};
@@ -15,7 +16,7 @@ use tally_store::{Block, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
 /// Archive blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 16;
 
-/// Records that are looked up in one scan of an archive.
+/// Records that are searched in one scan of an archive.
 const SOUGHT: usize = 200_000;
 
 /// Records that are named of one archive that lacks them.
@@ -99,7 +100,7 @@ pub(super) fn name_missing(
     }
 }
 
-/// Reads the blocks of an archive in order, up to the first that is not there where others follow; its number is the error.
+/// Reads the blocks of an archive in order, up to the first missing one that others follow; its number is the error.
 pub(super) fn each_block(
     snapshot: &mut dyn Snapshot,
     (window, version): ArchiveKey,

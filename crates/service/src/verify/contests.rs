@@ -1,10 +1,9 @@
-//! Contests and prizes of periods against the ledger: each fee of a member was captured once, each prize and each fee paid back
-//! is one transfer of its wallet, and no entry says that it is of a contest or a period which knows nothing of it.
+//! Contests and prizes of periods against the ledger: each fee of a member was captured once, and each prize and refund is one
+//! transfer of its wallet. No entry refers to a contest or a period that does not have it.
 //!
-//! Entries pass in the order of their wallets and name their contest or period as their reference; what those say of a
-//! wallet is gathered in that order, in rounds of bounded size. Kept besides are a wallet's own entries of both. Not
-//! here: which players should have won, which is not stored; what periods say (`periods`); rows of contests that are not there
-//! (`owners`).
+//! Entries are scanned in the order of their wallets and have their contest or period as reference. The payments of those are
+//! collected in that order, in rounds of bounded size, beside a wallet's own entries of both. Not here: which players should
+//! have won, which is not stored; the payments of periods (`periods`); rows of missing contests (`owners`).
 
 use super::ahead::{Ahead, Put};
 use super::owed::Marked;
@@ -23,13 +22,13 @@ use tally_rules::ledger::{Entry, Kind, MemberId, TransferId, Uuid, WalletKey};
 use tally_rules::{BoardId, PlayerId};
 use tally_store::{Snapshot, StoreError};
 
-/// What contests say that is kept in memory.
+/// Payments of contests that are kept in memory.
 const SAID_MAX: usize = 200_000;
 
 /// Of which wallet, of what (a digest of it), and what: a fee, a prize or a refund.
 pub(super) type About = (WalletKey, [u8; 16], u8);
 
-/// What a contest or a period says of one transfer of a wallet.
+/// One payment of a wallet in a contest or a period.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     /// The contest, or the period as references name it.
@@ -37,13 +36,13 @@ pub(super) struct Said {
     pub(super) player: PlayerId,
     pub(super) kind: Kind,
     pub(super) amount: i64,
-    /// Which, where it knows.
+    /// The transfer, if it is known.
     pub(super) transfer: Option<TransferId>,
-    /// How often it is said.
+    /// How often it is there.
     pub(super) times: u32,
 }
 
-/// An entry that says it is of a contest or a period, and which.
+/// An entry with its contest or period.
 struct Entered {
     key: EntryKey,
     /// As a sentence names it.
@@ -84,7 +83,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
     Ok(())
 }
 
-/// What an entry is about, where it names a contest or a period.
+/// The payment of an entry, if it refers to a contest or a period.
 fn of_entry(wallet: WalletKey, entry: &Entry) -> Option<(About, String)> {
     // Earlier releases wrote the fee of a contest as a capture.
     let kind = match entry.kind {
@@ -160,7 +159,7 @@ pub(super) fn each_payout(
     }
 }
 
-/// What contests and periods say of transfers.
+/// Passes the payments of contests and periods.
 fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
     periods::say(snapshot, put)?;
     each(snapshot, |snapshot, contest, record| {
@@ -242,7 +241,7 @@ fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
     })
 }
 
-/// What a contest or a period says of a wallet against the entries that say so.
+/// A payment of a wallet in a contest or a period against the entries that refer to it.
 fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[Entered]) {
     let Some(said) = said else {
         for Entered { key, of, kind, .. } in found {

@@ -1,7 +1,7 @@
 //! Handles against members: each login, phone number and player finds the member that has it, and nothing else finds a member.
 //!
-//! The two tables are in different orders, so first only the sums of all pairs are compared: the handles of members, and the
-//! members of handles. Where they differ, everything is looked up by key to name the rows.
+//! The two tables have different orders, so first only the sums of all pairs are compared: the handles of members, and the
+//! members of handles. If they differ, everything is looked up by key to name the rows.
 
 use super::Run;
 use super::sorted_rows::SortedRows;
@@ -28,7 +28,7 @@ fn name(handle: &Handle) -> String {
     format!("{} {}", kind(handle), handle.as_str().escape_debug())
 }
 
-/// Scans handles; `of_members` is what members say of them.
+/// Scans handles; `of_members` is the sum of the handles in members.
 pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run<'_>) -> Result<(), Failure> {
     let (mut handles, mut sum) = (SortedRows::default(), Sum::default());
     loop {
@@ -52,7 +52,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run
     Ok(())
 }
 
-/// Looks whether all that a member has finds it.
+/// Checks that all handles of a member find it.
 fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {

@@ -1,21 +1,20 @@
-//! Verifying the store: whether balances, transfers and totals agree with the rows behind them, and archives and periods
-//! with the records.
+//! Verifying the store: whether balances, transfers and totals agree with their rows, and archives and periods with the records.
 //!
 //! Rows are read in the order of their keys from a snapshot of one moment, so memory is that of some pages however long the
-//! ledger is. Every row that disagrees is named; nothing is mended.
+//! ledger is. Every row that disagrees is named; nothing is repaired.
 //!
 //! - `wallets`: balances against entries and open holds, wallets against members
-//! - `handles`: what members are found by against members
+//! - `handles`: the handles of members against members
 //! - `moves`: transfers against entries and captured holds, totals against transfers
-//! - `contests`, `periods`: fees, prizes and fees paid back against the transfers that say so
-//! - `owed`: what contests and periods have not paid, which is listed and no disagreement
-//! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against the
-//!   calendar
+//! - `contests`, `periods`: fees, prizes and refunds against their transfers
+//! - `owed`: unpaid debts of contests and periods, which are listed and no disagreement
+//! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
+//!   the calendar
 //! - `applications`: applications against holds, and holds of fees against applications
-//! - `owners`: rows of contests and periods that are not there
-//! - `ahead`: what is not in the order it is needed in; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
+//! - `owners`: rows of missing contests and periods
+//! - `ahead`: values in another order; `sorted_rows`: pages; `sum`: two sets of rows compared without keeping them
 //!
-//! A row that the store cannot read is named too, and is as none for the rest. Not here: ranks in a server's memory.
+//! A corrupt row is named too, and is missing for the rest. Not here: ranks in a server's memory.
 
 mod ahead;
 mod applications;
@@ -63,7 +62,7 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// What was replayed.
+/// The totals of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Members that were compared.
@@ -84,7 +83,7 @@ pub struct Replayed {
     pub applications: u64,
     /// Records, periods and archives.
     pub scores: Scores,
-    /// What transfers add up to, in order of account and currency.
+    /// The sums of transfers, in order of account and currency.
     pub totals: Vec<(AccountKey, Total)>,
     /// What contests and periods have not paid.
     pub owed: Owed,
@@ -96,7 +95,7 @@ pub struct Replayed {
 pub struct Listener<'a> {
     /// Each row that disagrees.
     pub found: &'a mut dyn FnMut(&Disagreement),
-    /// How many rows were read since it was last told.
+    /// Gets the number of rows since its last call.
     pub read: &'a mut dyn FnMut(u64),
 }
 
@@ -157,7 +156,7 @@ impl Run<'_> {
     }
 }
 
-/// Totals as stored against those of all transfers, debits against credits, and what is owed against what wallets have.
+/// Totals as stored against those of all transfers, debits against credits, and what the bank owes against all balances.
 fn check_totals(
     replayed: &Totals,
     stored: &[(AccountKey, Total)],
@@ -191,7 +190,7 @@ fn check_totals(
     }
     let mut owed: BTreeMap<Currency, i128> = balances.keys().map(|code| (*code, 0)).collect();
     for (key, total) in stored.iter().filter(|(key, _)| key.account == Account::BankPayable) {
-        // Where a total does not fit it was found above.
+        // A total that does not fit was found above.
         owed.insert(key.currency, total.credits.cast_signed().wrapping_sub(total.debits.cast_signed()));
     }
     for (currency, owed) in owed {

@@ -1,7 +1,7 @@
-//! Transfers against what they left: an entry on each side, the hold that they captured, and the totals of accounts.
+//! Transfers against their effects: an entry on each side, the hold that they captured, and the totals of accounts.
 //!
-//! A transfer's entries are anywhere, so first only the sums of all lines are compared: what transfers say of entries and
-//! what entries say of themselves. Where they differ, everything is looked up by key to name the rows.
+//! The entries of a transfer are anywhere, so first only the sums of all lines are compared: those of transfers and those
+//! of entries. If they differ, everything is looked up by key to name the rows.
 
 use super::Run;
 use super::ahead::{Ahead, Put};
@@ -22,7 +22,7 @@ const CAPTURED_MAX: usize = 200_000;
 /// Transfers of a page whose entries are looked up.
 const LOOKED_UP: usize = 1_000;
 
-/// What a hold says of the transfer that captured it.
+/// The transfer in a hold that it captured.
 #[derive(Clone, Copy, Debug)]
 struct Captured {
     hold: HoldId,
@@ -70,7 +70,7 @@ pub(super) fn replay(
     Ok(totals)
 }
 
-/// What a transfer says of each of its entries.
+/// The lines of a transfer, one for each of its entries.
 fn each_line(id: TransferId, transfer: &Transfer, mut each: impl FnMut(Line)) {
     for (key, kind, counterparty) in transfer.sides().into_iter().flatten() {
         each(Line { key, transfer: id, kind, amount: transfer.amount, counterparty });
@@ -81,7 +81,7 @@ fn again(known: &mut Captured, _more: Captured) {
     known.holds += 1;
 }
 
-/// What captured holds say of transfers.
+/// The transfers in captured holds.
 fn captured_holds(
     snapshot: &mut dyn Snapshot,
     count: &mut u64,
@@ -133,7 +133,7 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
     }
 }
 
-/// Looks at every transfer's entries.
+/// Checks the entries of every transfer.
 fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
@@ -174,7 +174,7 @@ fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
     run.found("transfers", wanted.transfer.0, what);
 }
 
-/// Looks whether every entry's transfer knows it.
+/// Checks that every entry has its transfer.
 fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {

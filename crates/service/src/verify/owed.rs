@@ -1,5 +1,5 @@
-//! What contests and periods owe and have not paid: prizes and fees to pay back. It is no disagreement, and is listed. A payment that
-//! is marked as that of a closed member is one where the member is open.
+//! Unpaid debts of contests and periods: prizes, and fees to pay back. They are no disagreement, and are listed. A payment that
+//! is marked as that of a closed member is a disagreement if the member is open.
 //!
 //! Not here: amounts that are not known yet, such as the prizes of a contest before it is settled.
 

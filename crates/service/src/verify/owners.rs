@@ -1,7 +1,7 @@
-//! Rows that belong to a contest, or to the prizes of a period, that is not there.
+//! Rows of a missing contest, or of the prizes of a missing period.
 //!
-//! Tables give the numbers they have rows of in order; those of contests are in the order of their names and gathered ahead, in
-//! rounds of bounded size. Not here: whether there are as many rows as there should be.
+//! Tables return their numbers in order. Those of contests are in the order of their names, so they are collected in rounds of
+//! bounded size. Not here: whether there are as many rows as there should be.
 
 use super::ahead::{Ahead, Put};
 use super::sorted_rows::SortedRows;

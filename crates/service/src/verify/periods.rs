@@ -1,4 +1,4 @@
-//! What periods that pay prizes say: how many prizes there are, which have had their turn, and which transfer each is.
+//! The payments of periods with prizes: how many prizes there are, which were tried, and the transfer of each.
 //!
 //! A period has the transfer of each of its prizes, so an entry is compared by that: two of them, or one more, are rows without
 //! a prize. Not here: the comparison (`contests`).
@@ -37,7 +37,7 @@ pub(super) fn each(
     }
 }
 
-/// What periods say of transfers.
+/// Passes the payments of periods.
 pub(super) fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
     each(snapshot, |snapshot, payment| {
         let of: Arc<str> = reference(payment).into();
@@ -57,7 +57,7 @@ pub(super) fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -
     })
 }
 
-/// How many prizes each has, and which were paid, against what it counts; how many periods there are.
+/// Compares the number of prizes of each, and of paid ones, with its counts; returns the number of periods.
 pub(super) fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<u64, StoreError> {
     let mut periods = 0;
     each(snapshot, |snapshot, payment| {

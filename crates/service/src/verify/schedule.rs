@@ -1,7 +1,7 @@
 //! Stored periods against the calendar of their rule.
 //!
-//! A stored span holds when its rule's schedule is changed, and schedules of the past are not stored. So a span that the
-//! present schedule does not give is counted, and accused only of what no schedule gives. Not here: records (`scores`).
+//! A stored span does not change with its rule's schedule, and past schedules are not stored. So a span outside of the
+//! present schedule is counted, and reported only for what no schedule can make. Not here: records (`scores`).
 
 use super::Run;
 use crate::calendar::Calendar;
@@ -26,7 +26,7 @@ impl Schedules {
         Self { now, known: BTreeMap::new(), last: None }
     }
 
-    /// Judges a period; they come in order of their numbers, so those of a rule in order of time.
+    /// Judges a period; they arrive in order of their numbers, so those of a rule in order of time.
     pub(super) fn check(&mut self, (board, row): (&BoardRow, &WindowRow), name: String, run: &mut Run<'_>) {
         let WindowRow { window, rule: no, span, closed, .. } = *row;
         let mut found = |what: String| run.found("parts", &name, what);

@@ -1,10 +1,10 @@
-//! Records against boards, periods and archives: each record belongs to a window that is stored, and the archive of a closed
+//! Records against boards, periods and archives: each record belongs to a window that is stored. The archive of a closed
 //! period has exactly the records of that period, in the order of the board's rule.
 //!
 //! Records and periods are scanned side by side in the order of their keys, archives in the order of their blocks. Both sides
-//! are sums of keyed digests, so memory is that of some pages and of one board's banned players. Entries are looked up by
-//! key only where the sums differ. Not here: spans of periods (`schedule`), archives of no period (`archives`), and ranks in
-//! a server's memory, which `tally doctor` compares.
+//! are sums of keyed digests, so memory is that of some pages and of one board's banned players. Entries are looked up by key
+//! only if the sums differ. Not here: spans of periods (`schedule`), archives of no period (`archives`), and ranks in a
+//! server's memory, which `tally doctor` compares.
 
 use super::Run;
 use super::archives::{self, each_block};
@@ -21,7 +21,7 @@ use tally_store::plan::ALL_TIME;
 use tally_store::score_snapshot::ToPurge;
 use tally_store::{BoardNo, BoardRow, ScoreKey, Snapshot, StoreError, WindowKey, WindowRow};
 
-/// What was checked of scores.
+/// The counts of checked scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
     /// Live leaderboards.
@@ -30,13 +30,13 @@ pub struct Scores {
     pub records: u64,
     /// Stored periods of live boards.
     pub periods: u64,
-    /// Periods whose span the present schedule does not give: it was another one then.
+    /// Periods with a span of an earlier schedule.
     pub earlier_schedule: u64,
     /// Closed periods whose archive was compared, and the entries of those.
     pub archives: u64,
     /// See `archives`.
     pub entries: u64,
-    /// Closed periods whose archive has yet to be written, or written anew.
+    /// Closed periods whose archive must be written, or written again.
     pub unwritten: u64,
     /// Records of deleted boards and forgotten periods, which are deleted in the background.
     pub to_purge: u64,
@@ -64,7 +64,7 @@ struct Group {
     shown: Sum,
 }
 
-/// What is the same for all windows.
+/// The state that all windows share.
 struct Comparison {
     boards: Boards,
     purge: ToPurge,
@@ -218,7 +218,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Looks each entry of an archive up among the records.
+    /// Looks up each entry of an archive among the records.
     fn name_entries(
         &self,
         snapshot: &mut dyn Snapshot,
@@ -274,7 +274,7 @@ impl<'a> Order<'a> {
         Self { definition, last: None, changes: 0 }
     }
 
-    /// What is wrong with the next block.
+    /// The errors of the next block.
     fn next_block(&mut self, entries: &[(PlayerId, Record)], distinct_better: u64) -> Vec<String> {
         let mut wrong = Vec::new();
         for (place, (player, record)) in entries.iter().enumerate() {

@@ -3,7 +3,7 @@
 use tally_store::StoreError;
 use tally_store::snapshot::Page;
 
-/// Rows of one page: large enough to hide the question, small enough to keep several.
+/// Rows of one page: large enough to hide the query, small enough to keep several.
 pub(super) const PAGE_ROWS: usize = 5_000;
 
 /// The position in a table.
@@ -21,7 +21,7 @@ impl<K, V> Default for SortedRows<K, V> {
 }
 
 impl<K: Clone, V> SortedRows<K, V> {
-    /// Reads the next page where this one is used up; how many rows that were.
+    /// Reads the next page when this one is used up; returns its number of rows.
     pub(super) fn fill(
         &mut self,
         page: impl FnOnce(Option<&K>, usize) -> Page<K, V>,

@@ -8,7 +8,7 @@ use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{Kind, MemberId, TransferId};
 use tally_rules::{PlayerId, Record};
 
-/// What a transfer says of one of its entries, and an entry of itself.
+/// A line of a transfer, and of the entry itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) key: EntryKey,

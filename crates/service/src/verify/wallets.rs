@@ -1,4 +1,5 @@
-//! Wallets against what is behind them: entries give the balance, open holds what is held, and each has its member.
+//! Wallets against their rows: entries add up to the balance, open holds to the held amount, and each has its
+//! member.
 
 use super::Run;
 use super::ahead::{Ahead, Put};
@@ -14,7 +15,7 @@ use tally_store::{Snapshot, StoreError};
 /// Wallets with an open hold that are kept in memory.
 const HELD_MAX: usize = 200_000;
 
-/// What is needed afterwards.
+/// The results that later checks need.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// All entries.
@@ -65,7 +66,7 @@ fn add(sum: &mut i128, more: i128) {
     *sum += more;
 }
 
-/// What open holds promise, by wallet.
+/// The amounts of open holds, by wallet.
 fn open_holds(snapshot: &mut dyn Snapshot, put: &mut Put<'_, WalletKey, i128>) -> Result<(), StoreError> {
     let mut after: Option<HoldId> = None;
     loop {
@@ -83,7 +84,7 @@ fn report_held(run: &mut Run<'_>, key: &WalletKey, units: i128) {
     run.found("holds", name(key), format!("{units} is held of a wallet that is not there"));
 }
 
-/// What the entries of one wallet come to.
+/// The sums of the entries of one wallet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Story {
     balance: i128,
@@ -178,7 +179,7 @@ fn next(
     Ok(Some((key, entry)))
 }
 
-/// What an entry says of itself.
+/// The line of an entry.
 pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
     let Entry { transfer, kind, amount, counterparty, .. } = entry;
     Line { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }
@@ -187,7 +188,7 @@ pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
 /// Members, beside the wallets.
 struct Members {
     walk: SortedRows<MemberId, Member>,
-    /// The one whose wallets pass, and whether that in the home currency has.
+    /// The member whose wallets are being read, and whether the one in the home currency was there.
     present: Option<(MemberId, Member, bool)>,
     /// What those that passed are found by.
     handles: Sum,
@@ -195,7 +196,7 @@ struct Members {
 }
 
 impl Members {
-    /// Goes on to the member of a wallet.
+    /// Advances to the member of a wallet.
     fn reach(
         &mut self,
         snapshot: &mut dyn Snapshot,

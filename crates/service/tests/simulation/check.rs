@@ -116,7 +116,7 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
             });
             let query = PageQuery { limit: 2 * PLAYERS, ..PageQuery::default() };
             let page = match view.read(world.store(), |order| order.page(&query)) {
-                Err(Failure::Fault(Fault::RanksAway(_))) if !is_done && view.blocks() => continue,
+                Err(Failure::Fault(Fault::RanksUnavailable(_))) if !is_done && view.blocks() => continue,
                 page => page.unwrap(),
             };
             let wanted: Vec<_> =

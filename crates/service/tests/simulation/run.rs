@@ -25,7 +25,7 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 pub(crate) const DAY: i64 = 1_440 * MINUTE;
 
 /// How often lanes are asked whether they work again, before that is a fault of the server.
-const TRIES: u32 = 1_000;
+const ATTEMPTS_MAX: u32 = 1_000;
 
 /// Requests of one round.
 const ROUND_MAX: u64 = 9;
@@ -188,7 +188,7 @@ impl Run {
         self.world.advance(micros);
     }
 
-    /// Whether the server may say that the store is away.
+    /// Whether the server may say that the store is unavailable.
     fn is_disturbed(&self) -> bool {
         self.trouble.is_some() || self.cut.is_some()
     }
@@ -471,7 +471,7 @@ impl Run {
             self.leftover = LEFTOVER_MAX;
         }
         let board = self.model.boards.iter().position(Option::is_some);
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS_MAX {
             if self.world.disk.stopped() || self.callers.lanes_work(&self.world, board) {
                 return;
             }

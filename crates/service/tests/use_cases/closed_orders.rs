@@ -89,7 +89,7 @@ fn try_at(change: Change, nth: u64, is_lasting: bool) -> bool {
             assert!(there, "{context}");
             match world.page("daily:previous") {
                 Ok(page) => assert_eq!(page, named(change.done()), "{context}"),
-                Err(Failure::Fault(Fault::RanksAway(_))) => assert!(has_failed, "{context}"),
+                Err(Failure::Fault(Fault::RanksUnavailable(_))) => assert!(has_failed, "{context}"),
                 Err(failure) => panic!("{failure}: {context}"),
             }
         }
@@ -167,7 +167,7 @@ fn prizes_wait_for_an_order_that_is_exact() {
     let board = world.board();
     let window = WindowKey { board: board.no, window: board.periods().packed()[0].window };
     let payment = || tally.store.ledger().payment(window).unwrap();
-    assert!(matches!(prizes::pay_due(&tally), Err(Failure::Fault(Fault::RanksAway(_)))));
+    assert!(matches!(prizes::pay_due(&tally), Err(Failure::Fault(Fault::RanksUnavailable(_)))));
     assert_eq!(payment(), None);
     scheduler::refresh_due(&tally).unwrap();
     prizes::pay_due(&tally).unwrap();

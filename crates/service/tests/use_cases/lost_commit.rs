@@ -78,14 +78,14 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
         assert!(matches!(lost, Fault::OutcomeUnknown(_)), "{lost:?}");
         // Nothing is done before it is known, and nothing is shown.
         let behind = fault(send(&runtime, &tally, "bob", &key));
-        assert!(matches!(behind, Fault::StoreAway(_)), "{behind:?}");
+        assert!(matches!(behind, Fault::StoreUnavailable(_)), "{behind:?}");
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);
         proxy.pass();
         // The same request again, until the lane has found out: one effect, whatever became of the first.
         let done = loop {
             match send(&runtime, &tally, "ann", &key) {
                 Ok(done) => break done,
-                Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
+                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
                 Err(error) => panic!("{error}"),
             }
         };
@@ -159,7 +159,7 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         let put = loop {
             match boards::put(&tally, &id, &BoardSpec::default(), None) {
                 Ok(put) => break put,
-                Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
+                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
                 Err(failure) => panic!("{failure}"),
             }
         };

@@ -283,7 +283,7 @@ fn a_clock_that_is_not_the_databases_is_not_believed() {
     let account = "player@'127.0.0.1'";
     server.sql(&format!("CREATE USER {account} IDENTIFIED BY 'secret'; GRANT ALL ON {name}.* TO {account}"));
     let world = World::on(&url.replace("root@", "player:secret@"), 10 * DAY, 1);
-    wait_until("it is in doubt", || world.tallies[0].believed_now().is_none());
+    wait_until("it is in doubt", || world.tallies[0].trusted_now().is_none());
     assert!(world.tallies[0].clock_jump().unwrap() > 5 * SECOND);
 }
 

@@ -2,7 +2,7 @@
 
 use super::pool::Pool;
 use super::row::Answers;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::{CLOCK, player};
 use crate::StoreError;
 use crate::plan::{BanKey, BoardNo};
@@ -65,10 +65,10 @@ pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)
 
 /// Adds and lifts bans, in a transaction that has set `@revision`.
 pub(super) fn write(script: &mut Script, rows: &[(BanKey, bool)]) {
-    let put = |row: &mut Row<'_>, (key, _): &(BanKey, bool)| {
+    let put = |row: &mut RowScript<'_>, (key, _): &(BanKey, bool)| {
         row.number(key.board.0).bytes(key.player.as_bytes());
     };
-    let put_with_revision = |row: &mut Row<'_>, one: &(BanKey, bool)| {
+    let put_with_revision = |row: &mut RowScript<'_>, one: &(BanKey, bool)| {
         put(row, one);
         row.sql("@revision");
     };

@@ -83,18 +83,19 @@ pub(super) struct Server {
 
 /// Connects and prepares the session.
 pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) -> Result<Link, StoreError> {
-    let away = |what: String| StoreError::Unavailable(format!("{}: {what}", address.shown));
+    let unavailable = |what: String| StoreError::Unavailable(format!("{}: {what}", address.shown));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| away(format!("make a runtime: {error}")))?;
+        .map_err(|error| unavailable(format!("make a runtime: {error}")))?;
     let mut name = [0; 16];
-    getrandom::fill(&mut name).map_err(|error| away(format!("ask the system for random bytes: {error}")))?;
+    getrandom::fill(&mut name)
+        .map_err(|error| unavailable(format!("ask the system for random bytes: {error}")))?;
     let connecting = Conn::new(address.opts.clone());
     let conn = runtime
         .block_on(async { tokio::time::timeout(options.connect_timeout, connecting).await })
-        .map_err(|_| away(format!("no connection within {:?}", options.connect_timeout)))?
-        .map_err(|error| away(address.explain(&error)))?;
+        .map_err(|_| unavailable(format!("no connection within {:?}", options.connect_timeout)))?
+        .map_err(|error| unavailable(address.explain(&error)))?;
     stats.connects.fetch_add(1, Ordering::Relaxed);
     stats.open.fetch_add(1, Ordering::Relaxed);
     let unknown = Server { flavour: Flavour::MariaDb, message_bytes: 4 << 10 };
@@ -102,10 +103,10 @@ pub(super) fn connect(address: &Address, options: &Options, stats: &Arc<Stats>) 
     link.patience = options.lock_wait + END_PATIENCE;
     let asked = link.send(&settings(options)).map_err(|fault| match fault {
         // An error of the connection, not of a row, whatever its code says.
-        Fault::Refused { text, .. } => away(format!("prepare the session: {text}")),
-        fault => away(StoreError::from(fault).to_string()),
+        Fault::Refused { text, .. } => unavailable(format!("prepare the session: {text}")),
+        fault => unavailable(StoreError::from(fault).to_string()),
     })?;
-    link.server = server(asked).map_err(|error| away(error.to_string()))?;
+    link.server = server(asked).map_err(|error| unavailable(error.to_string()))?;
     Ok(link)
 }
 

@@ -12,7 +12,7 @@ use super::prizes::{self, Prizes};
 use super::row::{Answers, Fields};
 use super::series::Series;
 use super::table::{self, Table, changed, given, pairs};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::{MySqlStore, player};
 use crate::codec::contests;
 use crate::contest_reads::{self, Due, DueAfter};
@@ -38,11 +38,11 @@ impl Table for Contests {
     type Key = ContestId;
     type Value = Record;
 
-    fn put_key(row: &mut Row<'_>, id: &ContestId) {
+    fn put_key(row: &mut RowScript<'_>, id: &ContestId) {
         row.bytes(id.as_str().as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, record: &Record) {
+    fn put(row: &mut RowScript<'_>, record: &Record) {
         row.bytes(&record.no.0).bytes(record.state.as_str().as_bytes());
         row.signed_or_null(record.due().map(|(at, _)| at.0)).bytes(&contests::encode(record));
     }
@@ -66,11 +66,11 @@ impl Table for Applications {
     type Key = EntrantKey;
     type Value = Application;
 
-    fn put_key(row: &mut Row<'_>, key: &EntrantKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &EntrantKey) {
         row.bytes(&key.contest.0).bytes(key.player.as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, application: &Application) {
+    fn put(row: &mut RowScript<'_>, application: &Application) {
         row.bytes(application.status.as_str().as_bytes()).number(application.place);
         row.signed(application.applied_at.0);
         row.bytes_or_null(application.member.as_ref().map(|id| &id.0.0[..]));
@@ -99,11 +99,11 @@ impl Table for Members {
     type Key = EntrantKey;
     type Value = ContestMember;
 
-    fn put_key(row: &mut Row<'_>, key: &EntrantKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &EntrantKey) {
         Applications::put_key(row, key);
     }
 
-    fn put(row: &mut Row<'_>, enrolled: &ContestMember) {
+    fn put(row: &mut RowScript<'_>, enrolled: &ContestMember) {
         row.number(enrolled.place).signed_or_null(enrolled.division.map(i64::from));
         row.bytes_or_null(enrolled.member.as_ref().map(|id| &id.0.0[..]));
     }

@@ -5,7 +5,7 @@ use super::fault::damaged;
 use super::lists::all;
 use super::row::Fields;
 use super::table::Table;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
 use crate::codec::holds::Columns;
@@ -27,11 +27,11 @@ impl Table for Holds {
     type Key = HoldId;
     type Value = Hold;
 
-    fn put_key(row: &mut Row<'_>, id: &HoldId) {
+    fn put_key(row: &mut RowScript<'_>, id: &HoldId) {
         row.bytes(&id.0.0);
     }
 
-    fn put(row: &mut Row<'_>, hold: &Hold) {
+    fn put(row: &mut RowScript<'_>, hold: &Hold) {
         let columns = Columns::of(hold);
         Wallets::put_key(row, &hold.wallet);
         row.signed(hold.amount).signed_or_null(hold.expires_at.map(|at| at.0));

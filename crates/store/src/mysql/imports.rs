@@ -3,7 +3,7 @@
 use super::check::count;
 use super::row::Fields;
 use super::table::Table;
-use super::text::Row;
+use super::text::RowScript;
 use crate::StoreError;
 use crate::plan::{BoardNo, ImportKey, ImportRow};
 
@@ -18,11 +18,11 @@ impl Table for Imports {
     type Key = ImportKey;
     type Value = ImportRow;
 
-    fn put_key(row: &mut Row<'_>, key: &ImportKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &ImportKey) {
         row.number(key.board.0).bytes(&key.digest);
     }
 
-    fn put(row: &mut Row<'_>, import: &ImportRow) {
+    fn put(row: &mut RowScript<'_>, import: &ImportRow) {
         row.number(import.lines).number(import.taken).number(import.refused);
         row.number(u8::from(import.finished));
     }

@@ -3,7 +3,7 @@
 use super::fault::damaged;
 use super::row::Fields;
 use super::table::Table;
-use super::text::Row;
+use super::text::RowScript;
 use crate::StoreError;
 use std::sync::Arc;
 use tally_rules::ledger::member::{Handle, Login, Phone, Pin};
@@ -35,11 +35,11 @@ impl Table for Members {
     type Key = MemberId;
     type Value = Member;
 
-    fn put_key(row: &mut Row<'_>, id: &MemberId) {
+    fn put_key(row: &mut RowScript<'_>, id: &MemberId) {
         row.bytes(&id.0.0);
     }
 
-    fn put(row: &mut Row<'_>, member: &Member) {
+    fn put(row: &mut RowScript<'_>, member: &Member) {
         row.bytes(member.login.as_str().as_bytes());
         row.bytes_or_null(member.phone.as_ref().map(|phone| phone.as_str().as_bytes()));
         row.bytes(member.player.as_bytes()).bytes(member.name.as_bytes());
@@ -82,11 +82,11 @@ impl Table for Handles {
     type Key = Handle;
     type Value = MemberId;
 
-    fn put_key(row: &mut Row<'_>, handle: &Handle) {
+    fn put_key(row: &mut RowScript<'_>, handle: &Handle) {
         row.number(handle.number()).bytes(handle.as_str().as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, member: &MemberId) {
+    fn put(row: &mut RowScript<'_>, member: &MemberId) {
         row.bytes(&member.0.0);
     }
 

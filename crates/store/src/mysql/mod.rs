@@ -101,7 +101,7 @@ pub struct MySqlStore {
     pool: Arc<pool::Pool>,
     flavour: Flavour,
     lease: Option<Lease>,
-    recent: row_cache::RowCache,
+    row_cache: row_cache::RowCache,
     /// The random name of this store, as the holder of task leases.
     name: [u8; 16],
     /// The connection of [`crate::Coordination::change_feed`], which must not wait for the pool.
@@ -198,7 +198,7 @@ impl MySqlStore {
             pool,
             flavour,
             lease,
-            recent: row_cache::RowCache::default(),
+            row_cache: row_cache::RowCache::default(),
             name,
             follower: Mutex::default(),
         })

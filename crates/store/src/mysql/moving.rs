@@ -4,7 +4,7 @@
 //! (`shards`).
 
 use super::row::{Answers, Fields};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::{MySqlStore, meta};
 use crate::StoreError;
 use crate::mysql::Note;
@@ -118,7 +118,7 @@ pub(crate) const IMPORT_COUNTS: std::ops::Range<usize> = 3..5;
 
 impl Moved {
     /// Queries the next rows.
-    fn bite(&self, after: Option<&[Cell]>, limit: u64) -> Script {
+    fn chunk(&self, after: Option<&[Cell]>, limit: u64) -> Script {
         let mut script = Script::default();
         script.sql(self.select);
         if let Some(after) = after {
@@ -174,7 +174,7 @@ impl Cell {
         };
     }
 
-    fn put(&self, row: &mut Row<'_>) {
+    fn put(&self, row: &mut RowScript<'_>) {
         match self {
             Self::Signed(number) => row.signed(*number),
             Self::Unsigned(number) => row.number(*number),
@@ -185,13 +185,13 @@ impl Cell {
 
 impl MySqlStore {
     /// The next rows of a table, in order of key.
-    pub(crate) fn bite(
+    pub(crate) fn chunk(
         &self,
         of: &Moved,
         after: Option<&[Cell]>,
         limit: u64,
     ) -> Result<Vec<Cells>, StoreError> {
-        of.read(self.pool.ask(&of.bite(after, limit))?)
+        of.read(self.pool.ask(&of.chunk(after, limit))?)
     }
 
     /// Writes rows into a table.

@@ -63,14 +63,14 @@ fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
 
 /// The merged content of several entries.
 #[derive(Default)]
-struct Folded {
+struct Compacted {
     version: u64,
     players: BTreeMap<WindowKey, BTreeSet<PlayerId>>,
     /// Whether any entry names windows: then the merged one does.
     of_windows: bool,
 }
 
-impl Folded {
+impl Compacted {
     fn add(&mut self, version: u64, what: OutboxContent) {
         self.version = self.version.max(version);
         match what {
@@ -102,12 +102,12 @@ impl Folded {
 /// See [`crate::Coordination::merge_outbox`].
 pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
-    let folded = fold_on(link.get(), batches);
-    if folded.is_err() {
+    let compacted = fold_on(link.get(), batches);
+    if compacted.is_err() {
         // The connection may have an open transaction.
         link.get().give_up();
     }
-    folded
+    compacted
 }
 
 fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
@@ -123,16 +123,16 @@ fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> 
     let statements = script.len() - 1;
     let mut answers = link.send(&script)?;
     answers.skip(1);
-    let mut folded = Folded::default();
+    let mut compacted = Compacted::default();
     answers.each(statements, "batches", |row| {
         let version = row.number()?;
-        folded.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
+        compacted.add(version, decode(row.bytes()?).ok_or_else(undecodable)?);
         Ok(())
     })?;
     let batch = BatchId { link: link.name, sequence: link.sequence + 1, ..BatchId::default() };
     let mut script = take_off(&batches);
-    let marks = folded.encode();
-    batches::put(&mut script, &batch, (Version::Number(folded.version), Some(&marks)), None);
+    let marks = compacted.encode();
+    batches::put(&mut script, &batch, (Version::Number(compacted.version), Some(&marks)), None);
     script.statement("COMMIT");
     link.send(&script)?;
     link.sequence = batch.sequence;
@@ -250,9 +250,9 @@ mod tests {
     fn folded_marks_name_what_each_of_them_names() {
         let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
         let fold = |marks: &[&Vec<u8>]| {
-            let mut folded = Folded::default();
-            (7..).zip(marks).for_each(|(version, mark)| folded.add(version, decode(mark).unwrap()));
-            (folded.version, decode(&folded.encode()))
+            let mut compacted = Compacted::default();
+            (7..).zip(marks).for_each(|(version, mark)| compacted.add(version, decode(mark).unwrap()));
+            (compacted.version, decode(&compacted.encode()))
         };
         assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
         assert_eq!(fold(&[&few, &many]), (8, decode(&many)));

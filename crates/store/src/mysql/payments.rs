@@ -7,7 +7,7 @@ use super::fault::damaged;
 use super::lists::all;
 use super::row::Fields;
 use super::table::{self, Table};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::windows;
 use crate::codec::payments;
 use crate::payments::PaymentReads;
@@ -26,11 +26,11 @@ impl Table for Payments {
     type Key = WindowKey;
     type Value = Payment;
 
-    fn put_key(row: &mut Row<'_>, key: &WindowKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &WindowKey) {
         windows::put_key(row, key);
     }
 
-    fn put(row: &mut Row<'_>, payment: &Payment) {
+    fn put(row: &mut RowScript<'_>, payment: &Payment) {
         row.signed_or_null(payment.is_open().then_some(1)).bytes(&payments::encode(payment));
     }
 

@@ -6,7 +6,7 @@ use super::fault::damaged;
 use super::player;
 use super::row::Fields;
 use super::table::Table;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use crate::contests::PayoutKey;
 use tally_rules::contest::Payout;
@@ -25,11 +25,11 @@ impl Table for Prizes {
     type Key = PayoutKey;
     type Value = Payout;
 
-    fn put_key(row: &mut Row<'_>, key: &PayoutKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &PayoutKey) {
         row.bytes(&key.contest.0).number(key.no);
     }
 
-    fn put(row: &mut Row<'_>, payout: &Payout) {
+    fn put(row: &mut RowScript<'_>, payout: &Payout) {
         row.bytes(payout.player.as_bytes()).bytes(&payout.member.0.0);
         row.signed_or_null(payout.division.map(i64::from)).number(payout.rank);
         row.bytes(payout.currency.as_str().as_bytes()).signed(payout.amount.units());

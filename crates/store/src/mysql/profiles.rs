@@ -4,7 +4,7 @@ use super::player;
 use super::pool::Pool;
 use super::row::{Answers, Fields};
 use super::table::{self, Table};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use std::collections::BTreeMap;
 use tally_rules::PlayerId;
@@ -21,11 +21,11 @@ impl Table for Profiles {
     type Key = PlayerId;
     type Value = Profile;
 
-    fn put_key(row: &mut Row<'_>, player: &PlayerId) {
+    fn put_key(row: &mut RowScript<'_>, player: &PlayerId) {
         row.bytes(player.as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, profile: &Profile) {
+    fn put(row: &mut RowScript<'_>, profile: &Profile) {
         for text in [&profile.name, &profile.avatar_url, &profile.metadata] {
             row.bytes_or_null(text.as_ref().map(String::as_bytes));
         }

@@ -57,7 +57,7 @@ impl Of {
     }
 
     /// Runs a step. For a window, in a transaction that locks its row.
-    fn bite(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+    fn chunk(self, pool: &Pool, write: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         if self.mark.is_none() {
             write(&mut script);
@@ -169,7 +169,7 @@ fn of_windows(pool: &Pool, only: Option<WindowKey>, left: &mut u64) -> Result<()
         delete(pool, of, ("DELETE FROM blocks", " ORDER BY version, block LIMIT "), left)?;
         if *left > 0 {
             // The row may belong to the next use of the number by now, whose rows this step has not seen.
-            of.bite(pool, |script| {
+            of.chunk(pool, |script| {
                 script.sql("DELETE FROM deleted_parts");
                 of.put_mark(script);
                 if of.version.is_none() {
@@ -196,7 +196,7 @@ fn delete(
         return Ok(());
     }
     let limit = *left;
-    let mut answers = of.bite(pool, |script| {
+    let mut answers = of.chunk(pool, |script| {
         script.sql(table);
         of.put_marked(script);
         script.sql(order).number(limit).end();
@@ -209,19 +209,19 @@ fn delete(
 fn scores(pool: &Pool, of: Of, left: &mut u64) -> Result<(), StoreError> {
     let mut empty = 0;
     while *left > 0 {
-        let bite = *left;
-        let mut answers = of.bite(pool, |script| {
+        let chunk = *left;
+        let mut answers = of.chunk(pool, |script| {
             script.sql("SELECT COALESCE(SUM(gone), 0) FROM (SELECT gone FROM scores");
             of.put_marked(script);
-            script.sql(" ORDER BY part, player LIMIT ").number(bite).sql(") bite").end();
+            script.sql(" ORDER BY part, player LIMIT ").number(chunk).sql(") bite").end();
             script.sql("DELETE FROM scores");
             of.put_marked(script);
-            script.sql(" ORDER BY part, player LIMIT ").number(bite).end();
+            script.sql(" ORDER BY part, player LIMIT ").number(chunk).end();
         })?;
         let gone = answers.one_number("scores")?;
         let deleted = answers.affected();
         *left -= deleted.saturating_sub(gone).min(*left);
-        if deleted < bite {
+        if deleted < chunk {
             break;
         }
         empty += 1;

@@ -4,7 +4,7 @@ use super::fault::damaged;
 use super::pool::Pool;
 use super::row::Fields;
 use super::table::Table;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use tally_rules::Micros;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
@@ -21,11 +21,11 @@ impl Table for Requests {
     type Key = RequestKey;
     type Value = Stored;
 
-    fn put_key(row: &mut Row<'_>, key: &RequestKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &RequestKey) {
         row.bytes(key.scope.as_bytes()).bytes(key.key.as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, stored: &Stored) {
+    fn put(row: &mut RowScript<'_>, stored: &Stored) {
         row.bytes(&stored.fingerprint.0).signed(stored.at.0).bytes(&stored.outcome.encode());
     }
 

@@ -46,12 +46,12 @@ pub(super) enum Stop {
 
 /// See [`crate::Transactions::run`]. `row_cache` is given to the only writer.
 pub(super) fn run(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
+    (pool, lease, row_cache): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     let mut watch = Watch::start();
-    let done = run_alone((pool, lease, recent), plan, &mut |loaded, known| {
+    let done = run_alone((pool, lease, row_cache), plan, &mut |loaded, known| {
         watch.end_of(Stage::Read);
         let noted = decide(loaded, known);
         watch.end_of(Stage::Decide);
@@ -63,21 +63,21 @@ pub(super) fn run(
 }
 
 fn run_alone(
-    (pool, lease, recent): (&Pool, Option<&Lease>, Option<&RowCache>),
+    (pool, lease, row_cache): (&Pool, Option<&Lease>, Option<&RowCache>),
     plan: &ReadSet,
     decide: Decide<'_>,
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
-    let rows = recent.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
-    let mut alone = Alone { recent, rows };
+    let rows = row_cache.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
+    let mut alone = Alone { row_cache, rows };
     let done = in_turn((pool, lease), &mut alone, plan, decide);
     if !matches!(done, Ok((_, true)))
-        && let Some(recent) = recent
+        && let Some(row_cache) = row_cache
     {
         // The cache has the rows as they were before, which may be outdated.
         drop(alone);
-        recent.take().forget();
+        row_cache.take().forget();
     }
     done.map(|(committed, _)| committed)
 }
@@ -85,7 +85,7 @@ fn run_alone(
 /// What the only writer may use.
 struct Alone<'a> {
     /// Present if no other server writes; then usual answers are assumed.
-    recent: Option<&'a RowCache>,
+    row_cache: Option<&'a RowCache>,
     /// Its locked rows, if the plan reads any of the ledger.
     rows: Option<MutexGuard<'a, Rows>>,
 }
@@ -93,11 +93,11 @@ struct Alone<'a> {
 impl Alone<'_> {
     /// Caches the rows of a committed transaction.
     fn learn(&mut self, plan: &LedgerReadSet, done: &Done) {
-        let Some(recent) = self.recent else { return };
+        let Some(row_cache) = self.row_cache else { return };
         match &mut self.rows {
             Some(rows) => rows.learn(plan, &done.loaded, &done.changes),
             None if done.changes.is_empty() => {}
-            None => recent.take().learn(plan, &done.loaded, &done.changes),
+            None => row_cache.take().learn(plan, &done.loaded, &done.changes),
         }
     }
 }
@@ -124,7 +124,7 @@ fn in_turn(
             }
             Err(Stop::Mistaken(fault)) => return Err(lease::refused(lease, fault)),
             Err(Stop::Lost(why)) => why,
-            Err(Stop::InDoubt(batch, why)) => match found_out(pool, batch, &why)? {
+            Err(Stop::InDoubt(batch, why)) => match resolved(pool, batch, &why)? {
                 Some(version) => {
                     return Ok((Committed { version, outbox: Some(batch), ..Committed::default() }, false));
                 }
@@ -140,7 +140,7 @@ fn in_turn(
 }
 
 /// Resolves a commit whose answer was lost, if that is possible at once.
-fn found_out(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, StoreError> {
+fn resolved(pool: &Pool, batch: BatchId, why: &str) -> Result<Option<u64>, StoreError> {
     pool.stats.lost.fetch_add(1, Ordering::Relaxed);
     pool.resolve(&batch).map_err(|error| {
         pool.stats.unresolved.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +159,7 @@ fn attempt(
     let mut known = alone.rows.as_mut().map(|rows| rows.known(&plan.ledger));
     let all_known = known.as_ref().map_or(plan.ledger.is_empty(), |known| known.left.is_empty());
     let may_guess =
-        alone.recent.is_some() && all_known && link.is_fresh() && optimistic::may_be_guessed(plan);
+        alone.row_cache.is_some() && all_known && link.is_fresh() && optimistic::may_be_guessed(plan);
     let guessed = match lease.filter(|_| may_guess) {
         Some(lease) => optimistic::guess(link, (pool, lease), known.take(), plan, decide),
         None => Ok(None),

@@ -7,7 +7,7 @@ use super::connect::Flavour;
 use super::fault::corrupt;
 use super::pool::Pool;
 use super::row::{Answers, Fields, first_column};
-use super::text::{Row, Script, keys_end};
+use super::text::{RowScript, Script, keys_end};
 use super::{Version, found, player};
 use crate::StoreError;
 use crate::damage::score_text;
@@ -59,7 +59,7 @@ pub(super) fn record(row: &mut Fields<'_>) -> Result<Record, StoreError> {
     Ok(Record { score: row.signed()?, subscore: row.signed()?, at: Micros(row.signed()?) })
 }
 
-fn put_key(row: &mut Row<'_>, key: &ScoreKey) {
+fn put_key(row: &mut RowScript<'_>, key: &ScoreKey) {
     row.number(key.board.0).number(key.window.0).bytes(key.player.as_bytes());
 }
 
@@ -78,7 +78,7 @@ pub(super) fn write(
 ) {
     let is_plain = rows.iter().all(|(_, record)| record.is_some_and(|record| record.subscore == 0));
     let head = if is_plain { PLAIN_HEAD } else { HEAD };
-    let put = |row: &mut Row<'_>, (key, record): &(ScoreKey, Option<Record>)| {
+    let put = |row: &mut RowScript<'_>, (key, record): &(ScoreKey, Option<Record>)| {
         put_key(row, key);
         let gone = record.is_none();
         let record = record.unwrap_or(Record { score: 0, subscore: 0, at: Micros(0) });

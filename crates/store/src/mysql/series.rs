@@ -7,7 +7,7 @@ use super::fault::damaged;
 use super::lists::{due, listing};
 use super::row::Fields;
 use super::table::{self, Table};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::codec::series;
 use crate::contest_reads::{Due, DueAfter};
 use crate::series::SeriesReads;
@@ -27,11 +27,11 @@ impl Table for Series {
     type Key = ContestId;
     type Value = SeriesRecord;
 
-    fn put_key(row: &mut Row<'_>, id: &ContestId) {
+    fn put_key(row: &mut RowScript<'_>, id: &ContestId) {
         row.bytes(id.as_str().as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, record: &SeriesRecord) {
+    fn put(row: &mut RowScript<'_>, record: &SeriesRecord) {
         row.signed_or_null(record.due.map(|at| at.0)).bytes(&series::encode(record));
     }
 

@@ -8,7 +8,7 @@ use super::connect::Flavour;
 use super::found;
 use super::pool::Pool;
 use super::row::{Answers, Fields};
-use super::text::{Row, Script, keys_end};
+use super::text::{RowScript, Script, keys_end};
 use crate::StoreError;
 
 pub(super) trait Table {
@@ -26,10 +26,10 @@ pub(super) trait Table {
     type Key: Ord + Clone;
     type Value;
 
-    fn put_key(row: &mut Row<'_>, key: &Self::Key);
+    fn put_key(row: &mut RowScript<'_>, key: &Self::Key);
 
     /// Writes the columns after the key.
-    fn put(row: &mut Row<'_>, value: &Self::Value);
+    fn put(row: &mut RowScript<'_>, value: &Self::Value);
 
     /// Reads the columns of [`READ`](Self::READ).
     fn decode(row: &mut Fields<'_>) -> Result<(Self::Key, Self::Value), StoreError>;
@@ -101,7 +101,7 @@ fn insert_head<T: Table>(script: &mut Script) {
     script.sql("INSERT INTO ").sql(T::NAME).sql(" (").sql(T::WRITTEN).sql(") VALUES ");
 }
 
-fn put<T: Table>(row: &mut Row<'_>, (key, value): (&T::Key, &T::Value)) {
+fn put<T: Table>(row: &mut RowScript<'_>, (key, value): (&T::Key, &T::Value)) {
     T::put_key(row, key);
     T::put(row, value);
 }

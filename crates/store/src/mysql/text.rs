@@ -111,7 +111,7 @@ impl Script {
         head: &'static str,
         rows: impl IntoIterator<Item = T>,
         tail: &'static str,
-        put: impl FnMut(&mut Row<'_>, T),
+        put: impl FnMut(&mut RowScript<'_>, T),
     ) {
         self.list(ROWS_MAX, fixed(head), rows, fixed(tail), put);
     }
@@ -122,7 +122,7 @@ impl Script {
         head: impl Fn(&mut Self),
         rows: impl IntoIterator<Item = T>,
         tail: impl Fn(&mut Self),
-        put: impl FnMut(&mut Row<'_>, T),
+        put: impl FnMut(&mut RowScript<'_>, T),
     ) {
         self.list(ROWS_MAX, head, rows, tail, put);
     }
@@ -133,7 +133,7 @@ impl Script {
         head: &'static str,
         rows: impl IntoIterator<Item = T>,
         tail: impl Fn(&mut Self),
-        put: impl FnMut(&mut Row<'_>, T),
+        put: impl FnMut(&mut RowScript<'_>, T),
     ) {
         self.list(ROWS_MAX, fixed(head), rows, tail, put);
     }
@@ -144,7 +144,7 @@ impl Script {
         head: &'static str,
         keys: impl IntoIterator<Item = T>,
         tail: &'static str,
-        put: impl FnMut(&mut Row<'_>, T),
+        put: impl FnMut(&mut RowScript<'_>, T),
     ) -> usize {
         self.keys_headed(fixed(head), keys, tail, put)
     }
@@ -155,7 +155,7 @@ impl Script {
         head: impl Fn(&mut Self),
         keys: impl IntoIterator<Item = T>,
         tail: &'static str,
-        put: impl FnMut(&mut Row<'_>, T),
+        put: impl FnMut(&mut RowScript<'_>, T),
     ) -> usize {
         self.list(KEYS_MAX, head, keys, fixed(tail), put)
     }
@@ -166,7 +166,7 @@ impl Script {
         head: impl Fn(&mut Self),
         rows: impl IntoIterator<Item = T>,
         tail: impl Fn(&mut Self),
-        mut put: impl FnMut(&mut Row<'_>, T),
+        mut put: impl FnMut(&mut RowScript<'_>, T),
     ) -> usize {
         let before = self.len();
         let (mut count, mut begins) = (0, self.text.len());
@@ -182,7 +182,7 @@ impl Script {
                 self.sql(",");
             }
             self.sql("(");
-            put(&mut Row { script: self, first: true }, row);
+            put(&mut RowScript { script: self, first: true }, row);
             self.sql(")");
             count += 1;
         }
@@ -246,12 +246,12 @@ pub(super) const fn keys_end(locking: bool) -> &'static str {
 }
 
 /// One row of a list: writes the commas.
-pub(super) struct Row<'a> {
+pub(super) struct RowScript<'a> {
     script: &'a mut Script,
     first: bool,
 }
 
-impl Row<'_> {
+impl RowScript<'_> {
     fn next(&mut self) -> &mut Script {
         if !std::mem::take(&mut self.first) {
             self.script.sql(",");

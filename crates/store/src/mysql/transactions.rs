@@ -13,8 +13,8 @@ impl Transactions for MySqlStore {
         decide: &mut dyn FnMut(&Loaded) -> WriteSet,
     ) -> Result<Committed, StoreError> {
         let decide: Decide<'_> = &mut |loaded, _| Noted { changes: decide(loaded), ..Noted::default() };
-        let recent = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.recent);
-        run::run((&self.pool, self.lease.as_ref(), recent), plan, decide)
+        let row_cache = self.lease.as_ref().is_some_and(Lease::is_alone).then_some(&self.row_cache);
+        run::run((&self.pool, self.lease.as_ref(), row_cache), plan, decide)
     }
 
     fn resolve(&self, batch: &BatchId) -> Result<Option<Committed>, StoreError> {

@@ -3,7 +3,7 @@
 use super::fault::damaged;
 use super::row::Fields;
 use super::table::Table;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use super::wallets::{self, Wallets};
 use crate::StoreError;
 use std::ops::Range;
@@ -23,11 +23,11 @@ impl Table for Transfers {
     type Key = TransferId;
     type Value = Transfer;
 
-    fn put_key(row: &mut Row<'_>, id: &TransferId) {
+    fn put_key(row: &mut RowScript<'_>, id: &TransferId) {
         row.bytes(&id.0.0);
     }
 
-    fn put(row: &mut Row<'_>, transfer: &Transfer) {
+    fn put(row: &mut RowScript<'_>, transfer: &Transfer) {
         row.number(transfer.kind.number()).bytes(transfer.currency.as_str().as_bytes());
         row.signed(transfer.amount);
         for side in [transfer.debit, transfer.credit] {
@@ -66,12 +66,12 @@ impl Table for Entries {
     type Key = EntryKey;
     type Value = Entry;
 
-    fn put_key(row: &mut Row<'_>, key: &EntryKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &EntryKey) {
         Wallets::put_key(row, &key.wallet);
         row.number(key.sequence);
     }
 
-    fn put(row: &mut Row<'_>, entry: &Entry) {
+    fn put(row: &mut RowScript<'_>, entry: &Entry) {
         row.bytes(&entry.transfer.0.0).number(entry.kind.number()).signed(entry.amount).signed(entry.after);
         row.bytes_or_null(entry.counterparty.as_ref().map(|member| &member.0.0[..]));
         row.bytes_or_null(entry.reference.as_ref().map(|text| text.as_bytes()));

@@ -1,6 +1,6 @@
 //! The version that a transaction gives its rows, as SQL text.
 
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 
 /// The version that rows of a transaction get.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ impl Version {
         };
     }
 
-    pub(super) fn put_in(self, row: &mut Row<'_>) {
+    pub(super) fn put_in(self, row: &mut RowScript<'_>) {
         match self {
             Self::Number(number) => row.number(number),
             Self::Session => row.sql("@version"),

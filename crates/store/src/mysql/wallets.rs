@@ -7,7 +7,7 @@ use super::connect::Flavour;
 use super::fault::damaged;
 use super::row::Fields;
 use super::table::{self, Table, pairs};
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use tally_rules::ledger::account::{Account, AccountKey, Total};
 use tally_rules::ledger::limits::Spent;
@@ -28,11 +28,11 @@ impl Table for Wallets {
     type Key = WalletKey;
     type Value = Wallet;
 
-    fn put_key(row: &mut Row<'_>, key: &WalletKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &WalletKey) {
         row.bytes(&key.member.0.0).bytes(key.currency.as_str().as_bytes());
     }
 
-    fn put(row: &mut Row<'_>, wallet: &Wallet) {
+    fn put(row: &mut RowScript<'_>, wallet: &Wallet) {
         row.signed(wallet.balance).signed(wallet.held).number(wallet.sequence);
         row.number(u8::from(wallet.closed)).signed(wallet.spent.day.into()).signed(wallet.spent.units);
     }

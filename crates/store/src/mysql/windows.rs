@@ -3,7 +3,7 @@
 use super::check::{count, window as check_part};
 use super::row::{Answers, Fields};
 use super::table::Table;
-use super::text::{Row, Script};
+use super::text::{RowScript, Script};
 use crate::StoreError;
 use crate::plan::{Block, BlockKey, BoardNo, Garbage, Window, WindowKey, WindowRow};
 use tally_rules::Micros;
@@ -25,11 +25,11 @@ impl Table for Windows {
     type Key = WindowKey;
     type Value = WindowRow;
 
-    fn put_key(row: &mut Row<'_>, key: &WindowKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &WindowKey) {
         put_key(row, key);
     }
 
-    fn put(row: &mut Row<'_>, window: &WindowRow) {
+    fn put(row: &mut RowScript<'_>, window: &WindowRow) {
         row.number(window.rule).signed(window.span.start.0).signed(window.span.end.0);
         row.number(u8::from(window.closed)).number(window.version);
         row.number(u8::from(window.stale)).number(window.total);
@@ -53,12 +53,12 @@ impl Table for Blocks {
     type Key = BlockKey;
     type Value = Block;
 
-    fn put_key(row: &mut Row<'_>, key: &BlockKey) {
+    fn put_key(row: &mut RowScript<'_>, key: &BlockKey) {
         put_key(row, &key.window);
         row.number(key.version).number(key.block);
     }
 
-    fn put(row: &mut Row<'_>, block: &Block) {
+    fn put(row: &mut RowScript<'_>, block: &Block) {
         row.number(block.distinct_better).bytes(&block.entries);
     }
 
@@ -129,7 +129,7 @@ pub(super) fn check_block(key: &BlockKey, block: &Block) -> Result<(), StoreErro
 }
 
 /// Writes the board and the number of a period.
-pub(super) fn put_key(row: &mut Row<'_>, key: &WindowKey) {
+pub(super) fn put_key(row: &mut RowScript<'_>, key: &WindowKey) {
     row.number(key.board.0).number(key.window.0);
 }
 

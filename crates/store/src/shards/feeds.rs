@@ -98,7 +98,7 @@ impl Inner {
     ) -> Result<BoardState, StoreError> {
         // A server that reads the change feed must not wait for an unavailable shard.
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
-            return Err(self.away(shard, true, "it has not said yet what has changed".into()));
+            return Err(self.unavailable(shard, true, "it has not said yet what has changed".into()));
         }
         let ask = || self.ask_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
         let is_told = |state: &BoardState| {

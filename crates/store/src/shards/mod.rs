@@ -137,7 +137,7 @@ impl Inner {
     }
 
     /// The error of an unavailable shard; `alone`: the transaction concerns only this shard.
-    fn away(&self, shard: usize, alone: bool, why: String) -> StoreError {
+    fn unavailable(&self, shard: usize, alone: bool, why: String) -> StoreError {
         StoreError::ShardUnavailable { shard: self.name(shard), alone, why }
     }
 }

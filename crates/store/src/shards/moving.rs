@@ -46,7 +46,7 @@ pub(super) fn copy(
 ) -> Result<(), StoreError> {
     let mut cursor = read(&all[from], table)?;
     while !cursor.ended {
-        let rows = all[from].bite(table, cursor.after.as_deref(), BITE)?;
+        let rows = all[from].chunk(table, cursor.after.as_deref(), BITE)?;
         let every: Vec<&Cells> = rows.iter().collect();
         for target in to.iter().filter(|target| **target != from) {
             all[*target].put(table, &every)?;
@@ -65,7 +65,7 @@ pub(super) fn spread_imports<'a>(
 ) -> Result<(), StoreError> {
     let mut after: Option<Cells> = None;
     loop {
-        let mut rows = first.bite(&IMPORTS, after.as_deref(), BITE)?;
+        let mut rows = first.chunk(&IMPORTS, after.as_deref(), BITE)?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = Some(IMPORTS.key(last).to_vec());
         rows.iter_mut().for_each(|row| row[IMPORT_COUNTS].fill(Cell::Signed(0)));
@@ -79,19 +79,19 @@ pub(super) fn spread_imports<'a>(
 pub(super) fn check_imports(all: &[Arc<MySqlStore>]) -> Result<(), StoreError> {
     let mut after: Vec<Option<Cells>> = vec![None; all.len()];
     loop {
-        let mut bites: Vec<Vec<Cells>> = Vec::new();
+        let mut chunks: Vec<Vec<Cells>> = Vec::new();
         for (store, after) in all.iter().zip(&mut after) {
-            let mut rows = store.bite(&IMPORTS, after.as_deref(), BITE)?;
+            let mut rows = store.chunk(&IMPORTS, after.as_deref(), BITE)?;
             *after = rows.last().map(|row| IMPORTS.key(row).to_vec());
             rows.iter_mut().for_each(|row| row[IMPORT_COUNTS].fill(Cell::Signed(0)));
-            bites.push(rows);
+            chunks.push(rows);
         }
-        if bites.iter().any(|rows| *rows != bites[0]) {
+        if chunks.iter().any(|rows| *rows != chunks[0]) {
             return Err(StoreError::Layout(
                 "an import is at another line on each of the databases: finish it first (nothing was changed)".into(),
             ));
         }
-        if bites.iter().all(Vec::is_empty) {
+        if chunks.iter().all(Vec::is_empty) {
             return Ok(());
         }
     }
@@ -138,7 +138,7 @@ fn walk(
     let counts = |rows: u64| if table.gone.is_some() { rows } else { 0 };
     done.fetch_add(counts(cursor.rows), Ordering::Relaxed);
     while !cursor.ended && !failed.load(Ordering::Relaxed) {
-        let rows = all[from].bite(table, cursor.after.as_deref(), BITE)?;
+        let rows = all[from].chunk(table, cursor.after.as_deref(), BITE)?;
         let mut moves: BTreeMap<usize, Vec<&Cells>> = BTreeMap::new();
         for row in &rows {
             moves.entry(target(&player(table, row)?)).or_default().push(row);

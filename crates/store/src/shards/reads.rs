@@ -167,7 +167,7 @@ impl Inner {
     /// Adds the name of the shard to its error.
     fn of_one(&self, shard: usize, error: StoreError) -> StoreError {
         match error {
-            StoreError::Unavailable(why) => self.away(shard, true, why),
+            StoreError::Unavailable(why) => self.unavailable(shard, true, why),
             error => error,
         }
     }

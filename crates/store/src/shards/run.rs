@@ -196,7 +196,7 @@ impl Inner {
         if !self.breaker.is_recent(shard) {
             return Ok(());
         }
-        Err(self.away(shard, alone, "it did not answer a moment ago".into()))
+        Err(self.unavailable(shard, alone, "it did not answer a moment ago".into()))
     }
 
     /// An error for the caller: with the shard's name, and recorded if it has to be resolved later.
@@ -204,7 +204,7 @@ impl Inner {
         match error {
             StoreError::Unavailable(why) => {
                 self.breaker.put(shard);
-                self.away(shard, alone, why)
+                self.unavailable(shard, alone, why)
             }
             StoreError::InDoubt { batch, why } => {
                 self.breaker.put(shard);

@@ -69,7 +69,7 @@ fn proof(
         return Ok(first.map(|row| (row.no, row.synced)));
     }
     let Some(pages) = frames.transaction(frame)? else { return Ok(None) };
-    let whole = |row: &Row<'_>| {
+    let whole = |row: &PageRow<'_>| {
         row.body(&pages).is_some_and(|(digest, body)| {
             digest[..] == journal_rows::digest(identity, row.no, row.synced, &body)
         })
@@ -79,7 +79,7 @@ fn proof(
 }
 
 /// A row of the journal, as far as its page has it.
-struct Row<'a> {
+struct PageRow<'a> {
     no: u64,
     synced: u64,
     /// The length of the whole record in bytes.
@@ -90,7 +90,7 @@ struct Row<'a> {
     digest_at: usize,
 }
 
-impl Row<'_> {
+impl PageRow<'_> {
     fn is_beyond(&self, last: u64) -> bool {
         self.no > last && self.synced > last && self.synced < self.no
     }
@@ -123,7 +123,7 @@ fn local_bytes(length: usize) -> usize {
 }
 
 /// The rows of a page that can be parsed.
-fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = Row<'_>> {
+fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = PageRow<'_>> {
     let is_ours = page[0] == ROWS_PAGE;
     let cells = if is_ours { u16::from_be_bytes([page[3], page[4]]) } else { 0 };
     (0..usize::from(cells)).filter_map(move |cell| {
@@ -134,7 +134,7 @@ fn rows(page: &[u8; PAGE_BYTES]) -> impl Iterator<Item = Row<'_>> {
 
 /// Parses a cell: length, rowid, then the record: length of its head, types of its columns, columns. The first column is the
 /// rowid itself and takes no space.
-fn row(mut cell: &[u8]) -> Option<Row<'_>> {
+fn row(mut cell: &[u8]) -> Option<PageRow<'_>> {
     let length = usize::try_from(varint(&mut cell)?).ok()?;
     let no = varint(&mut cell)?;
     let mut kinds = cell;
@@ -152,7 +152,7 @@ fn row(mut cell: &[u8]) -> Option<Row<'_>> {
     let is_ours = no_kind == 0 && varint(&mut kinds)? == DIGEST_KIND && digest_at <= length;
     let bytes = cell.get(head..digest_at).filter(|_| is_ours)?;
     let read = || bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-    Some(Row { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at })
+    Some(PageRow { no, synced: constant.unwrap_or_else(read), length, record: cell, digest_at })
 }
 
 /// Reads SQLite's varint of one to nine bytes: seven bits of each, the high bits first, all eight of the ninth.

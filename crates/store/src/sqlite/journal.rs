@@ -187,7 +187,7 @@ impl Journal {
 
     /// Repairs the journal after a disk error: brings every committed row into the file and voids the log, both synced. So
     /// the rows do not depend on the failed sync any more, and a row whose commit failed cannot come back.
-    pub(super) fn mend(&mut self) -> Result<(), StoreError> {
+    pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         self.set_syncs(!is_planted(Plant::MendUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
         if log.busy || log.flushed < log.pages {

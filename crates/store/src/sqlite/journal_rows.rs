@@ -26,7 +26,7 @@ pub(super) struct Identity {
 
 /// A stored batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct JournalRow {
     pub(super) no: u64,
     pub(super) synced: u64,
     pub(super) body: Vec<u8>,
@@ -52,7 +52,7 @@ impl Source {
     pub(super) fn read(
         &self,
         after: u64,
-        each: &mut dyn FnMut(Row) -> Result<(), StoreError>,
+        each: &mut dyn FnMut(JournalRow) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare(AFTER)?;
         let mut rows = statement.query(params![after.cast_signed()])?;
@@ -63,7 +63,7 @@ impl Source {
             if row.get::<_, Vec<u8>>(2)? != digest(self.identity.as_ref(), no, synced, &body) {
                 return Err(damaged(&self.path, &format!("batch {no} is not what was written")));
             }
-            each(Row { no, synced, body })?;
+            each(JournalRow { no, synced, body })?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@
 use super::batch::Batch;
 use super::files::{self, Files};
 use super::journal;
-use super::journal_rows::{Identity, REPAIR, Row, Source, damaged};
+use super::journal_rows::{Identity, JournalRow, REPAIR, Source, damaged};
 use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
 use super::plants::{Plant, is_planted};
@@ -198,7 +198,7 @@ pub(super) fn read_open(
     Ok((memtable, None))
 }
 
-fn add(path: &Path, row: Row, last: &mut u64, memtable: &mut Memtable) -> Result<(), StoreError> {
+fn add(path: &Path, row: JournalRow, last: &mut u64, memtable: &mut Memtable) -> Result<(), StoreError> {
     if row.no != *last + 1 {
         return Err(damaged(path, &format!("batch {} is missing before batch {}", *last + 1, row.no)));
     }

@@ -102,7 +102,7 @@ impl Writer {
             return error;
         }
         shared.unsynced.fail(error.to_string());
-        match self.mend(shared) {
+        match self.repair(shared) {
             Ok(()) => error,
             Err(_) => StoreError::InDoubt { batch: BatchId::default(), why: error.to_string() },
         }
@@ -110,11 +110,11 @@ impl Writer {
 
     /// Repairs the journal after a failed sync: everything acknowledged is on the disk in another way before any batch is
     /// appended.
-    fn mend(&mut self, shared: &Shared) -> Result<(), StoreError> {
+    fn repair(&mut self, shared: &Shared) -> Result<(), StoreError> {
         let Some(why) = shared.unsynced.failed() else { return Ok(()) };
         if let Some(journal) = &mut self.journal {
             let failed = |error| StoreError::Unavailable(format!("{why}; mend the journal: {error}"));
-            journal.mend().map_err(failed)?;
+            journal.repair().map_err(failed)?;
         }
         shared.unsynced.clear(self.last);
         Ok(())
@@ -122,7 +122,7 @@ impl Writer {
 
     /// Waits until everything appended is on the disk.
     pub(super) fn sync(&mut self, shared: &Shared) -> Result<(), StoreError> {
-        self.mend(shared)?;
+        self.repair(shared)?;
         if shared.unsynced.is_empty() {
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl Writer {
             && let Err(error) = journal.sync()
         {
             shared.unsynced.fail(error.to_string());
-            return self.mend(shared);
+            return self.repair(shared);
         }
         shared.unsynced.clear(self.last);
         Ok(())
@@ -161,7 +161,7 @@ fn run_staged(
     let mut guard = shared.writer();
     let writer = &mut *guard;
     shared.flushing.rotation.turn_if_wanted(shared, writer);
-    writer.mend(shared)?;
+    writer.repair(shared)?;
     watch.end_of(Stage::Turn);
     let loaded = load(shared, &writer.reader, plan)?;
     loaded.assert_answers(plan);
@@ -194,7 +194,7 @@ fn run_staged(
 
 /// Makes sure that a row whose append failed is nowhere. If the repair of the log fails, its outcome is unknown.
 pub(super) fn undone(shared: &Shared) -> Result<(), StoreError> {
-    shared.writer().mend(shared)
+    shared.writer().repair(shared)
 }
 
 /// The size of the memtable after a batch.

@@ -1,4 +1,4 @@
-//! Flags of what concerns members and money, with their help.
+//! Flags of the commands for members and money, with their help.
 
 use super::TargetArgs;
 use clap::{Args, Subcommand};

@@ -8,11 +8,10 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
-/// Connects to the socket of this path, whatever the address of a request.
+/// Connects to this socket, whatever the address of a request.
 #[derive(Debug)]
 pub(super) struct ToSocket(pub(super) PathBuf);
 
-/// A connection.
 pub(super) struct Socket {
     stream: UnixStream,
     buffers: LazyBuffers,
@@ -54,7 +53,7 @@ impl Transport for Socket {
         Ok(bytes > 0)
     }
 
-    /// Another connection costs nothing on the same machine, so none is used again.
+    /// Connections are not reused: a new one on the same machine costs nothing.
     fn is_open(&mut self) -> bool {
         false
     }

@@ -1,8 +1,7 @@
 //! Contests of the demo: real tournaments, one in each state, whose members are the teams.
 //!
-//! Everything is done by the use cases that the doors have, in the order of a contest's life. A filling that was cut short
-//! goes on from the state that is stored: applying and accepting twice change nothing, and scores are an import, whose
-//! lines count once.
+//! All changes use the same use cases as the listeners, in the order of a contest's life. An interrupted fill continues
+//! from the stored state: applying and accepting twice change nothing, and scores are an import, whose lines count once.
 
 use super::Filling;
 use crate::football;
@@ -24,15 +23,15 @@ use tally_service::contests::{apply, change, finish, read, settle, start};
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::{Failure, Progress, Tally};
 
-/// What each team begins with, what taking part costs, and what the first ranks get: in minor units.
+/// The opening balance of a team, the entry fee, and the prizes of the first ranks: in minor units.
 const OPENING: i64 = 10_000;
 const FEE: i64 = 1_000;
 const PRIZES: [(u32, u32, i64); 3] = [(1, 1, 100_000), (2, 2, 50_000), (3, 4, 10_000)];
 
-/// Of those that still takes applications so many are accepted.
+/// Accepted applications of the contest that stays open.
 const ACCEPTED: usize = 8;
 
-/// A tournament, and how far it goes here.
+/// A tournament, and its state in the demo.
 struct Cup {
     id: &'static str,
     title: &'static str,
@@ -53,18 +52,17 @@ const CUPS: [Cup; 6] = [
     cup("african-cup-2025", "African Cup of Nations 2025", ("African Cup of Nations", "2025"), State::Draft),
 ];
 
-/// How many there are.
 pub(super) const COUNT: u64 = CUPS.len() as u64;
 
-/// A tournament as it was played.
+/// The results of a tournament.
 struct Played {
-    /// In the order in which they first play.
+    /// In the order of their first matches.
     teams: Vec<PlayerId>,
-    /// Line of the sample, who, how many points, when.
+    /// Line of the sample, team, points, instant.
     rows: Vec<(u64, PlayerId, i64, Micros)>,
 }
 
-/// Plays all of them as far as they go. Blocks.
+/// Plays each of them up to its state. Blocks.
 pub(super) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     let played = CUPS.iter().map(|cup| read_cup(cup.of)).collect::<Result<Vec<_>>>()?;
     members(tally, &played)?;
@@ -76,7 +74,7 @@ pub(super) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// What to try of contests, for whoever reads the terminal.
+/// Commands about contests to try, for the terminal.
 pub(super) fn what_to_try(address: SocketAddr) -> String {
     format!(
         "  curl 'http://{address}/v1/contests?state=settled'\n  curl \
@@ -104,14 +102,14 @@ fn read_cup(of: (&str, &str)) -> Result<Played> {
     Ok(played)
 }
 
-/// Every team of any of them is a member with a wallet.
+/// Makes a member with a wallet for every team.
 fn members(tally: &Arc<Tally>, played: &[Played]) -> Result<()> {
     let teams: BTreeMap<&str, &PlayerId> =
         played.iter().flat_map(|cup| &cup.teams).map(|team| (team.as_str(), team)).collect();
     let digest = blake3::derive_key("tally 2026 demo", b"teams");
     let wait = tokio::runtime::Handle::current();
     let nothing = NewChunk { digest, lines_before: 0, lines_after: 0, rows: Vec::new(), last: false };
-    // All of them are one transaction.
+    // One transaction makes all of them.
     if wait.block_on(import::members(tally, nothing))?.progress.lines > 0 {
         return Ok(());
     }
@@ -124,7 +122,7 @@ fn members(tally: &Arc<Tally>, played: &[Played]) -> Result<()> {
     Ok(())
 }
 
-/// Nobody signs in as one.
+/// A member without a sign-in.
 fn member(team: &PlayerId) -> Result<MemberLine> {
     Ok(MemberLine {
         login: Login::new(team.as_str()).map_err(|bad| anyhow::anyhow!("a login {}", bad.0))?,
@@ -155,7 +153,7 @@ fn spec(tally: &Tally, cup: &Cup) -> Result<ContestSpec> {
     })
 }
 
-/// From whatever state it is in to the one in which it is shown.
+/// Plays it from its stored state up to its state in the demo.
 fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     let id = ContestId::new(cup.id).map_err(|bad| anyhow::anyhow!("a contest's name {}", bad.0))?;
     let admin = &Actor::Admin;
@@ -189,7 +187,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     }
 }
 
-/// Everybody applies and is accepted; in the one that stays open some wait, and the last one is rejected.
+/// All teams apply and are accepted. In the contest that stays open some wait, and the last one is rejected.
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
         match apply::apply(tally, id, &Actor::Server, team, None) {

@@ -1,7 +1,7 @@
 //! `tally serve --demo`: fills an empty store with the shipped sample, through the same import as any file.
 //!
-//! A fill that was killed continues: each chunk and the lines done are one transaction. A store that holds anything
-//! else is served as it is.
+//! A killed fill continues: each chunk and its progress are one transaction. A store with other contents is served
+//! unchanged.
 //!
 //! - `contests`: one of each state, played with the same results
 
@@ -23,10 +23,10 @@ use tally_service::{Progress, Tally, boards};
 
 /// Rows of one chunk.
 const CHUNK_ROWS: usize = 2_000;
-/// Members with wallets, and how often money moves between them.
+/// Members with wallets, and transfers between them.
 const MEMBERS: u64 = 100;
 const TRANSACTIONS: u64 = 1_000;
-/// The store remembers under this name that a fill has begun and not ended.
+/// The key in the store that marks an unfinished fill.
 const META: &str = "demo";
 const FILLING: &[u8] = b"filling";
 const FILLED: &[u8] = b"filled";
@@ -52,7 +52,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// What to try, for whoever reads the terminal.
+/// Commands to try, for the terminal.
 pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> String {
     let redis = resp.map_or_else(String::new, |resp| {
         let (host, port) = (resp.ip(), resp.port());
@@ -68,7 +68,7 @@ pub(crate) fn what_to_try(address: SocketAddr, resp: Option<SocketAddr>) -> Stri
     )
 }
 
-/// A period a calendar year, kept as far back as the sample goes.
+/// A period per calendar year, kept as far back as the sample goes.
 fn yearly() -> PeriodRule {
     PeriodRule {
         no: 0,
@@ -120,7 +120,7 @@ fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
             unplayed += 1;
             continue;
         };
-        // A team without points is not there.
+        // A team without points is left out.
         for (team, points) in played.teams.into_iter().filter(|(_, points)| *points > 0) {
             filling.push(line, team, Given::Int(points), Some(played.at))?;
         }
@@ -148,7 +148,7 @@ impl<'a> Filling<'a> {
         Self::of(tally, board, source)
     }
 
-    /// One of a board that is there.
+    /// Fills an existing board.
     fn of(tally: &'a Arc<Tally>, board: BoardId, source: &[u8]) -> Result<Self> {
         let digest = *blake3::hash(source).as_bytes();
         let row = progress(tally, &board, digest)?.unwrap_or_default();
@@ -165,7 +165,7 @@ impl<'a> Filling<'a> {
         if line <= self.done {
             return Ok(());
         }
-        // A chunk ends between lines, never within the rows of one.
+        // A chunk ends between lines, never between the rows of one.
         if self.rows.len() >= CHUNK_ROWS && self.rows.last().is_some_and(|last| last.line < line) {
             self.send(false)?;
         }
@@ -189,7 +189,7 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Ends; gives how many rows there are, and how many players over all time.
+    /// Sends the rest; returns the number of rows, and of players over all time.
     fn finish(mut self) -> Result<(u64, Option<u64>)> {
         self.send(true)?;
         let board = self.tally.boards.get(&self.board).context("the board was deleted meanwhile")?;

@@ -1,13 +1,13 @@
-//! The Redis of applications: whether it answers, whether it may evict them, and what becomes of them when it ends.
+//! The Redis of applications: whether it responds, whether it may evict them, and what happens to them when it ends.
 //!
-//! They are nowhere else. An evicted key is found out and told as a loss, and so is every restart, because a file of Redis may
-//! lack what was acknowledged: so saving is worth its cost only for what else is there. Not here: the Redis of ranks,
-//! which is loaded anew whatever it loses.
+//! They are stored nowhere else. An evicted key is detected and reported as a loss. So is every restart, because a file of
+//! Redis may lack what was acknowledged. So persistence is worth its cost only for other data in it. Not here: the Redis of
+//! rankings, which is loaded again after any loss.
 
 use super::Report;
 use tally_ranking::redis::{Probe, RedisApplications};
 
-/// Says of each node what it is and what it should be.
+/// Reports the settings of each node, and what they should be.
 pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
     let Some(desks) = desks else { return report.ok("applications: in the store") };
     let address = desks.address();
@@ -69,7 +69,7 @@ mod tests {
             is_wrong(&[("maxmemory_policy", policy), ("maxmemory", most), ("evicted_keys", evicted)])
         };
         assert!(!policy("noeviction", "1048576", "0"));
-        // Of the time before the policy was set.
+        // Evictions from before the policy was set.
         assert!(!policy("noeviction", "1048576", "5"));
         assert!(!policy("allkeys-lru", "0", "0"), "nothing is evicted without a bound");
         assert!(policy("allkeys-lru", "1048576", "0"));

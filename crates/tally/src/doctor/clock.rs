@@ -1,4 +1,4 @@
-//! The server's clock: whether it is believed, and whether what is stored lies ahead of it.
+//! The server's clock: whether it is trusted, and whether stored instants are ahead of it.
 //!
 //! Not here: what a jump is (`tally_rules::clock`).
 
@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use ureq::http::Method;
 
-/// Newest instants so little ahead say nothing: several rows of a microsecond, or the clock of another server.
+/// A smaller lead of the newest instants means nothing: several rows of a microsecond, or the clock of another
+/// server.
 const AHEAD_MAX_S: f64 = 60.0;
 
-/// Asks the server.
 pub(super) fn examine(report: &mut Report, client: &Client) -> Result<()> {
     let status = client.ask(&Method::GET, "/v1/status", None).context("ask the server for its clock")?;
     judge(report, &status["clock"]);

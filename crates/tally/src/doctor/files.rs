@@ -1,7 +1,7 @@
-//! Files that other accounts of the machine may read: those of an earlier release, and directories that were there before.
+//! Files that other accounts of the machine may read: those of an earlier release, and directories that existed before.
 //!
-//! What a command makes is private from the start, because its umask is 077. What is there is named and left as it is:
-//! a mode may be what an operator wants.
+//! What a command makes is private from the start, because its umask is 077. Existing files are reported and not changed:
+//! the operator may want their mode.
 
 use super::Report;
 use crate::data_dir::DataDir;
@@ -9,12 +9,12 @@ use crate::store::Place;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Warns of what is in the log of a server.
+/// Logs the warnings.
 pub(crate) fn log(data: &DataDir, place: &Place) {
     loose(data, place).iter().for_each(|text| tracing::warn!("{text}"));
 }
 
-/// The same in a report.
+/// Reports the warnings.
 pub(super) fn examine(report: &mut Report, data: &DataDir, place: &Place) {
     loose(data, place).iter().for_each(|text| report.warn(text));
 }
@@ -29,7 +29,7 @@ fn loose(data: &DataDir, place: &Place) -> Vec<String> {
     folders.iter().filter_map(|folder| loose_in(folder, place)).collect()
 }
 
-/// One line for a folder and what is in it.
+/// One line for a folder and its files.
 fn loose_in(folder: &Path, place: &Place) -> Option<String> {
     let ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -42,7 +42,7 @@ fn loose_in(folder: &Path, place: &Place) -> Option<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_loose =
         |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-    // What is in a private folder is out of reach.
+    // Files in a private folder are out of reach.
     let folder = Some(folder.to_owned()).filter(is_loose)?;
     let mut loose: Vec<PathBuf> = entries.filter(ours).filter(is_loose).collect();
     loose.insert(0, folder.clone());

@@ -1,13 +1,13 @@
 //! `tally doctor`: versions, settings that lose data or cost speed, the pool's size, and ranks against the stored rows.
 //!
-//! Everything is asked again, of the server and of the store apart: what is in the server's memory is what is judged. Where
-//! no server runs, one of this command's own loads the store, which proves the same of the next start.
+//! It reads the server and the store separately, so it checks what is in the server's memory. Without a running server it starts
+//! one that loads the store, which checks the next start as well.
 //!
-//! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis that has those of contests; `traces`: their
-//!   collector; `ranks`: the orders; `files`: which other accounts may read
-//! - `standing`: what of this a running server has looked at all the time
+//! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis of applications;
+//!   `traces`: their collector; `ranks`: the rankings; `files`: which other accounts may read
+//! - `standing`: the checks that a running server repeats
 //!
-//! Not here: mending anything.
+//! Not here: repairs.
 
 mod applications;
 mod clock;
@@ -35,7 +35,7 @@ use tally_store::Maintenance;
 use tally_store::mysql::MySqlStore;
 use tally_store::shards::Shards;
 
-/// What was found, line by line: printed by the command, kept by a server that looks after what it stands on.
+/// The findings, line by line: the command prints them, and a running server keeps them.
 #[derive(Default)]
 pub(crate) struct Report {
     prints: bool,
@@ -47,18 +47,18 @@ impl Report {
         Self { prints: true, ..Self::default() }
     }
 
-    /// As it should be, or only told.
+    /// No problem, or information.
     fn ok(&self, text: &str) {
         self.print("ok   ", text);
     }
 
-    /// Worth a look.
+    /// A possible problem.
     fn warn(&mut self, text: &str) {
         self.print("warn ", text);
         self.findings.push(Finding { wrong: false, text: text.to_owned() });
     }
 
-    /// Loses data, or is not true.
+    /// Loss of data, or a wrong result.
     fn wrong(&mut self, text: &str) {
         self.print("WRONG", text);
         self.findings.push(Finding { wrong: true, text: text.to_owned() });
@@ -92,7 +92,7 @@ pub(crate) fn run(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode> {
     Ok(if report.is_wrong() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Compares the ranks of a running server, or of one of its own, with the stored rows; whether they agree.
+/// Compares the ranks of a running server, or of one that it starts, with the stored rows; returns whether they agree.
 pub(crate) fn ranks_agree(cli: &Cli) -> Result<bool> {
     let config = Config::load(cli)?;
     let data = DataDir::open(&config)?;
@@ -121,7 +121,7 @@ fn compare(
             ranks::compare(report, &target.client, &mut || Ok(Arc::<Shards>::clone(&store)))
         }
         Place::Sqlite(path) => {
-            // A file has one process that opens it: the server. Beside it there is the copy that a backup is.
+            // Only the server's process can open a file, so this reads a copy, as of a backup.
             let copies = Copies::new(data, "doctor");
             ranks::compare(report, &target.client, &mut || copies.make(path, &mut |_, _| ()))
         }

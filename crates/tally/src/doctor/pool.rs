@@ -1,4 +1,5 @@
-//! How many connections are enough: by the database's processors, and by Little's law from measured times.
+//! The necessary number of connections: by the database's processors, and by Little's law from measured
+//! times.
 
 use super::Report;
 use crate::config::{Config, Usage};
@@ -13,7 +14,7 @@ struct Measured {
     rows_per_batch: f64,
 }
 
-/// Says what the pool should be and what it is; gives the latter.
+/// Reports the proper size of the pool and its size; returns the latter.
 pub(super) fn judge(report: &mut Report, config: &Config) -> Result<usize, Usage> {
     let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = here * 2 + 1;
@@ -30,7 +31,7 @@ pub(super) fn judge(report: &mut Report, config: &Config) -> Result<usize, Usage
     Ok(set)
 }
 
-/// Says how many connections the rate takes, and whether the pool has them.
+/// Reports the connections for the target rate, and whether the pool has them.
 pub(super) fn measured(
     report: &mut Report,
     target: &Target,
@@ -68,7 +69,7 @@ pub(super) fn measured(
     Ok(())
 }
 
-/// What is there at a time is what comes per second, times how long each stays.
+/// Little's law: the mean number in use is the arrival rate times the mean time in use.
 fn in_use(measured: Measured, rate: u64) -> f64 {
     rate as f64 / measured.rows_per_batch * measured.seconds
 }
@@ -78,7 +79,7 @@ fn value(metrics: &str, name: &str) -> Option<f64> {
     line.trim().parse::<f64>().ok()
 }
 
-/// Of the lanes of scores.
+/// Of the score lanes.
 fn scores(metrics: &str) -> Option<Measured> {
     let mean = |stage: &str| {
         let of = |what: &str| {
@@ -93,7 +94,7 @@ fn scores(metrics: &str) -> Option<Measured> {
         .then_some(Measured { seconds: mean("read")? + mean("commit")?, rows_per_batch: rows / batches })
 }
 
-/// Of the lane that moves money: one batch, one connection for all of its time in the store.
+/// Of the ledger's lane: a batch uses one connection for all of its time in the store.
 fn ledger(metrics: &str) -> Option<Measured> {
     let of = |what: &str| value(metrics, &format!("tally_ledger_lane_{what}_total"));
     let (rows, batches, seconds) = (of("rows")?, of("batches")?, of("commit_seconds")?);
@@ -123,7 +124,7 @@ mod tests {
         let text = "tally_ledger_lane_rows_total 2000\ntally_ledger_lane_batches_total 500\n\
                     tally_ledger_lane_commit_seconds_total 1.5\n";
         let measured = ledger(text).unwrap();
-        // 1,000 a second of 3 ms each are three connections where each is a batch of its own.
+        // 1,000 batches a second of 3 ms each use three connections.
         let alone = Measured { rows_per_batch: 1.0, ..measured };
         assert!((in_use(alone, 1_000) - 3.0).abs() < 1e-9 && (in_use(measured, 1_000) - 0.75).abs() < 1e-9);
         assert_eq!(ledger("tally_ledger_lane_rows_total 0\ntally_ledger_lane_batches_total 0\n"), None);

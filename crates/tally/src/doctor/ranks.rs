@@ -1,8 +1,8 @@
-//! Ranks as they are served against a sort of the stored rows: of all time, and of every period that is kept.
+//! Served ranks against a sort of the stored rows: of all time, and of every stored period.
 //!
-//! A board that is written to meanwhile is compared again; the server's counter of rows says whether it was. Parts with
-//! more than a million rows are compared in their first million ranks, because a sort of all is in memory. A closed period
-//! whose order has yet to be written anew is left out.
+//! A board that changes meanwhile is compared again, by the server's counter of rows. Windows with more than a million
+//! rows are compared in their first million ranks, because the sort is in memory. It skips a closed period whose archive
+//! must be written again.
 
 use super::Report;
 use crate::client::{Client, segment};
@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 1_000_000;
 const WALK_ROWS: usize = 10_000;
 const TRIES: usize = 3;
 
-/// Compares every window of every board; `open` gives the store as it is now.
+/// Compares every window of every board; `open` returns the store as it is now.
 pub(super) fn compare<S: Store>(
     report: &mut Report,
     client: &Client,
@@ -48,14 +48,14 @@ pub(super) fn compare<S: Store>(
     Ok(())
 }
 
-/// What was found of one window.
+/// The result of one window.
 struct Found<'b> {
     board: &'b str,
     period: Option<String>,
     outcome: Result<Option<Outcome>>,
 }
 
-/// The windows of a board that can be asked for, with the names of periods.
+/// The readable windows of a board, with the names of periods.
 fn windows(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Window, Option<String>)>> {
     let mut windows = Vec::new();
     if board.definition.all_time {
@@ -71,7 +71,7 @@ fn windows(store: &dyn Store, board: &BoardRow) -> Result<Vec<(Window, Option<St
 }
 
 fn told(report: &mut Report, found: Vec<Found<'_>>, quiet: bool, tried: usize) -> Result<()> {
-    // Of each board, how many periods are as they should be, with how many ranks.
+    // For each board the number of correct periods, and of their ranks.
     let mut periods: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for Found { board, period, outcome } in found {
         let name = period.as_ref().map_or_else(|| board.to_owned(), |period| format!("{board}, {period}"));
@@ -104,7 +104,7 @@ enum Outcome {
     Differs(String),
 }
 
-/// How many rows the server has changed so far.
+/// The number of rows that the server has changed.
 fn changes(client: &Client) -> Result<String> {
     let text = client.text("/metrics")?;
     let line = text.lines().find(|line| line.starts_with("tally_lane_rows_total "));
@@ -118,7 +118,7 @@ fn compare_one(
     (window, period): (Window, Option<&str>),
 ) -> Result<Option<Outcome>> {
     let mut rows = stored(store, board, window)?;
-    // One that its first score made is there as long as somebody is on it.
+    // A board that its first score made exists only while it has a record.
     if rows.is_empty() && board.definition.implicit {
         return Ok(None);
     }
@@ -162,7 +162,7 @@ fn compare_one(
     }))
 }
 
-/// Every player that has a rank. Of many, the best are kept while walking.
+/// Every player with a rank. Of many players, the scan keeps the best.
 fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(PlayerId, Record)>> {
     let hidden: BTreeSet<PlayerId> = store.bans(board.no)?.into_iter().collect();
     let definition = &board.definition;
@@ -180,7 +180,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
             rows.select_nth_unstable_by(ROWS_MAX, |a, b| {
                 order_key::compare(definition, (&a.1, a.0.as_bytes()), (&b.1, b.0.as_bytes()))
             });
-            // One more than are compared says that there are more.
+            // One more than is compared shows that there are more.
             rows.truncate(ROWS_MAX + 1);
         }
         if count < WALK_ROWS {
@@ -190,7 +190,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
     }
 }
 
-/// The entries of pages, from sorted rows.
+/// The expected entries of pages, from sorted rows.
 fn expected(board: &BoardRow, rows: &[(PlayerId, Record)]) -> Vec<Value> {
     let definition = &board.definition;
     let style = Style { definition, int64: tally_wire::numbers::Int64::Number };

@@ -1,12 +1,12 @@
-//! Settings of a database that lose what was acknowledged, or cost speed.
+//! Settings of a database that lose acknowledged changes, or cost speed.
 
 use super::Report;
 use tally_store::mysql::Probe;
 
-/// The longest message that tally sends; a smaller bound means more messages for a large batch.
+/// The longest message that tally sends; a smaller limit means more messages for a large batch.
 const PACKET: u64 = 16 << 20;
 
-/// Says of each what it is and what it should be.
+/// Reports each setting, and what it should be.
 pub(super) fn judge(report: &mut Report, probe: &Probe) {
     let text = |name: &str| probe.settings.get(name).map(String::as_str);
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
@@ -29,7 +29,7 @@ pub(super) fn judge(report: &mut Report, probe: &Probe) {
     }
     let doublewrite = text("innodb_doublewrite").is_some_and(|value| !matches!(value, "OFF" | "0"));
     say(report, "innodb_doublewrite", doublewrite, "a page torn by a crash cannot be mended; set ON");
-    // NO_LOCK and the like are words of MariaDB 12 for being read-only in part.
+    // `NO_LOCK` and others are values of MariaDB 12 for partly read-only servers.
     let read_only = text("read_only").is_some_and(|value| !matches!(value, "OFF" | "0"));
     say(report, "read_only", !read_only, "nothing can be stored");
     if number("max_allowed_packet").is_some_and(|bytes| bytes < PACKET) {

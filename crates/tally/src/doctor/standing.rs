@@ -1,7 +1,7 @@
-//! What a running server stands on, looked at all the time: the database's settings, its pool, the Redis of applications.
+//! Checks that a running server repeats: the database's settings, its pool, the Redis of applications.
 //!
-//! Each look is a few cheap questions, away from the threads that answer. A finding stays until a later look no longer has
-//! it. Not here: what takes reading everything (ranks against rows, the books) or a rate that somebody wants.
+//! Each round is a few cheap queries, off the threads that serve requests. A finding stays until a later round no longer
+//! has it. Not here: checks that read everything (ranks against rows, the ledger) or need a target rate.
 
 use super::{Report, applications, pool, settings};
 use crate::config::Config;
@@ -12,10 +12,10 @@ use tally_ranking::RedisApplications;
 use tally_server::{Finding, Readiness};
 use tally_store::mysql::MySqlStore;
 
-/// Between two looks.
+/// The interval of rounds.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What is looked at.
+/// The components to check.
 #[derive(Clone)]
 pub(crate) struct Standing {
     pub(crate) config: Config,
@@ -24,7 +24,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Looks again and again, and tells the gate.
+    /// Repeats the checks, and passes the findings to the readiness gate.
     pub(crate) async fn watch(self, gate: &Readiness) -> Infallible {
         loop {
             let this = self.clone();
@@ -37,7 +37,7 @@ impl Standing {
         }
     }
 
-    /// What is found now; `None` where a database does not answer, which is told elsewhere.
+    /// The present findings; `None` if a database does not respond, which is reported elsewhere.
     fn look(&self) -> Option<Vec<Finding>> {
         let mut report = Report::default();
         for (number, database) in (1..).zip(&self.databases) {

@@ -1,15 +1,13 @@
-//! The collector of traces: whether it takes what it is sent.
+//! The collector of traces: whether it takes spans.
 //!
-//! It is asked with a message that has no spans, with the same settings and the same client as the server's. Nothing is lost
-//! where it is away but traces, so that is worth a look and not wrong. Not here: what became of spans, which is in the
-//! metrics of the server.
+//! The check sends a message without spans, with the settings and the client of the server. An unavailable collector loses
+//! only traces, so that is a warning. Not here: the counts of spans, which are in the metrics of the server.
 
 use super::Report;
 use crate::config::Config;
 use crate::trace_settings;
 use anyhow::{Context, Result};
 
-/// Asks it.
 pub(super) fn examine(report: &mut Report, config: &Config) -> Result<()> {
     let Some(settings) = trace_settings::traces(config)? else {
         report.ok("traces: off");

@@ -1,7 +1,7 @@
-//! Whether a load made money or lost some: the trial balance before and after.
+//! Whether a load made or lost money: the trial balance before and after.
 //!
-//! Loads only move money between members, so what the bank owes them must be the same; debits must equal credits at any
-//! time. Not here: whether each wallet is right (`tally verify`).
+//! Loads only move money between members, so what the bank owes them must stay the same. Debits must equal credits at
+//! any time. Not here: whether each wallet is right (`tally verify`).
 
 use crate::client::{Client, explain};
 use anyhow::{Result, bail};
@@ -16,21 +16,21 @@ const OWED: &str = "BANK_PAYABLE";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Books {
     balanced: bool,
-    /// Credits less debits of what the bank owes, by currency.
+    /// Credits minus debits of what the bank owes, by currency.
     owed: BTreeMap<String, i128>,
 }
 
-/// How two of them stand to each other.
+/// The comparison of two trial balances.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// Nothing where they could not be read.
+    /// `None` if they are unreadable.
     pub(super) agree: Option<bool>,
-    /// In words.
+    /// As text.
     pub(super) says: String,
 }
 
 impl Books {
-    /// Those of the server; none where the key may not read them, or the server has none.
+    /// The server's trial balance; `None` if the key may not read it, or the server has none.
     pub(super) fn read(client: &Client) -> Result<Option<Self>> {
         let answer = client.send(&Method::GET, "/v1/ledger/trial-balance", None)?;
         match answer.status {
@@ -58,7 +58,7 @@ impl Books {
     }
 }
 
-/// Says whether money was made or lost between two moments.
+/// Compares two trial balances: whether money was made or lost.
 pub(super) fn compare(before: Option<&Books>, after: Option<&Books>) -> Compared {
     let (Some(before), Some(after)) = (before, after) else {
         let says = "money: not known, the trial balance could not be read (it needs a key of role server)"

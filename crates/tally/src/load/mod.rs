@@ -1,9 +1,9 @@
-//! `tally load`: arrivals at a running server by a schedule, what they met, and whether money was made or lost.
+//! `tally load`: open-loop load on a running server by a schedule, its figures, and whether money was made or
+//! lost.
 //!
-//! Ctrl-C ends the arrivals, not the command: the figures of what ran are worth as much as those of a whole run.
+//! Ctrl-C ends the arrivals, not the command: the figures of a part are worth as much as those of a whole run.
 //!
-//! The arrivals are `tally_load::open`'s. Not here: how figures are shown (`show`), and how the books are compared
-//! (`books`).
+//! The load is `tally_load::open`. Not here: showing figures (`show`), and comparing trial balances (`books`).
 
 mod books;
 mod show;
@@ -27,10 +27,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use ureq::http::Method;
 
-/// The exit code of what Ctrl-C has ended, as shells have it.
+/// The exit code after Ctrl-C, as in shells.
 const INTERRUPTED: u8 = 130;
 
-/// A run that is asked for, read and found possible.
+/// A validated run.
 struct Plan {
     scene: Scene,
     schedule: Schedule,
@@ -45,7 +45,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     let client = &target.client;
     client.wait_until_ready()?;
     plan.scene.address = address(args.redis.as_deref().unwrap_or(client.shown()))?;
-    // The token of this machine is accepted over HTTP only.
+    // Only HTTP accepts the token for local commands.
     let good = |key: &&str| plan.scene.protocol == Protocol::Http || !key.starts_with(LOCAL_PREFIX);
     plan.scene.key = client.key().filter(good).map(str::to_owned);
     plan.scene.run = format!("load-{:016x}", getrandom::u64().context("draw a name for the run")?);
@@ -64,7 +64,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
         }
         outcome => outcome.with_context(|| format!("load {}", client.shown()))?,
     };
-    // Found anew: one that was started again meanwhile has another token.
+    // Looked up again, because a restarted server has another token.
     let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
     let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
     let judged: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.judge(&outcome)).collect();
@@ -86,7 +86,7 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Each Ctrl-C; once nobody listens any more, it ends the process.
+/// Receives each Ctrl-C; once the receiver is dropped, Ctrl-C ends the process.
 fn interrupts() -> Result<mpsc::Receiver<()>> {
     let (send, receive) = mpsc::channel(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -163,7 +163,7 @@ fn journey(what: LoadWhat) -> Journey {
     }
 }
 
-/// The address behind `http://…`.
+/// The socket address of `http://…`.
 fn address(base: &str) -> Result<SocketAddr> {
     if base.starts_with(UNIX) {
         bail!(Usage(format!(
@@ -178,7 +178,7 @@ fn address(base: &str) -> Result<SocketAddr> {
     found.next().with_context(|| format!("{place} has no address"))
 }
 
-/// Makes the leaderboard of scores where it is not there.
+/// Makes the leaderboard of scores if it is missing.
 fn make_board(target: &Target, board: &str) -> Result<()> {
     if !board.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         bail!(Usage(format!("--board: `{board}` has other signs than letters, digits and `-`")));

@@ -1,6 +1,7 @@
-//! A load's figures: the line while it runs, and the report after it.
+//! The figures of a load: the progress line, and the report.
 //!
-//! The report has the form of a bench's, so there is one way to draw a table or a line. Not here: any judgement.
+//! The report has the form of the benchmarks' reports, so that tables and charts are drawn by the same code. Not
+//! here: judging them.
 
 use super::books::Compared;
 use crate::cli::LoadArgs;
@@ -15,7 +16,7 @@ use tally_load::report::{Axis, Chart, Report, Run, Series, Table};
 /// Percentiles of the tables.
 const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// The line while it runs.
+/// Updates the progress line.
 pub(super) fn live(bar: &ProgressBar, progress: Progress) {
     match progress {
         Progress::SignedIn(done, all) => bar.set_message(format!("{done} of {all} members signed in")),
@@ -150,7 +151,7 @@ fn latencies(outcome: &Outcome) -> Table {
     table
 }
 
-/// Without what is left of the last one, where there are others: it is no second.
+/// Without the incomplete last second, if there are others.
 fn whole(seconds: &[Second]) -> &[Second] {
     match seconds {
         [others @ .., before, last] if last.at - before.at < 0.9 => &seconds[..=others.len()],
@@ -200,7 +201,7 @@ fn charts(outcome: &Outcome) -> Vec<Chart> {
     charts
 }
 
-/// The tail: one in so many takes longer than this.
+/// The tail: one in so many takes longer.
 fn distribution(outcome: &Outcome) -> Chart {
     let points = |latencies: &Latencies| {
         let last = latencies.count().max(2) as f64;

@@ -1,7 +1,7 @@
-//! Scores written into the store itself, where no server has it: as fast as the store takes them.
+//! Scores written directly into the store, without a server: as fast as the store takes them.
 //!
-//! The same file as a server is sent, so either goes on where the other was. Not here: what a chunk is
-//! (`tally_service::scores::fill`).
+//! The lines are the same as through a server, so either way continues the other. Not here: what a
+//! chunk is (`tally_service::scores::fill`).
 
 use super::bar;
 use super::scores::{board, digest, score, show};
@@ -21,9 +21,9 @@ use tally_service::{Store, clock};
 /// Rows of one transaction: its sync is next to nothing beside them.
 const CHUNK_ROWS: u64 = 10_000;
 
-/// Makes what is missing; `false` where only a server can.
+/// Makes the missing scores; `false` if only a server can.
 pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedScoresArgs) -> Result<bool> {
-    // Ranks elsewhere are published by a server.
+    // A ranking in Redis needs a server that publishes the scores.
     if !ranks_in_memory(config) {
         return Ok(false);
     }
@@ -40,7 +40,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
     if let Some(done) = attempt()? {
         return Ok(done);
     }
-    // A server makes it, with all that belongs to a new store.
+    // A server makes the board, with everything else of a new store.
     let own = Target::find(cli, target)?;
     let made = board(&own.client, args);
     own.finish();
@@ -51,7 +51,7 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
 fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Result<()> {
     let (started, before, clock) = (Instant::now(), filling.done(), clock::system());
     let bar = bar("players", before.lines, args.players)?;
-    // One is written while the next is made.
+    // One chunk is written while the next is made.
     let (ready, written) = sync_channel::<Chunk>(1);
     let wrote = std::thread::scope(|scope| {
         let bar = &bar;
@@ -67,7 +67,7 @@ fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Resul
             let rows = (first..=last).map(|line| (named(line), Given::Int(score(line).cast_signed())));
             let chunk = filling.chunk(rows.collect(), last, clock.now());
             if ready.send(chunk?).is_err() {
-                // The writer has stopped, and says why.
+                // The writer has stopped, and returns the error.
                 break;
             }
         }
@@ -75,7 +75,7 @@ fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Resul
         writer.join().expect("writing does not panic").map_err(anyhow::Error::from)
     });
     wrote.context("write scores; the same command continues from there")?;
-    // Until everything is in the tables.
+    // Waits until everything is in the tables.
     store.checkpoint().context("write what is in the journal")?;
     bar.finish_and_clear();
     let done = filling.done();

@@ -1,7 +1,7 @@
-//! `tally seed`: realistic data, as if from a file without an end of which so many lines are taken.
+//! `tally seed`: realistic data, as the first lines of an endless file.
 //!
-//! What a line says depends on its number alone, and the server keeps how many lines are done, so an interrupted command
-//! goes on, and a greater number continues. Not here: load (`tally load` measures), and names of real people.
+//! A line depends only on its number, and the server stores the progress. So an interrupted command continues, and a
+//! larger number adds lines. Not here: load (`tally load` measures), and names of real people.
 
 mod bulk;
 mod scores;

@@ -24,7 +24,7 @@ pub(super) fn board(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     Ok(())
 }
 
-/// Makes what is missing, through a server.
+/// Makes the missing scores through a server.
 pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     board(client, args)?;
     let started = Instant::now();
@@ -49,12 +49,12 @@ pub(super) fn seed(client: &Client, args: &SeedScoresArgs) -> Result<()> {
     Ok(())
 }
 
-/// Of the file without an end that this is.
+/// The digest of the endless file.
 pub(super) fn digest() -> [u8; 32] {
     blake3::derive_key("tally 2026 seed", b"scores")
 }
 
-/// Says what was made.
+/// Prints what was made.
 pub(super) fn show(args: &SeedScoresArgs, made: u64, refused: u64, started: Instant) {
     let seconds = started.elapsed().as_secs_f64();
     println!(
@@ -68,7 +68,7 @@ pub(super) fn show(args: &SeedScoresArgs, made: u64, refused: u64, started: Inst
     }
 }
 
-/// Falls off by half with every thousand.
+/// Halves with every thousand.
 pub(super) fn score(line: u64) -> u64 {
     let bits = bits_of(line, 8);
     u64::from(bits.leading_zeros()) * 1000 + bits_of(line, 9) % 1000

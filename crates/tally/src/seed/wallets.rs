@@ -1,7 +1,7 @@
 //! Members with wallets, and money that moved between them.
 //!
-//! What everybody has is computed along, from the first movement on, so that nobody is asked for more than is there. If
-//! others move the same money meanwhile, some lines may be refused; they are counted.
+//! This computes all balances from the first transfer on, so that no transfer exceeds a balance. If other clients move
+//! the same money meanwhile, the server may reject some lines; they are counted.
 
 use super::bar;
 use crate::chunks::{CHUNK_ROWS, Chunks};
@@ -23,7 +23,7 @@ use tally_service::Tally;
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::members::password::{self, Cost};
 
-/// What each member begins with, in minor units.
+/// The opening balance of each member, in minor units.
 const OPENING: i64 = 1_000_000;
 
 const GIVEN: [&str; 16] = [
@@ -35,7 +35,7 @@ const FAMILY: [&str; 16] = [
     "Lopez", "Moreau", "Novak", "Okafor", "Park",
 ];
 
-/// Makes what is missing.
+/// Makes the missing members and transfers.
 pub(super) fn seed(client: &Client, args: &SeedWalletsArgs, cost: Cost) -> Result<()> {
     let started = Instant::now();
     let (made, refused_members) = members(client, args.members, cost)?;
@@ -63,12 +63,12 @@ fn digest(what: &str) -> [u8; 32] {
     blake3::derive_key("tally 2026 seed", what.as_bytes())
 }
 
-/// How many were made now, and how many were refused.
+/// The numbers of members made now, and of rejected ones.
 fn members(client: &Client, wanted: u64, cost: Cost) -> Result<(u64, u64)> {
     let mut chunks = Chunks::find(client, "/v1/imports/members", json!({}), digest("members"))?;
     let before = chunks.done;
     let bar = bar("members", before.lines, wanted)?;
-    // One digest for all: it is the same password.
+    // One digest for all, because all have the same password.
     let hash: Arc<str> = password::digest(PASSWORD, cost).context("digest the password")?;
     while chunks.done.lines < wanted {
         let first = chunks.done.lines + 1;
@@ -103,9 +103,9 @@ fn member(number: u64, hash: &str) -> Value {
     })
 }
 
-/// How many were done now, and how many were refused.
+/// The numbers of transfers made now, and of rejected ones.
 fn transfers(client: &Client, args: &SeedWalletsArgs) -> Result<(u64, u64)> {
-    // Who gives and who gets depends on how many there are.
+    // The members of a transfer depend on the number of members.
     let digest = digest(&format!("transfers between {}", args.members));
     let mut chunks = Chunks::find(client, "/v1/imports/transfers", json!({}), digest)?;
     let before = chunks.done;
@@ -131,13 +131,14 @@ fn transfers(client: &Client, args: &SeedWalletsArgs) -> Result<(u64, u64)> {
     Ok((chunks.done.taken - before.taken, chunks.done.refused - before.refused))
 }
 
-/// What everybody has, as far as these movements go.
+/// All balances after the transfers so far.
 struct World {
     balances: Vec<i64>,
 }
 
 impl World {
-    /// Who gives how much to whom in a line: numbers of members from 1. A fifth goes to one member in a hundred.
+    /// The payer, the payee and the amount of a line: numbers of members from 1. A fifth goes to one member in a
+    /// hundred.
     fn movement(&mut self, line: u64) -> (u64, u64, i64) {
         let count = self.balances.len() as u64;
         let mut from = bits_of(line, 3) % count;
@@ -155,7 +156,7 @@ impl World {
         if to == from {
             to = (to + 1) % count;
         }
-        // Small sums are frequent: from 100 to 51,200, in hundreds.
+        // Small amounts are frequent: from 100 to 51,200, in hundreds.
         let exponent = bits_of(line, 6) % 10;
         let amount = 100 * i64::try_from((1 << exponent) - (bits_of(line, 7) % (1 << exponent))).unwrap_or(1);
         let amount = amount.min(self.balances[from as usize]);
@@ -165,7 +166,8 @@ impl World {
     }
 }
 
-/// The first lines of both for the demo, by the use cases themselves; `tally seed wallets` goes on from there. Blocks.
+/// The first lines of both for the demo, by the use cases themselves; `tally seed wallets` continues from there.
+/// Blocks.
 pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<()> {
     let wait = tokio::runtime::Handle::current();
     let begun = wait.block_on(import::members(tally, nothing(digest("members"))))?.progress.lines;
@@ -194,7 +196,7 @@ pub(crate) fn fill(tally: &Arc<Tally>, count: u64, transactions: u64) -> Result<
     Ok(())
 }
 
-/// A chunk without lines, which only asks.
+/// A chunk without lines, which only reads the progress.
 fn nothing<L>(digest: [u8; 32]) -> NewChunk<L> {
     NewChunk { digest, lines_before: 0, lines_after: 0, rows: Vec::new(), last: false }
 }
@@ -217,7 +219,7 @@ fn line(number: u64, hash: &Arc<str>) -> Result<MemberLine> {
     })
 }
 
-/// What to try of members, for whoever reads the terminal.
+/// Commands about members to try, for the terminal.
 pub(crate) fn what_to_try(address: SocketAddr) -> String {
     format!(
         "  curl 'http://{address}/v1/members?login_id=user0000001'\n  tally verify\n    (members user0000001 and so on \

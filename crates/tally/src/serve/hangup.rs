@@ -1,7 +1,7 @@
-//! SIGHUP: the files that are renewed while a server runs are read and opened again.
+//! SIGHUP: reads and reopens the files that are renewed while a server runs.
 //!
-//! That is the certificate with its key, for new connections, and the audit file. What cannot be read is logged, and what was
-//! in use stays in use. Settings are read by a start only.
+//! These are the certificate with its key, for new connections, and the audit file. An unreadable file is logged, and the
+//! previous one stays in use. Only a start reads settings.
 
 use anyhow::{Context, Result};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where a server listens: addresses and Unix sockets, as settings say, and where commands of this machine find it.
+//! The addresses and Unix sockets of a server by its settings, and its address for local commands.
 
 use crate::config::{Config, Usage};
 use crate::{limit_settings, trace_settings};
@@ -8,20 +8,20 @@ use std::path::Path;
 use std::sync::Arc;
 use tally_server::{HttpServer, Readiness, SocketFile, Tls, UnixSocket, resp};
 
-/// What the place of a Unix socket begins with.
+/// The prefix of a Unix socket's address.
 pub(crate) const UNIX: &str = "unix:";
 
-/// Where a server listens.
+/// The listeners of a server.
 pub(crate) struct Listen {
     pub(super) http: tally_server::Listen,
     pub(super) resp: Option<(tally_server::Listen, resp::Settings)>,
     pub(super) tls: Option<Tls>,
-    /// What is followed there, if anything is.
+    /// The span exporter, if it is turned on.
     pub(super) traces: Option<tally_traces::Settings>,
 }
 
 impl Listen {
-    /// For a command that needs a server of its own while it runs. Nobody looks for its requests among those of users.
+    /// For a command that starts its own server. Its requests are not traced.
     pub(crate) fn own() -> Self {
         Self { http: tally_server::Listen::tcp("127.0.0.1:0"), resp: None, tls: None, traces: None }
     }
@@ -69,7 +69,7 @@ impl Listen {
     }
 }
 
-/// Where a protocol is served: by the names of its settings for the address, the socket and its mode.
+/// The listeners of a protocol, by the names of its settings for the address, the socket and its mode.
 fn places(config: &Config, [listen, socket, mode]: [&'static str; 3]) -> Result<tally_server::Listen, Usage> {
     let tcp = Some(config.text(listen)).filter(|address| *address != "off");
     let mode = match config.text(mode) {
@@ -82,14 +82,14 @@ fn places(config: &Config, [listen, socket, mode]: [&'static str; 3]) -> Result<
     Ok(tally_server::Listen { tcp: tcp.map(str::to_owned), unix })
 }
 
-/// Where a listener is found: its address, or else its socket.
+/// The address of a listener, or else its socket.
 pub(super) fn place(address: Option<SocketAddr>, file: Option<&SocketFile>) -> Option<String> {
     let of_file = || file.map(|file| format!("{UNIX}{}", file.path.display()));
     address.map(|address| address.to_string()).or_else(of_file)
 }
 
-/// Where commands of this machine find the server, and the listener that they need if they can use no other: they know no
-/// certificate, and the token works on the loopback interface and over the socket only.
+/// The address for local commands, and a listener for them if they can use no other. They know no certificate, and the
+/// token works only on the loopback interface and over the socket.
 pub(super) async fn for_commands(
     gate: &Arc<Readiness>,
     http: &HttpServer,

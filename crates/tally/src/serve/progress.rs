@@ -1,4 +1,4 @@
-//! What a start tells: progress on a terminal, and one line on stdout when the server is ready.
+//! The output of a start: progress on a terminal, and one line on stdout when the server is ready.
 
 use super::Server;
 use super::listen::place;
@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 use tally_server::Readiness;
 
-/// Shows how far the start has come, on a terminal only; ends when it is dropped.
+/// Shows the progress of the start, on a terminal only, until it is dropped.
 pub(super) async fn show_progress(gate: &Readiness) -> std::convert::Infallible {
     if !std::io::stderr().is_terminal() {
         return std::future::pending().await;

@@ -1,10 +1,10 @@
-//! Reading everything anew after the database has lost commits that it had acknowledged.
+//! The reload of everything after the database has lost acknowledged commits.
 //!
-//! Nothing that this process knows can be told apart into what is still true and what is gone. So the service ends, with all
-//! of its caches, and another one begins, by the code of a start: it opens the store, takes the lease under a new number and
-//! loads. The listeners stay, and say meanwhile that nothing is answered. What does not work is tried again, for as long as that takes.
+//! The process cannot tell which of its cached data is still true. So the service ends with all of its caches, and another one
+//! begins, by the code of a start: it opens the store, takes the lease under a new fencing token and loads. The listeners stay,
+//! and reject requests meanwhile. Failed steps are retried, for as long as it takes.
 //!
-//! Not here: how a loss is noticed (the store), and what is said of it (the gate).
+//! Not here: how a loss is detected (the store), and its messages (the readiness gate).
 
 use super::{End, Server};
 use crate::config::Config;
@@ -17,14 +17,14 @@ use tally_service::{LostCommits, Tally};
 use tally_store::StoreError;
 use tokio::signal::unix::Signal;
 
-/// How long requests of before may hold on to the service of before: its memory is needed.
+/// How long old requests may keep the old service alive: its memory is needed.
 const HELD_MAX: Duration = Duration::from_secs(30);
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Reads the store anew; gives how the server ends if that is not possible any more.
+    /// Reloads the store; returns how the server ends if that is impossible.
     pub(super) fn reload(
         &mut self,
         config: &Config,
@@ -71,7 +71,7 @@ impl Server {
         } else {
             tracing::error!("{lost}")
         }
-        // Where another server has begun a new generation, this one joins it.
+        // After another server has begun a new generation, this one joins it.
         let opening = if lost.by_others { Opening::AsItIs } else { Opening::Anew };
         let closed = self.gate.close(lost);
         let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
@@ -95,13 +95,13 @@ impl Server {
             Ok(opened) => opened,
             Err(holder) => return Ok(Some(End::Parted(Parted::Taken(holder)))),
         };
-        // Who finds the store taken learns less where that fails.
+        // A failure only makes the message of a second server less precise.
         drop(self.store.announce(&self.found));
         Ok(None)
     }
 }
 
-/// Ends a service, and waits until requests have let go of it.
+/// Ends a service, and waits until requests have released it.
 fn end(tally: Arc<Tally>) {
     tally.drain();
     let began = Instant::now();
@@ -110,7 +110,7 @@ fn end(tally: Arc<Tally>) {
     }
 }
 
-/// Opens the store as soon as that is possible, or says which other server has it.
+/// Opens the store as soon as possible, or returns the server that has it.
 fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
     let place = data.place(config)?;
     let mut told = Told::default();
@@ -126,7 +126,7 @@ fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Open
     }
 }
 
-/// What was logged last, so that it is logged once.
+/// The last logged text, so that it is logged once.
 #[derive(Default)]
 struct Told(String);
 

@@ -169,7 +169,7 @@ fn a_database_that_was_away_for_longer_than_the_lease_ends_nothing() {
     let proxy = Proxy::start(server.address());
     let mut tally = stopped_on(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
     // What runs in the background asks the store as well.
-    tally.allow("the store is away");
+    tally.allow("the store is unavailable");
     tally.restart();
     let mut client = tally.client();
     make_board(&mut client);

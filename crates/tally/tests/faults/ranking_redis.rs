@@ -32,7 +32,7 @@ fn start_at(redis: SocketAddr, timeout: &str, more: &[(&str, &str)]) -> TestTall
     ];
     let mut server = TestTally::start_set(TALLY, &[&settings, more].concat());
     server.allow("bring ranks to what is stored");
-    server.allow("ranks cannot be told now");
+    server.allow("ranks are unavailable now");
     server
 }
 

@@ -1,4 +1,4 @@
-//! A database does what the tests of others rely on.
+//! A database does what other tests rely on.
 
 use super::*;
 use DatabaseKind::{MariaDb10, MySql9};

@@ -84,7 +84,7 @@ impl Contents {
         }
     }
 
-    /// The place of the first doubtful change: all before it are synced by the next sync.
+    /// The index of the first doubtful change: the next sync makes all changes before it durable.
     fn first_doubtful(&self) -> usize {
         let is_doubtful = |recorded: &Recorded| recorded.durability == Durability::Doubtful;
         self.changes.iter().position(is_doubtful).unwrap_or(self.changes.len())
@@ -107,7 +107,7 @@ impl Contents {
     pub(super) fn after_cut(&self, keep: Keep, rng: &mut Rng, stats: &mut ImageStats) -> Vec<u8> {
         let mut bytes = self.synced.clone();
         for Recorded { number, change, durability } in &self.changes {
-            // The order in which the operations were issued says nothing about a change that was written back already.
+            // The order of the operations says nothing about a change that was already written back.
             let keep = match (durability, keep) {
                 (Durability::Synced, _) => {
                     change.apply(&mut bytes);

@@ -1,7 +1,7 @@
-//! What goes wrong on a disk, and when: operations, their numbers, and the faults that a test arms.
+//! Faults of a disk: operations, their numbers, and the faults that a test arms.
 //!
 //! Every operation that changes the disk has a number, from 1. A fault waits for an operation by its kind, its file and
-//! its place among those that match. A power cut is no fault: from its operation on nothing changes any more.
+//! its number among the matching ones. A power cut is no fault: from its operation on nothing changes any more.
 //!
 //! Not here: what an error does to the files (`state`).
 
@@ -26,7 +26,8 @@ pub enum Operation {
     Remove,
     /// The names of a folder are made durable.
     SyncFolder,
-    /// SQLite reads bytes of a file. That changes nothing, so it has no number, and only a fault of this kind meets it.
+    /// SQLite reads bytes of a file. That changes nothing, so it has no number, and only a fault of this kind applies
+    /// to it.
     Read,
 }
 
@@ -49,8 +50,8 @@ pub enum DiskError {
 
 /// An error that waits for its operation.
 ///
-/// A sync that fails leaves its file's pending changes readable, and lost or not after a power cut, as on Linux. Later
-/// syncs do not change that. Each descriptor that is open reports the failure once.
+/// After a failed sync its file's pending changes stay readable. A power cut may lose them, as on Linux. Later syncs do
+/// not change that. Each open descriptor reports the failure once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     at: u64,
@@ -58,7 +59,7 @@ pub struct Fault {
     operation: Option<Operation>,
     file: Option<String>,
     lasting: bool,
-    /// How many matching operations came since the fault was armed.
+    /// Matching operations since the fault was armed.
     seen: u64,
 }
 
@@ -152,7 +153,7 @@ impl Operations {
         self.injected += 1;
     }
 
-    /// Counts an operation, and gives the error that it has to report. Errors of a power cut are not counted.
+    /// Counts an operation and returns the error that it must report. Errors of a power cut are not counted.
     pub(super) fn begin(&mut self, operation: Operation, name: &Arc<Path>) -> Verdict {
         self.stopped |= self.stop_at.is_some_and(|stop| self.number() + 1 >= stop);
         if self.stopped {
@@ -166,13 +167,13 @@ impl Operations {
         self.reads
     }
 
-    /// Counts a read, and gives the error that it has to report.
+    /// Counts a read and returns the error that it must report.
     pub(super) fn read(&mut self, name: &Path) -> Result<(), Rejection> {
         self.reads += 1;
         self.meet(Operation::Read, name).map_or(Ok(()), Err)
     }
 
-    /// The fault that an operation meets.
+    /// The fault that applies to an operation.
     fn meet(&mut self, operation: Operation, name: &Path) -> Option<Rejection> {
         let mut error = None;
         self.faults.retain_mut(|fault| {
@@ -191,7 +192,7 @@ impl Operations {
     }
 }
 
-/// What becomes of an operation.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Happens,

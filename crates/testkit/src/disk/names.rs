@@ -1,7 +1,7 @@
-//! The names of a disk's files: those that are there, and those that a power cut leaves.
+//! The names of a disk's files: the present ones, and those after a power cut.
 //!
 //! Creating, renaming and removing change a folder. The change is durable when the folder is synced. File systems write
-//! such changes to a journal in order, so a power cut leaves any first part of a folder's pending changes.
+//! such changes to a journal in order, so a power cut leaves a prefix of a folder's pending changes.
 //!
 //! Names are relative to the disk's folder. Not here: folders themselves, which are durable when they exist.
 

@@ -1,8 +1,8 @@
 //! The state of a simulated disk behind one lock: each operation is counted, done in the live folder and recorded.
 //!
-//! Both ways to change files end here: the `Disk` trait and the VFS. The real change is a closure that runs under the
-//! lock, so changes are recorded in the order in which readers see them. Real syncs are left out: they cost time, and the
-//! record decides what is durable.
+//! The `Disk` trait and the VFS both change files here. The real change is a closure that runs under the lock, so changes
+//! are recorded in the order in which readers see them. Real syncs are left out: they cost time, and the record decides
+//! what is durable.
 //!
 //! Not here: what a power cut leaves (`image`).
 
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// What SQLite appends to the name of a file that is memory shared between connections.
+/// The suffix of the file that SQLite shares as memory between connections.
 const SHARED_MEMORY: &str = "-shm";
 
 /// A disk, shared by everything that has it open.
@@ -38,10 +38,10 @@ pub(super) struct State {
 
 #[derive(Debug)]
 pub(super) struct File {
-    /// The last name.
+    /// Its latest name.
     name: Arc<Path>,
     pub(super) contents: Contents,
-    /// How many syncs failed.
+    /// The number of failed syncs.
     failures: u64,
     handles: usize,
 }

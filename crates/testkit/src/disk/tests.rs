@@ -1,4 +1,4 @@
-//! Tests of the simulated disk by itself: what it keeps, what it drops, and that it does both.
+//! Tests of the simulated disk by itself: what it keeps and what it drops.
 //!
 //! Not here: SQLite on it (`sqlite`).
 

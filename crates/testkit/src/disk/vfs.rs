@@ -29,14 +29,14 @@ const SYNCS_FOLDER: c_int =
 /// The flags of [`ffi::sqlite3_vfs::xDelete`]'s caller that ask for a sync of the folder.
 const SYNC_FOLDER: c_int = 1;
 
-/// A registered VFS. Its drop keeps new connections away; open ones stay valid.
+/// A registered VFS. Its drop ends new connections; open ones stay valid.
 #[derive(Debug)]
 pub(super) struct Vfs {
     name: String,
 }
 
-/// What SQLite knows as the VFS. It is leaked, because a connection points to it as long as it is open, and nothing tells
-/// when the last one closes. It takes some hundred bytes for each disk.
+/// The VFS as SQLite sees it. It is leaked: an open connection points to it, and SQLite does not report the last close. It
+/// takes some hundred bytes for each disk.
 #[repr(C)]
 struct Shim {
     /// First, so that a pointer to it is a pointer to the shim.
@@ -68,7 +68,7 @@ impl Vfs {
                 pAppData: (*base).pAppData,
                 xOpen: Some(open),
                 xDelete: Some(delete),
-                // The default VFS looks at its first argument only when it opens a file.
+                // The default VFS uses its first argument only when it opens a file.
                 xAccess: (*base).xAccess,
                 xFullPathname: (*base).xFullPathname,
                 xDlOpen: (*base).xDlOpen,

@@ -1,4 +1,4 @@
-//! The model against tables: it is what everything else is compared with.
+//! The model against tables, because all other tests compare with it.
 
 use super::*;
 

@@ -1,20 +1,20 @@
-//! At which bytes a connection is cut, and where they are in what passes.
+//! The bytes at which a connection is cut, and their position in the stream.
 //!
-//! Bytes come in pieces, so a pattern may begin in what has passed before. Not here: cutting.
+//! Bytes come in pieces, so a pattern may begin in an earlier piece. Not here: cutting.
 
 use super::Cut;
 
-/// What the proxy waits for.
+/// An armed cut.
 #[derive(Debug)]
 pub(super) struct Armed {
     pub(super) pattern: Vec<u8>,
-    /// How often it may still pass.
+    /// How many times the pattern may still pass.
     pub(super) passes: usize,
     pub(super) cut: Cut,
 }
 
 impl Armed {
-    /// Where to cut in a piece of a client, if there.
+    /// The position of the cut in a piece of a client, if it is there.
     pub(super) fn place(&mut self, passed: &[u8], piece: &[u8]) -> Option<(usize, Cut)> {
         let places = places(passed, piece, &self.pattern);
         let place = places.get(self.passes).map(|place| (*place, self.cut));
@@ -25,12 +25,12 @@ impl Armed {
     }
 }
 
-/// How often a pattern ends in a piece.
+/// How many times a pattern ends in a piece.
 pub(super) fn count(passed: &[u8], piece: &[u8], pattern: &[u8]) -> usize {
     places(passed, piece, pattern).len()
 }
 
-/// Where in a piece patterns begin, or their parts that are not in what has passed before.
+/// The positions in a piece where patterns begin, or their parts that have not passed before.
 fn places(passed: &[u8], piece: &[u8], pattern: &[u8]) -> Vec<usize> {
     let kept = passed.len().min(pattern.len() - 1);
     let both = [&passed[passed.len() - kept..], piece].concat();

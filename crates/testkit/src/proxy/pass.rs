@@ -1,6 +1,6 @@
-//! What a proxy does with connections and their bytes: two threads for each, one for each way.
+//! Passes the bytes of connections: two threads for each, one per direction.
 //!
-//! Not here: what the test has said (`proxy.rs`), and where patterns are in what passes (`armed.rs`).
+//! Not here: the settings of the test (`proxy.rs`), and finding patterns (`armed.rs`).
 
 use super::{Cut, Shared};
 use std::io::{Read, Write};
@@ -8,11 +8,11 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a connection to the server may take before the client is told that there is none.
+/// The timeout of a connection to the server; then the client's connection is closed.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How long nothing comes after the last part of an answer: a database answers each statement of a message by itself.
+/// The silence after which a response is complete: a database answers each statement of a message separately.
 const ANSWERED: Duration = Duration::from_millis(250);
 
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -21,7 +21,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if state.ended {
             return;
         }
-        // One that has gone again is none; one that is refused is closed by being dropped.
+        // A client may have gone already; a refused connection is closed by its drop.
         let Ok((client, end)) = client.and_then(|client| Ok((client.try_clone()?, client))) else { continue };
         if state.refuses {
             continue;
@@ -39,7 +39,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Connects to the server and passes bytes both ways until both have ended.
+/// Connects to the server and passes bytes in both directions until both have ended.
 fn serve(id: u64, client: &TcpStream, shared: &Arc<Shared>) -> std::io::Result<()> {
     shared.wait_to_pass();
     let upstream = shared.lock().upstream;
@@ -53,7 +53,7 @@ fn serve(id: u64, client: &TcpStream, shared: &Arc<Shared>) -> std::io::Result<(
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let swallows = Mutex::new(false);
-    // Where one way fails, the other has to end as well.
+    // A failure of one direction ends the other.
     let ended = |result: std::io::Result<()>| {
         if result.is_err() {
             shared.lock().cut(id);
@@ -67,7 +67,7 @@ fn serve(id: u64, client: &TcpStream, shared: &Arc<Shared>) -> std::io::Result<(
     Ok(())
 }
 
-/// From the client to the server, with an eye on the bytes at which to cut.
+/// From the client to the server, with a check for the bytes at which to cut.
 fn requests(
     id: u64,
     mut client: &TcpStream,
@@ -76,7 +76,7 @@ fn requests(
     swallows: &Mutex<bool>,
 ) -> std::io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
-    // The end of what has passed, in which the bytes may begin.
+    // The end of the passed bytes, in which the pattern may begin.
     let mut passed: Vec<u8> = Vec::new();
     loop {
         let length = client.read(&mut piece)?;
@@ -117,7 +117,7 @@ fn requests(
     }
 }
 
-/// From the server to the client, unless the answer is to be swallowed.
+/// From the server to the client, unless the response is to be dropped.
 fn answers(
     id: u64,
     mut server: &TcpStream,

@@ -1,15 +1,15 @@
-//! The proxy before plain servers that greet by name, echo, and remember what they got; and before a real database.
+//! The proxy before plain servers that greet by name, echo, and record what they got; and before a real database.
 
 use super::*;
 use crate::database::{DatabaseKind, ScratchDatabase};
 use std::io::{Read, Write};
 
-/// How long a test looks for what must not come. Too short only makes a fault harder to see.
+/// How long a test waits for what must not come. Too short only makes a fault harder to see.
 const NOTHING: Duration = Duration::from_millis(50);
 const GIVE_UP: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Greets with its name, then sends back what it gets.
+/// Sends its name, then echoes.
 struct Echo {
     address: SocketAddr,
     got: Arc<Mutex<Vec<u8>>>,
@@ -41,7 +41,7 @@ impl Echo {
     }
 }
 
-/// A connection through the proxy; greeted where a name is given.
+/// A connection through the proxy; it waits for the greeting if a name is given.
 fn connect(proxy: &Proxy, name: Option<u8>) -> TcpStream {
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     stream.set_read_timeout(Some(GIVE_UP)).unwrap();
@@ -62,7 +62,7 @@ fn echoes(stream: &mut TcpStream, bytes: &[u8]) {
     assert_eq!(read(stream, bytes.len()), bytes);
 }
 
-/// It ends, by whichever way, without another byte.
+/// It ends, cleanly or not, without another byte.
 fn is_closed(stream: &mut TcpStream) {
     match stream.read(&mut [0; 16]) {
         Ok(0) => {}
@@ -88,7 +88,7 @@ fn it_passes_everything_and_the_end() {
     let (sent, back) = std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             writing.write_all(&long).unwrap();
-            // The server answers what it has got after its client has no more to say.
+            // The server responds only after its client has ended its side.
             writing.shutdown(Shutdown::Write).unwrap();
         });
         let mut back = Vec::new();
@@ -190,7 +190,7 @@ fn it_cuts_once_before_the_bytes() {
     echoes(&mut stream, b"BEGIN;");
     assert!(proxy.is_armed());
     stream.write_all(b"INSERT;COMMIT;BEGIN").unwrap();
-    // What came before is answered, or the end is faster.
+    // The earlier bytes are echoed, or the end comes first.
     let mut back = Vec::new();
     drop(stream.read_to_end(&mut back));
     assert!(b"INSERT;".starts_with(&back), "{}", back.escape_ascii());
@@ -259,7 +259,7 @@ fn its_end_is_the_end_of_its_connections() {
     is_closed(&mut held);
 }
 
-/// What both cuts are for: from outside they look the same, and only one of them has happened.
+/// Why there are both cuts: they look the same from outside, and only one of them commits.
 #[test]
 fn a_commit_without_an_answer_happened_or_did_not() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);

@@ -1,7 +1,7 @@
-//! Contests as JSON: what a caller wishes, who applies and is decided on, and how a contest, its rows and its start are shown.
+//! Contests as JSON: specs, applications and decisions, and how a contest, its rows and its start are shown.
 //!
-//! All wrong fields of a body are named at once, those inside of lists and objects by their own pointers. In a contest `null`
-//! stands for what there is not: no fee, no time, no divisions. Not here: what of a contest may be and may change (the rules).
+//! An error names all wrong fields of a body, those inside of lists and objects by their own pointers. In a contest, `null`
+//! means no fee, no time or no divisions. Not here: which contests are valid and what may change (the rules).
 
 mod series;
 mod show;
@@ -24,13 +24,13 @@ use tally_rules::contest::{ContestId, OnInvalid, Prize, PrizeTies};
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::{Definition, Micros, PlayerId, Rejection};
 
-/// Players of one decision.
+/// The most players of one decision.
 pub const PLAYERS_MAX: usize = 1_000;
 
-/// What is wrong inside of a field.
+/// The wrong fields inside of a field.
 type Inner = Vec<FieldError>;
 
-/// Reads the body of `POST /v1/contests`: its name, if it has one, and what it is to be.
+/// Reads the body of `POST /v1/contests`: the name, if it has one, and the spec.
 pub fn read_new(body: Value) -> Result<(Option<ContestId>, ContestSpec), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let id = fields.optional("id", |value| ContestId::new(&text(value)?).map_err(|bad| bad.0));
@@ -53,7 +53,7 @@ pub fn read_patch(body: Value) -> Result<ContestSpec, Vec<FieldError>> {
     Ok(spec)
 }
 
-/// Reads the body of an application: the player, where it is named.
+/// Reads the body of an application: the player, if it names one.
 pub fn read_application(body: Option<Value>) -> Result<Option<PlayerId>, Vec<FieldError>> {
     let Some(body) = body else { return Ok(None) };
     let mut fields = Fields::new("", body)?;
@@ -62,7 +62,7 @@ pub fn read_application(body: Option<Value>) -> Result<Option<PlayerId>, Vec<Fie
     Ok(player)
 }
 
-/// Reads who is accepted or rejected.
+/// Reads the players of a decision.
 pub fn read_players(body: Value) -> Result<Vec<PlayerId>, Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let mut inner = Inner::new();
@@ -75,7 +75,7 @@ pub fn read_players(body: Value) -> Result<Vec<PlayerId>, Vec<FieldError>> {
     Ok(players.unwrap_or_default())
 }
 
-/// Everything of a contest but its title, which a new one must have, and its times.
+/// Reads all fields of a contest except the times, and the title, which only a new contest must have.
 fn read_rest(fields: &mut Fields, inner: &mut Inner) -> ContestSpec {
     ContestSpec {
         staff: fields.optional("staff", |value| read_staff(value, inner)),
@@ -103,14 +103,14 @@ fn read_times(fields: &mut Fields, spec: ContestSpec) -> ContestSpec {
     }
 }
 
-/// Ends: what is wrong inside of fields is told first, and a field whose inside is wrong only by that.
+/// Ends the object. Errors inside of fields come first; they replace the empty error of their field.
 pub(crate) fn finish(fields: Fields, mut inner: Inner) -> Result<(), Vec<FieldError>> {
     let own = fields.finish().err().unwrap_or_default();
     inner.extend(own.into_iter().filter(|error| !error.detail.is_empty()));
     if inner.is_empty() { Ok(()) } else { Err(inner) }
 }
 
-/// Notes what is wrong inside of a field; the field itself has nothing more to say.
+/// Collects the errors inside of a field, and gives the field itself an empty error.
 fn into<T>(inner: &mut Inner, read: Result<T, Vec<FieldError>>) -> Result<T, String> {
     read.map_err(|wrong| {
         inner.extend(wrong);
@@ -136,12 +136,12 @@ fn instant(value: &Value) -> Result<Micros, String> {
     at.ok_or_else(|| "must be an RFC 3339 instant such as 2026-11-21T08:20:00Z, or null".into())
 }
 
-/// The error of an element, which has no fields.
+/// The error of an element without fields.
 fn one<T>(read: Result<T, &'static str>) -> Result<T, Vec<FieldError>> {
     read.map_err(|why| vec![FieldError::invalid("", why)])
 }
 
-/// Reads each element; what is wrong of one is noted under its own pointer.
+/// Reads each element. The errors of an element get its own pointer.
 fn read_list<T>(
     pointer: &str,
     list: &[Value],
@@ -168,7 +168,7 @@ fn read_staff(value: &Value, inner: &mut Inner) -> Result<Vec<PlayerId>, String>
     Ok(read_list("/staff", list, inner, |_, value| one(player(value))))
 }
 
-/// Reads a table of prizes at that pointer.
+/// Reads a table of prizes at this pointer.
 pub(crate) fn read_prizes(pointer: &str, value: &Value, inner: &mut Inner) -> Result<Vec<Prize>, String> {
     let list = value.as_array().filter(|list| list.len() <= PRIZES_MAX);
     let list = list.ok_or_else(|| format!("must be an array of at most {PRIZES_MAX} prizes"))?;
@@ -196,7 +196,7 @@ fn read_fee(value: Value) -> Result<Fee, Vec<FieldError>> {
     Ok(Fee { currency, amount })
 }
 
-/// Here an amount that cannot be is one of the wrong fields, so that all of them are named together.
+/// An invalid amount is one of the wrong fields here, so that an error names all of them.
 fn read_money(fields: &mut Fields) -> (Option<Currency>, Option<Amount>) {
     let currency = fields.required("currency", |value| read_currency(&text(value)?));
     let amount = fields.required("amount", |value| match read_amount(value) {

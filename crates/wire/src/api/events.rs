@@ -1,7 +1,7 @@
-//! Events as they are sent to a client that listens (`text/event-stream`), and what each says.
+//! Events in the form of an event stream (`text/event-stream`), and their data.
 //!
-//! An event is lines of `id`, `event` and `data`, and an empty one; its data is JSON on one line. An id says where a stream
-//! stands: the number of an event, or of a member's last entry in each wallet. Not here: when one is sent.
+//! An event is the lines `id`, `event` and `data`, and an empty line; its data is JSON on one line. An id is the offset of a
+//! stream: the number of an event, or of a member's last entry in each wallet. Not here: when an event is sent.
 
 use super::scores::{Scores, Style};
 use super::wallets::TransactionAnswer;
@@ -13,28 +13,28 @@ use tally_rules::event::{ContestChanged, PeriodClosed};
 use tally_rules::ledger::{Currency, Entry};
 use tally_rules::{PlayerId, Record};
 
-/// What is sent where there is nothing to say: a comment.
+/// A comment that is sent when there are no events.
 pub const KEEP_ALIVE: &str = ":\n\n";
 
-/// The event of scores.
+/// The type of an event with scores.
 pub const SCORE: &str = "score";
 
-/// The event of a period that was closed.
+/// The type of an event of a closed period.
 pub const PERIOD_CLOSED: &str = "period_closed";
 
-/// The event of a contest.
+/// The type of an event of a contest.
 pub const CONTEST: &str = "contest";
 
-/// The event of a movement of money.
+/// The type of an event of a transfer.
 pub const TRANSACTION: &str = "transaction";
 
-/// The event that says that others are gone.
+/// The type of the event that reports lost events.
 pub const RESET: &str = "reset";
 
-/// Every event.
+/// Every type of event.
 pub const ALL: [&str; 5] = [SCORE, PERIOD_CLOSED, CONTEST, TRANSACTION, RESET];
 
-/// What a stream begins with: where it stands, so that a client whose connection breaks goes on there, two seconds later.
+/// The beginning of a stream: its offset, from which a client whose connection breaks continues after two seconds.
 pub fn beginning(id: &str) -> String {
     format!("retry: 2000\nid: {id}\n\n")
 }
@@ -44,32 +44,32 @@ pub fn id_line(id: &str) -> String {
     format!("id: {id}\n")
 }
 
-/// Says that events are gone which the client has not had.
+/// Reports that events were deleted before the client got them.
 pub fn reset(id: &str) -> String {
     event(Some(id), RESET, &json!({}))
 }
 
-/// Says that events which the client has had may never have happened: it begins anew, without an id.
+/// Reports that events which the client got may not have happened. The client starts again, without an id.
 pub fn lost() -> String {
     event(Some(""), RESET, &json!({}))
 }
 
-/// Where a stream of numbered events stands.
+/// The offset of a stream of numbered events.
 pub fn event_id(number: u64) -> String {
     number.to_string()
 }
 
-/// Reads what [`event_id`] wrote.
+/// Reads the text of [`event_id`].
 pub fn read_event_id(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number| event_id(*number) == text)
 }
 
-/// Where a stream of a member's money stands, as `KRW.12,USD.3`.
+/// The offset of a stream of a member's entries, as `KRW.12,USD.3`.
 pub fn entries_id(last: &BTreeMap<Currency, u64>) -> String {
     last.iter().map(|(currency, number)| format!("{currency}.{number}")).collect::<Vec<_>>().join(",")
 }
 
-/// Reads what [`entries_id`] wrote.
+/// Reads the text of [`entries_id`].
 pub fn read_entries_id(text: &str) -> Option<BTreeMap<Currency, u64>> {
     let one = |one: &str| {
         let (currency, number) = one.split_once('.')?;
@@ -89,7 +89,7 @@ pub fn contest(id: &str, contest: &str, changed: &ContestChanged) -> String {
     event(Some(id), CONTEST, &data)
 }
 
-/// An event of a board's period.
+/// An event of a period of a board.
 pub fn period_closed(id: &str, board: &str, closed: &PeriodClosed) -> String {
     let PeriodClosed { period, name, span, total } = closed;
     let data = json!({
@@ -106,23 +106,23 @@ struct TransactionEvent {
     transaction: TransactionAnswer,
 }
 
-/// An event of a member's money.
+/// An event of a transfer of a member.
 pub fn transaction(id: &str, currency: Currency, entry: &Entry) -> String {
     let (currency, transaction) = (currency.to_string(), TransactionAnswer::from(entry));
     event(Some(id), TRANSACTION, &TransactionEvent { currency, transaction })
 }
 
-/// Who has changed on a board.
+/// The changed players of a board.
 #[derive(Debug, Serialize)]
 struct ScoresEvent<'a> {
     board: &'a str,
     period: &'a str,
     total: u64,
     entries: Vec<ScoresEntry<'a>>,
-    /// Those who have no rank any more.
+    /// Players that no longer have a rank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gone: Vec<&'a str>,
-    /// Present where others have changed too.
+    /// Present if further players have changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
 }
@@ -136,7 +136,7 @@ struct ScoresEntry<'a> {
     at: String,
 }
 
-/// An event of scores: of a board's part with its total, each with rank and record.
+/// An event of scores: a window of a board with its total, and each changed player with rank and record.
 pub fn scores<'a>(
     (board, period, total): (&'a str, &'a str, u64),
     style: &Style<'_>,
@@ -154,9 +154,9 @@ pub fn scores<'a>(
     event(None, SCORE, &ScoresEvent { board, period, total, entries, gone, incomplete })
 }
 
-/// An event in its lines.
+/// The lines of an event.
 fn event(id: Option<&str>, name: &str, data: &impl Serialize) -> String {
-    // JSON has no line breaks within: those of texts are escaped.
+    // JSON on one line: line breaks of texts are escaped.
     let data = serde_json::to_string(data).expect("events are made of strings and numbers");
     let id = id.map(id_line).unwrap_or_default();
     format!("{id}event: {name}\ndata: {data}\n\n")

@@ -1,4 +1,4 @@
-//! Holds as they are shown.
+//! Holds in replies.
 
 use crate::time;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct HoldAnswer {
     status: &'static str,
     captured: Option<String>,
     to: Option<String>,
-    /// The `group_id` of what was captured.
+    /// The `group_id` of the capture.
     group_id: Option<String>,
     expires_at: Option<String>,
     created_at: String,
@@ -24,7 +24,7 @@ pub struct HoldAnswer {
 }
 
 impl HoldAnswer {
-    /// A hold as it is at `now`: one whose time has run out is expired even while nobody has noted that.
+    /// A hold at `now`. A hold past its expiry is shown as expired, even if the store has not recorded it yet.
     pub fn new(id: HoldId, hold: &Hold, now: Micros) -> Self {
         let due = hold.is_due(now).then_some(End::Expired);
         let end = hold.end.map(|(end, _)| end).or(due);
@@ -34,7 +34,7 @@ impl HoldAnswer {
             Some(End::Expired) => ("expired", None),
             Some(End::Captured { amount, to, transfer }) => ("captured", Some((amount, to, transfer))),
         };
-        // When it ran out, not when somebody noted it.
+        // The expiry itself, not when the store recorded it.
         let ended_at = match end {
             Some(End::Expired) => hold.expires_at,
             _ => hold.end.map(|(_, at)| at),
@@ -80,7 +80,7 @@ mod tests {
             (&open["amount"], &open["created_at"]),
             (&json!("50"), &json!("1970-01-01T00:00:00.000007Z"))
         );
-        // The same whether it was noted or not.
+        // The same whether the store recorded it or not.
         assert_eq!(shown(None, 1_000_000), shown(Some((End::Expired, Micros(5_000_000))), 9));
         let transfer = TransferId(Uuid::new(Micros(8), 0));
         let end = End::Captured { amount: 20, to: Some(member), transfer };

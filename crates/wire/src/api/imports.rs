@@ -1,4 +1,4 @@
-//! Imports as newline-delimited JSON: a head that says which lines of which file follow, then one row a line.
+//! Imports as newline-delimited JSON: a head that names the file and the lines that follow, then one row per line.
 
 use crate::fields::{FieldError, Fields, text};
 use crate::{numbers, time};
@@ -15,13 +15,13 @@ const LINES_MAX: u64 = i64::MAX.cast_unsigned();
 /// The first line of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Where.
+    /// The board.
     pub board: BoardId,
-    /// Which file, and how it is read: 64 hexadecimal digits.
+    /// The digest of the file and of how it is read: 64 hexadecimal digits.
     pub digest: [u8; 32],
     /// Lines of the file before this chunk.
     pub lines_before: u64,
-    /// Lines of the file up to its end.
+    /// Lines of the file up to the end of this chunk.
     pub lines_after: u64,
     /// Whether the file ends here.
     pub last: bool,
@@ -29,14 +29,14 @@ pub struct Head {
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ImportedScore {
     /// Its line in the file.
     pub line: u64,
-    /// Who.
+    /// The player.
     pub player: PlayerId,
-    /// How much.
+    /// The score.
     pub score: Given,
-    /// When.
+    /// The instant.
     pub at: Option<Micros>,
 }
 
@@ -69,7 +69,7 @@ pub fn read_head(value: Value) -> Result<Head, Vec<FieldError>> {
 }
 
 /// Reads one row: line `number` of the chunk.
-pub fn read_row(number: usize, value: Value) -> Result<Row, Vec<FieldError>> {
+pub fn read_row(number: usize, value: Value) -> Result<ImportedScore, Vec<FieldError>> {
     let mut fields = Fields::new(format!("/{number}"), value)?;
     let line = fields.required("line", |value| value.as_u64().ok_or("must be a whole number"));
     let player = fields.required("player", |value| PlayerId::new(&text(value)?).map_err(|bad| bad.0));
@@ -77,7 +77,7 @@ pub fn read_row(number: usize, value: Value) -> Result<Row, Vec<FieldError>> {
     let at = fields
         .optional("at", |value| value.as_str().and_then(time::parse).ok_or("must be an RFC 3339 instant"));
     fields.finish()?;
-    Ok(Row {
+    Ok(ImportedScore {
         line: line.expect("no field is wrong"),
         player: player.expect("no field is wrong"),
         score: score.expect("no field is wrong"),
@@ -97,7 +97,7 @@ pub fn read_digest(text: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// What came of a chunk, or how far an import is.
+/// The result of a chunk, or the progress of an import.
 pub fn write(lines: u64, taken: u64, refused: u64, finished: bool, rows: &[(u64, &str, String)]) -> Value {
     let row =
         |(line, code, detail): &(u64, &str, String)| json!({"line": line, "code": code, "detail": detail});

@@ -25,7 +25,7 @@ pub fn read_create(body: Value) -> Result<(Role, String), Vec<FieldError>> {
     Ok((role.expect("no field is wrong"), name.unwrap_or_default()))
 }
 
-/// A key as listed; `token` only when it is new.
+/// A key in a list; `token` only for a new key.
 pub fn write(id: &str, role: Role, name: &str, created_at: Micros, token: Option<&str>) -> Value {
     let mut key = json!({
         "id": id, "role": role.as_str(), "name": name, "created_at": time::format(created_at),

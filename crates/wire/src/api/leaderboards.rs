@@ -9,7 +9,7 @@ use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, 
 use tally_rules::period::{KEEP_DEFAULT, PeriodPrizes, PeriodRule};
 use tally_rules::{BoardId, Micros};
 
-/// How many periods a board may have.
+/// The most periods that a board may have.
 const PERIODS_MAX: usize = 16;
 
 /// Reads the body of `PUT /v1/leaderboards/{board}`.
@@ -17,7 +17,7 @@ pub fn read_definition(body: Value) -> Result<BoardSpec, Vec<FieldError>> {
     read_definition_at("", body)
 }
 
-/// Reads a definition that is a part of a body, at that pointer.
+/// Reads a definition inside of a body, at this pointer.
 pub(crate) fn read_definition_at(pointer: &str, body: Value) -> Result<BoardSpec, Vec<FieldError>> {
     let mut fields = Fields::new(pointer, body)?;
     let mut period_errors = Vec::new();
@@ -92,7 +92,7 @@ fn read_period(pointer: &str, value: Value) -> Result<PeriodRule, Vec<FieldError
     })
 }
 
-/// A board as answered.
+/// A board in a reply.
 pub fn write(board: &BoardId, definition: &Definition, counts: &[(&str, u64)], created_at: Micros) -> Value {
     let counts: Map<String, Value> =
         counts.iter().map(|(part, count)| ((*part).to_owned(), json!(count))).collect();
@@ -104,7 +104,7 @@ pub fn write(board: &BoardId, definition: &Definition, counts: &[(&str, u64)], c
     answer
 }
 
-/// A definition as answered.
+/// A definition in a reply.
 pub(crate) fn write_definition(definition: &Definition) -> Map<String, Value> {
     let period = |one: &PeriodRule| {
         let mut shown = json!({"name": one.name, "schedule": one.schedule, "time_zone": one.time_zone,

@@ -1,6 +1,6 @@
-//! Imports of members and of movements of money, as newline-delimited JSON like those of scores.
+//! Imports of members and of transfers, as newline-delimited JSON like those of scores.
 //!
-//! A member's password comes as its digest only: a slow digest for each of thousands of rows is made where the file is.
+//! A member's password arrives only as its digest: the client computes the slow digests of thousands of rows.
 
 use super::imports::read_digest;
 use crate::fields::{FieldError, Fields, boolean, text};
@@ -16,11 +16,11 @@ pub use super::imports::CHUNK_ROWS_MAX;
 /// The first line of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Which file, and how it is read: 64 hexadecimal digits.
+    /// The digest of the file and of how it is read: 64 hexadecimal digits.
     pub digest: [u8; 32],
     /// Lines of the file before this chunk.
     pub lines_before: u64,
-    /// Lines of the file up to its end.
+    /// Lines of the file up to the end of this chunk.
     pub lines_after: u64,
     /// Whether the file ends here.
     pub last: bool,
@@ -70,7 +70,7 @@ pub fn read_member(number: usize, value: Value) -> Result<(u64, MemberLine), Vec
     Ok((line.expect("no field is wrong"), member))
 }
 
-/// Reads a movement and its line in the file: line `number` of the chunk.
+/// Reads a transfer and its line in the file: line `number` of the chunk.
 pub fn read_transfer(number: usize, value: Value) -> Result<(u64, TransferLine), Vec<FieldError>> {
     let mut fields = Fields::new(format!("/{number}"), value)?;
     let line = fields.required("line", line);
@@ -100,7 +100,7 @@ fn amount(value: &Value) -> Result<Amount, &'static str> {
     text.and_then(|text| read_amount(&text)).ok_or(BAD)
 }
 
-/// Reads an amount as people type it: digits, not 0.
+/// Reads an amount as users type it: digits, not 0.
 pub fn read_amount(text: &str) -> Option<Amount> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0') && text.len() <= 16;
     let units = digits.then(|| text.parse().ok())??;

@@ -20,24 +20,24 @@ const PASSWORD_BYTES_MAX: usize = 256;
 
 /// The body of `POST /v1/members`. Secrets are as they were sent.
 pub struct NewMember {
-    /// What it signs in with.
+    /// The login.
     pub login: Login,
-    /// What it proves that with.
+    /// The password.
     pub password: Option<String>,
-    /// What it confirms transfers with: 4 to 8 digits.
+    /// The PIN that confirms transfers: 4 to 8 digits.
     pub pin: Option<String>,
     /// Its phone number.
     pub phone: Option<Phone>,
-    /// A name for people.
+    /// The display name.
     pub name: String,
-    /// Its player; its id where there is none.
+    /// Its player; the default is its id.
     pub player: Option<PlayerId>,
 }
 
-/// What the settings say of the fields of a member.
+/// The rules from the settings for the fields of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberRules<'a> {
-    /// The prefix of the country at home.
+    /// The prefix of the home country.
     pub country: Option<&'a str>,
     /// The fewest characters of a new password.
     pub password_length_min: usize,
@@ -57,25 +57,25 @@ pub fn read_new(body: Value, rules: MemberRules<'_>) -> Result<NewMember, Vec<Fi
     Ok(NewMember { login, password, pin, phone, name, player })
 }
 
-/// A field of a change: left out, or with a value, or with `null` for nothing.
+/// A field of a change: left out, a value, or `null` for none.
 pub enum Changed<T> {
     /// It was left out.
     Kept,
-    /// It is to be this, or nothing.
+    /// The new value, or none.
     To(Option<T>),
 }
 
 /// The body of `PATCH /v1/members/{member}`.
 pub struct MemberChange {
-    /// A name for people.
+    /// The display name.
     pub name: Option<String>,
     /// Its player.
     pub player: Option<PlayerId>,
     /// Its phone number.
     pub phone: Changed<Phone>,
-    /// What it signs in with.
+    /// The password.
     pub password: Changed<String>,
-    /// What it confirms transfers with.
+    /// The PIN.
     pub pin: Changed<String>,
 }
 
@@ -104,7 +104,7 @@ pub fn read_change(body: Value, rules: MemberRules<'_>) -> Result<MemberChange, 
     Ok(change)
 }
 
-/// Reads the body of `POST …/close`: whether it is to be closed with money in its wallets.
+/// Reads the body of `POST …/close`: whether to close a member with money in its wallets.
 pub fn read_close(body: Option<Value>) -> Result<bool, Vec<FieldError>> {
     let Some(body) = body else { return Ok(false) };
     let mut fields = Fields::new("", body)?;
@@ -113,7 +113,7 @@ pub fn read_close(body: Option<Value>) -> Result<bool, Vec<FieldError>> {
     Ok(force.unwrap_or(false))
 }
 
-/// Reads the body of `POST /auth/signin`: any text may be a login that is nobody's.
+/// Reads the body of `POST /auth/signin`. Any text may be a login, even of no member.
 pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
     let short = |value: &Value| {
         text(value).and_then(|text| {
@@ -129,11 +129,11 @@ pub fn read_sign_in(body: Value) -> Result<(String, String), Vec<FieldError>> {
 
 /// The body of `POST /transfer/phone-num`.
 pub struct Payment {
-    /// Whose number it goes to.
+    /// The phone number of the recipient.
     pub phone: Phone,
-    /// How much.
+    /// The amount.
     pub amount: Result<Amount, Rejection>,
-    /// What the PIN is said to be.
+    /// The PIN in the request.
     pub pin: Given,
 }
 
@@ -148,7 +148,7 @@ pub fn read_payment(body: Value, country: Option<&str>) -> Result<Payment, Vec<F
     Ok(Payment { phone, amount, pin })
 }
 
-/// A PIN as somebody types it, or as a script sends it.
+/// A PIN as a user types it, or as a script sends it.
 fn given_pin(value: &Value) -> Result<Given, &'static str> {
     const WRONG: &str = "must be a PIN: 4 to 8 digits, as a string or as a number";
     match value {
@@ -166,18 +166,18 @@ pub fn login(value: &Value) -> Result<Login, &'static str> {
     Login::new(&text(value)?).map_err(|bad| bad.0)
 }
 
-/// Reads a phone number; `country` is the prefix of the country at home.
+/// Reads a phone number; `country` is the prefix of the home country.
 pub fn phone(value: &Value, country: Option<&str>) -> Result<Phone, &'static str> {
     Phone::parse(&text(value)?, country).map_err(|bad| bad.0)
 }
 
-/// Reads a password that is to be.
+/// Reads a new password.
 fn password(value: &Value, length_min: usize) -> Result<String, &'static str> {
     let text = text(value)?;
     check_password(&text, length_min).map(|()| text)
 }
 
-/// What is wrong with a password that is to be: characters count, because users count those.
+/// Checks a new password. The minimum is in characters, because users count characters.
 pub fn check_password(text: &str, length_min: usize) -> Result<(), &'static str> {
     if text.len() > PASSWORD_BYTES_MAX {
         return Err("must be at most 256 bytes");
@@ -192,14 +192,14 @@ fn player(value: &Value) -> Result<PlayerId, &'static str> {
     PlayerId::new(&text(value)?).map_err(|bad| bad.0)
 }
 
-/// A name for people.
+/// Reads a display name.
 fn name(value: &Value) -> Result<String, &'static str> {
     let text = text(value)?;
     let possible = (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
     if possible { Ok(text) } else { Err("must be 1 to 256 bytes without control characters") }
 }
 
-/// A PIN that is to be. A number has no zeros in front, so it must have all the digits itself.
+/// Reads a new PIN. A number has no leading zeros, so it must have all digits itself.
 fn new_pin(value: &Value) -> Result<String, &'static str> {
     const WRONG: &str = "must be 4 to 8 digits; one that begins with 0 must be a string";
     let digits = match value {

@@ -1,4 +1,4 @@
-//! The shapes of requests and answers over HTTP, one file per thing.
+//! The JSON shapes of requests and replies over HTTP, one file per resource.
 
 pub mod contests;
 pub mod events;

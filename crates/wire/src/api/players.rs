@@ -31,7 +31,7 @@ pub fn write_profile(profile: &Profile) -> Value {
         object.insert("avatar_url".into(), json!(url));
     }
     if let Some(metadata) = &profile.metadata {
-        // It was JSON when it came in.
+        // It was JSON when it was stored.
         object.insert("metadata".into(), serde_json::from_str(metadata).unwrap_or(Value::Null));
     }
     Value::Object(object)

@@ -10,25 +10,25 @@ use tally_rules::rank::Percentile;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 
-/// A submit as read; the board is in the path, or in the row of a batch.
+/// A submit. The board is in the path, or in the row of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewScore {
-    /// Who.
+    /// The player.
     pub player: PlayerId,
-    /// How much.
+    /// The score.
     pub score: Given,
-    /// The second number.
+    /// The subscore.
     pub subscore: Option<i64>,
-    /// When.
+    /// The instant.
     pub at: Option<Micros>,
 }
 
 /// A row of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRow {
-    /// Where.
+    /// The board.
     pub board: BoardId,
-    /// What.
+    /// The submit.
     pub score: NewScore,
     /// Its idempotency key.
     pub id: Option<String>,
@@ -78,7 +78,7 @@ fn read_score(fields: &mut Fields) -> Option<NewScore> {
     Some(NewScore { player: player?, score: score?, subscore, at })
 }
 
-/// What an answer says of a board, once for all its records.
+/// The properties of a board that all records of a reply share.
 #[derive(Clone, Copy, Debug)]
 pub struct Style<'a> {
     /// The board's definition.
@@ -96,7 +96,7 @@ pub struct Scores {
 }
 
 impl Style<'_> {
-    /// Score and subscore as this board writes them.
+    /// Score and subscore in the form of this board.
     pub fn scores(&self, record: &Record) -> Scores {
         let subscore = ScoreOut::integer(record.subscore, self.int64);
         Scores {
@@ -106,30 +106,30 @@ impl Style<'_> {
     }
 }
 
-/// The answer to a submit.
+/// The reply to a submit.
 #[derive(Clone, Debug, Serialize)]
 pub struct SubmitAnswer<'a> {
     /// The board.
     pub board: &'a str,
-    /// The part that ranks are of.
+    /// The window of the ranks.
     pub period: &'a str,
     /// The player.
     pub player: &'a str,
-    /// The record's numbers.
+    /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
-    /// The rank at this moment; null where the player has none.
+    /// The current rank; null if the player has none.
     pub rank: Option<u64>,
     /// Whether the submit changed the record.
     pub changed: bool,
     /// The record before.
     pub previous: Option<PreviousAnswer>,
-    /// Periods that it came too late for.
+    /// Closed periods that did not take the score.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub closed_periods: &'a [String],
-    /// Present where this row repeats an earlier answer.
+    /// Present if this row repeats an earlier reply.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
@@ -137,7 +137,7 @@ pub struct SubmitAnswer<'a> {
 /// The record before a submit.
 #[derive(Clone, Debug, Serialize)]
 pub struct PreviousAnswer {
-    /// Its numbers.
+    /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
     /// Its rank just before.
@@ -149,14 +149,14 @@ pub struct PreviousAnswer {
 pub struct EntryAnswer<'a> {
     /// From 1.
     pub rank: u64,
-    /// Who.
+    /// The player.
     pub player: &'a str,
-    /// The record's numbers.
+    /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
-    /// What was asked for beside the record.
+    /// The expansion, if requested.
     #[serde(flatten)]
     pub expanded: Option<Expanded>,
 }
@@ -165,9 +165,9 @@ pub struct EntryAnswer<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expanded {
-    /// The profile; null where the player has none.
+    /// The profile; null if the player has none.
     Profile(Option<Value>),
-    /// Why there is no profile to show.
+    /// Why the profile is not shown.
     PlayerError(Value),
 }
 
@@ -176,68 +176,68 @@ pub enum Expanded {
 pub struct PageAnswer<'a> {
     /// The board.
     pub board: &'a str,
-    /// The part.
+    /// The window.
     pub period: &'a str,
-    /// Players of the part.
+    /// Players in the window.
     pub total: u64,
-    /// Its entries.
+    /// The entries.
     pub entries: Vec<EntryAnswer<'a>>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// One of several players among each other.
+/// An entry of a ranking among given players.
 #[derive(Clone, Debug, Serialize)]
 pub struct AmongEntry {
-    /// Among them, from 1.
+    /// The rank among these players, from 1.
     pub rank: u64,
-    /// In the whole part, from 1.
+    /// The rank in the whole window, from 1.
     pub overall_rank: u64,
-    /// Who.
+    /// The player.
     pub player: String,
-    /// The record's numbers.
+    /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
-    /// What was asked for beside the record.
+    /// The expansion, if requested.
     #[serde(flatten)]
     pub expanded: Option<Expanded>,
 }
 
-/// Players among each other.
+/// A ranking among given players.
 #[derive(Clone, Debug, Serialize)]
 pub struct AmongAnswer<'a> {
     /// The board.
     pub board: &'a str,
-    /// The part.
+    /// The window.
     pub period: &'a str,
-    /// Players of the part.
+    /// Players in the window.
     pub total: u64,
-    /// Those that are there, best first.
+    /// The players with a rank, best first.
     pub entries: Vec<AmongEntry>,
-    /// Those that are not.
+    /// The players without a rank.
     pub missing: Vec<&'a str>,
 }
 
-/// One player's place.
+/// The rank of one player.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayerAnswer<'a> {
     /// The board.
     pub board: &'a str,
-    /// The part.
+    /// The window.
     pub period: &'a str,
     /// The player.
     pub player: &'a str,
-    /// The record's numbers.
+    /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
     /// The record's instant.
     pub at: String,
     /// From 1.
     pub rank: u64,
-    /// Players of the part.
+    /// Players in the window.
     pub total: u64,
     /// Two decimals.
     #[serde(serialize_with = "write_percentile")]

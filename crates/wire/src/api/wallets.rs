@@ -1,9 +1,8 @@
-//! Money as JSON: amounts, movements, wallets, their transactions, holds and accounts.
+//! Money as JSON: amounts, transfers, wallets, their entries, holds and accounts.
 //!
-//! Money is answered as text, because it has more digits than the numbers of many languages. An amount that cannot be is
-//! refused by a rule (422), a field of another type or a missing one is malformed (400); where both are wrong, the latter is
-//! told. An id of another form than ours is nobody's: it is told like any other that is not there. Not here: whether
-//! money moves.
+//! Replies contain amounts as text, because they have more digits than the numbers of many languages. A rule refuses an
+//! invalid amount (422). A field of another type or a missing field is malformed (400) and takes precedence. An id of another
+//! form belongs to nothing, and gets the reply of an id that does not exist. Not here: whether a transfer is made.
 
 use crate::api::scores::read_key;
 use crate::fields::{FieldError, Fields, boolean, text};
@@ -20,10 +19,10 @@ use tally_rules::ledger::{
 use tally_rules::rejection::Limit;
 use tally_rules::{Micros, Rejection};
 
-/// Digits of an amount.
+/// The most digits of an amount.
 const AMOUNT_DIGITS_MAX: usize = 16;
 
-/// Why a body is not taken.
+/// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is malformed.
@@ -38,16 +37,16 @@ impl From<Vec<FieldError>> for Wrong {
     }
 }
 
-/// The id of that text; of another form, one that nobody has.
+/// Reads an id. A text of another form becomes an id that nothing has.
 pub fn read_id(text: &str) -> Uuid {
     Uuid::parse(text).unwrap_or(Uuid([0; 16]))
 }
 
-/// Reads an amount: the outer error is for what is no amount at all.
+/// Reads an amount. The outer error is for values that are no amount at all.
 pub fn read_amount(value: &Value) -> Result<Result<Amount, Rejection>, &'static str> {
     Ok(match value {
         Value::Null => return Err("must be a whole number of the smallest unit, or a string of one"),
-        // As it was written: a point or an exponent makes it no whole number.
+        // As written: a point or an exponent makes it no integer.
         Value::Number(number) => amount_text(&number.to_string()),
         Value::String(text) => amount_text(text),
         Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(Rejection::InvalidAmount),
@@ -84,7 +83,7 @@ fn reference(value: &Value) -> Result<Arc<str>, &'static str> {
     Ok(text.into())
 }
 
-/// Which request a movement is read from.
+/// The request that a transfer is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posting {
     /// `POST /v1/deposits`
@@ -95,7 +94,7 @@ pub enum Posting {
     Transfer,
 }
 
-/// Reads a movement; `home` is the currency where none is named.
+/// Reads a transfer; `home` is the default currency.
 pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<TransferRequest, Wrong> {
     let mut fields = Fields::new("", body)?;
     let read = order(&mut fields, posting);
@@ -106,11 +105,11 @@ pub fn read_order(body: Value, posting: Posting, home: Currency) -> Result<Trans
 /// A row of a batch of transfers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRow {
-    /// What is to move.
+    /// The transfer.
     pub order: TransferRequest,
     /// Its idempotency key.
     pub id: Option<String>,
-    /// Whether it is tied to the next.
+    /// Whether it is linked to the next row.
     pub linked: bool,
 }
 
@@ -125,7 +124,7 @@ pub fn read_row(row: Value, home: Currency) -> Result<TransferRow, Wrong> {
     Ok(TransferRow { order, id, linked: linked.unwrap_or(false) })
 }
 
-/// A movement as it was read.
+/// The fields of a transfer.
 struct Read {
     what: TransferKind,
     currency: Option<Currency>,
@@ -155,14 +154,14 @@ fn order(fields: &mut Fields, posting: Posting) -> Option<Read> {
     Some(Read { what, currency, amount: amount?, reference })
 }
 
-/// A hold as it was read.
+/// The fields of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldRead {
-    /// Of which wallet.
+    /// The wallet.
     pub wallet: WalletKey,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Option<Micros>,
 }
 
@@ -181,7 +180,7 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at })
 }
 
-/// Reads the body of a capture; without one, all of it goes to the house.
+/// Reads the body of a capture. Without a body, the whole hold goes to the account `FEES`.
 pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
     let Some(body) = body else { return Ok(Ending::Capture { amount: None, to: None }) };
     let mut fields = Fields::new("", body)?;
@@ -203,7 +202,7 @@ pub struct WalletAnswer {
 }
 
 impl WalletAnswer {
-    /// A wallet as it is shown.
+    /// A wallet in a reply.
     pub fn new(key: WalletKey, wallet: &Wallet) -> Self {
         Self {
             member: key.member.0.to_string(),
@@ -215,7 +214,7 @@ impl WalletAnswer {
     }
 }
 
-/// A line of a wallet's history.
+/// An entry of a wallet.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransactionAnswer {
     id: String,
@@ -248,7 +247,7 @@ impl From<&Entry> for TransactionAnswer {
     }
 }
 
-/// What an account came to.
+/// The total of an account.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccountAnswer {
     account: &'static str,
@@ -258,7 +257,7 @@ pub struct AccountAnswer {
 }
 
 impl AccountAnswer {
-    /// An account as it is shown.
+    /// An account in a reply.
     pub fn new(key: &AccountKey, total: &Total) -> Self {
         Self {
             account: Account::as_str(key.account),

@@ -1,32 +1,32 @@
-//! Requests: arrays of bulk strings and inline commands, pipelined, out of a buffer that grows.
+//! Decodes requests: arrays of bulk strings and inline commands, pipelined, from a buffer that grows.
 //!
-//! A request is flat, so the decoder is a small machine that remembers where it stopped: each byte is looked at once
-//! however the network cuts it, and memory follows what has arrived, never what a length promises. Arguments of an array
-//! are ranges of the caller's buffer. Those of an inline command may be quoted and are then not in it, so they lie in a
-//! buffer of the decoder; [`Decoder::arg`] hides the difference.
+//! A request is flat, so the decoder is a small state machine that resumes where it stopped. It reads each byte only once,
+//! however the network splits the stream. Its memory follows the bytes that have arrived, never a promised length. Arguments
+//! of an array are ranges of the caller's buffer. Arguments of an inline command may be quoted, so the decoder keeps them in
+//! a buffer of its own; [`Decoder::arg`] hides the difference.
 //!
-//! As in Redis, the two bytes behind a bulk and the one behind a line's `\r` are skipped unread. Other than Redis, a line
-//! beyond its bound is refused also where its end has arrived with it, so that a stream means the same however it is cut.
+//! As in Redis, the decoder skips the two bytes after a bulk and the one after a line's `\r` unread. Unlike Redis, it refuses a
+//! line beyond its bound even if the end has arrived with it, so that the split never changes the meaning.
 //!
-//! Not here: the replies to what is refused, beyond their text.
+//! Not here: the replies to refused requests, beyond their text.
 
 use super::inline;
 use super::number;
 use std::fmt;
 use std::ops::Range;
 
-/// Room for arguments that an idle connection keeps.
+/// The capacity for arguments that an idle connection keeps.
 const ARGS_KEPT: usize = 1024;
 /// Bytes of inline arguments that an idle connection keeps.
 const INLINE_KEPT: usize = 4096;
 
-/// What a connection may send.
+/// The limits of a connection.
 ///
-/// The decoder applies those it is given when it meets a length: to let `AUTH` widen them for the next command of a
-/// pipeline, execute a command before decoding the next.
+/// The decoder applies them when it reads a length. To let `AUTH` widen them for the next command of a pipeline, execute
+/// each command before decoding the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Arguments of a command, its name among them.
+    /// The number of arguments of a command, including its name.
     pub args_max: usize,
     /// Bytes of an argument.
     pub bulk_max: usize,
@@ -35,34 +35,34 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Of a connection that may do something.
+    /// The limits of a connection after any required AUTH.
     pub const FULL: Self = Self { args_max: 1_048_576, bulk_max: 512 << 10, inline_max: 64 << 10 };
-    /// Before AUTH, where it is needed: lengths between these and the full ones are refused as unauthenticated.
+    /// The limits before a required AUTH. A length between these and the full ones is refused as unauthenticated.
     pub const BEFORE_AUTH: Self = Self { args_max: 10, bulk_max: 16 << 10, inline_max: 16 << 10 };
 }
 
-/// Why a connection must be closed; the text is Redis', to be sent after `-ERR `.
+/// Why a connection must be closed. The text is that of Redis, to be sent after `-ERR `.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The number of arguments is no number, or beyond any bound.
+    /// The number of arguments is not a number, or beyond all limits.
     InvalidMultibulkLength,
     /// The number of arguments needs AUTH first.
     UnauthenticatedMultibulkLength,
-    /// The length of an argument is no number, negative, or beyond any bound.
+    /// The length of an argument is not a number, negative, or beyond all limits.
     InvalidBulkLength,
     /// The length of an argument needs AUTH first.
     UnauthenticatedBulkLength,
-    /// Another byte where an argument begins.
+    /// Another byte at the beginning of an argument.
     ExpectedBulk(u8),
-    /// An inline command whose quotes do not end.
+    /// The quotes of an inline command are not closed.
     UnbalancedQuotes,
-    /// An inline command without an end in sight.
+    /// An inline command without an end within the limit.
     TooBigInline,
-    /// A number of arguments without an end in sight.
+    /// A number of arguments without an end within the limit.
     TooBigCount,
-    /// A length of an argument without an end in sight.
+    /// A length of an argument without an end within the limit.
     TooBigBulkCount,
-    /// HTTP or TLS: a browser was led here by another site's page, or a client has the wrong port. Close without an answer.
+    /// HTTP or TLS: a page of another site sent a browser here, or a client uses the wrong port. Close without a reply.
     Foreign,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for ProtocolError {
             Self::UnauthenticatedMultibulkLength => "unauthenticated multibulk length",
             Self::InvalidBulkLength => "invalid bulk length",
             Self::UnauthenticatedBulkLength => "unauthenticated bulk length",
-            // An error is one line; Redis, too, makes blanks of what would end it.
+            // An error is one line; like Redis, replace a line end by a blank.
             Self::ExpectedBulk(b'\r' | b'\n') => "expected '$', got ' '",
             Self::ExpectedBulk(byte) => return write!(f, "expected '$', got '{}'", char::from(*byte)),
             Self::UnbalancedQuotes => "unbalanced quotes in request",
@@ -88,23 +88,23 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// The first byte of TLS: a record of its handshake.
+/// The first byte of TLS: a handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Methods of HTTP that no command of Redis is called, and the header that every request has.
+/// Methods of HTTP that are not commands of Redis, and the header that every request has.
 const HTTP_ONLY: [&str; 9] =
     ["post", "put", "patch", "delete", "head", "options", "connect", "trace", "host:"];
 
-/// Decodes requests; keeps where it stopped, so that nothing is scanned twice.
+/// Decodes requests. Resumes where it stopped, so that it scans nothing twice.
 #[derive(Debug, Default)]
 pub struct Decoder {
     /// Ranges of the command's bytes, or of `inline`.
     args: Vec<Range<usize>>,
     inline: Vec<u8>,
     is_inline: bool,
-    /// The first byte that is not understood yet.
+    /// The first byte that is not decoded yet.
     at: usize,
-    /// How many bytes from there on are known to hold no end of a line.
+    /// The number of bytes from there on that are known to contain no line end.
     scanned: usize,
     expected: Expected,
 }
@@ -113,7 +113,7 @@ pub struct Decoder {
 enum Expected {
     #[default]
     Command,
-    /// So many arguments, and the length of the next where it is known.
+    /// The number of remaining arguments, and the length of the next if it is known.
     Args { left: usize, bulk: Option<usize> },
 }
 
@@ -123,14 +123,14 @@ impl Decoder {
         Self::default()
     }
 
-    /// The next whole command, which starts with the first byte of `input`.
+    /// The next whole command, which starts at the first byte of `input`.
     ///
-    /// `Ok(Some(n))`: it takes `n` bytes and its arguments are there until the next call; an empty line and `*0` have
-    /// none. `Ok(None)`: call again with the same bytes and more behind them.
+    /// `Ok(Some(n))`: it takes `n` bytes, and its arguments are available until the next call; an empty line and `*0` have
+    /// none. `Ok(None)`: call again with the same bytes followed by more.
     ///
     /// # Errors
     ///
-    /// What follows cannot be understood any more: answer, then close.
+    /// The rest of the stream cannot be decoded: reply, then close.
     pub fn next(&mut self, input: &[u8], bounds: &Bounds) -> Result<Option<usize>, ProtocolError> {
         let result = self.advance(input, bounds);
         if !matches!(result, Ok(None)) {
@@ -141,12 +141,12 @@ impl Decoder {
         result
     }
 
-    /// How many arguments the command has, its name among them.
+    /// The number of arguments of the command, including its name.
     pub fn len(&self) -> usize {
         self.args.len()
     }
 
-    /// Whether it has none, not even a name: such a command is not answered.
+    /// Whether it has no arguments and no name. Such a command gets no reply.
     pub fn is_empty(&self) -> bool {
         self.args.is_empty()
     }
@@ -168,12 +168,12 @@ impl Decoder {
         self.args.iter().map(move |range| &source[range.clone()])
     }
 
-    /// Whether the command came as a line of words.
+    /// Whether the command arrived inline.
     pub fn is_inline(&self) -> bool {
         self.is_inline
     }
 
-    /// Bytes that it holds for itself.
+    /// The bytes of its own memory.
     pub fn held(&self) -> usize {
         self.args.capacity() * size_of::<Range<usize>>() + self.inline.capacity()
     }
@@ -219,7 +219,7 @@ impl Decoder {
         None
     }
 
-    /// Empties what the last command has left, and gives back what only a large one needs.
+    /// Clears the state of the last command, and frees memory that only a large one needs.
     fn forget(&mut self) {
         self.is_inline = false;
         self.args.clear();
@@ -232,7 +232,7 @@ impl Decoder {
         }
     }
 
-    /// The line that starts at `at`, without its end; `at` moves behind it.
+    /// The line that starts at `at`, without its end. Moves `at` after it.
     #[inline]
     fn line<'i>(
         &mut self,
@@ -279,7 +279,7 @@ impl Decoder {
         Ok(Some(end + 1))
     }
 
-    /// Whether an inline command is the request line of HTTP, or its header `Host`. `GET` alone is a command of Redis.
+    /// Whether an inline command is the request line of HTTP, or its `Host` header. `GET` alone is a command of Redis.
     fn is_http(&self) -> bool {
         let mut args = self.args.iter().map(|range| &self.inline[range.clone()]);
         let first = args.next().unwrap_or_default();
@@ -290,7 +290,7 @@ impl Decoder {
 
 fn count(text: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
     let count = number::integer(text).ok_or(ProtocolError::InvalidMultibulkLength)?;
-    // No arguments, or fewer: nothing to do.
+    // Zero arguments or fewer: nothing to do.
     let count = usize::try_from(count.max(0)).map_err(|_| ProtocolError::InvalidMultibulkLength)?;
     if count > bounds.args_max { Err(too_many(count)) } else { Ok(count) }
 }
@@ -308,7 +308,7 @@ fn bulk_length(line: &[u8], bounds: &Bounds) -> Result<usize, ProtocolError> {
     let text = match line.split_first() {
         Some((b'$', text)) => text,
         Some((byte, _)) => return Err(ProtocolError::ExpectedBulk(*byte)),
-        // The line is empty: its end stands where the argument should begin.
+        // The line is empty: its end is where the argument should begin.
         None => return Err(ProtocolError::ExpectedBulk(b'\r')),
     };
     let length = number::integer(text).and_then(|length| usize::try_from(length).ok());

@@ -1,18 +1,18 @@
-//! The text of a score: the digits of `grisu.rs` in the layout that Redis 7.2 and Valkey give them.
+//! The text of a score: the digits of `grisu.rs` in the layout of Redis 7.2 and Valkey.
 //!
-//! Integers up to 2^62 are printed digit by digit; beyond, and with a fraction, the fewest digits come with a point, or
-//! with an exponent where that would need many zeros. Deliberately different: minus zero is `0`.
+//! Integers up to 2^62 are printed digit by digit. Other numbers get the fewest digits with a point, or with an exponent if
+//! that would need many zeros. Deliberately different: minus zero is `0`.
 //!
-//! Not here: reading (`number.rs`), and how a reply is framed.
+//! Not here: reading (`number.rs`), and the framing of a reply.
 
 use super::grisu;
 
 /// The largest magnitude that is printed as an integer.
 const INTEGER_MAX: f64 = (1u64 << 62) as f64;
-/// So many zeros behind the digits are written out, and so many places behind the point.
+/// The most zeros that are written after the digits, and the most positions after the point.
 const ZEROS_MAX: i32 = 7;
 const PLACES_MAX: i32 = 6;
-/// A first digit below this power of ten is never worth an exponent.
+/// A first digit below this power of ten never gets an exponent.
 const PLAIN_BELOW: i32 = 4;
 
 /// Appends the text of a score.
@@ -34,7 +34,7 @@ pub fn append(value: f64, out: &mut Vec<u8>) {
     lay_out(&digits[..length], ten, out);
 }
 
-/// Writes digits whose last one stands for this power of ten.
+/// Writes digits, of which the last has this power of ten.
 fn lay_out(digits: &[u8], ten: i32, out: &mut Vec<u8>) {
     let length = digits.len() as i32;
     let first = ten + length - 1;

@@ -1,14 +1,14 @@
-//! Replies, appended to a buffer in the protocol that the connection speaks; and requests, for those who ask.
+//! Encodes replies in the protocol of the connection, appended to a buffer; and requests, for clients.
 //!
-//! A command says what it answers; whether that is a map or a flat array is decided here and nowhere else. Headers come
-//! before their elements, so a long reply can be sent while it is made.
+//! A command defines the content of its reply; only this file decides whether that is a map or a flat array. Headers come
+//! before their elements, so a long reply can be sent while it is produced.
 //!
-//! Not here: flushing and its bound, and what any command answers.
+//! Not here: flushing and its bound, and the replies of the commands.
 
 use super::double;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes by which an encoder asks a [`Quota`] for more.
+/// The bytes that an encoder takes from a [`Quota`] at a time.
 const STEP: usize = 64 << 10;
 
 /// Appends a request, as clients send it.
@@ -18,22 +18,22 @@ pub fn command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
     args.iter().for_each(|arg| encoder.bulk(arg));
 }
 
-/// What a connection speaks; `HELLO` changes it.
+/// The protocol of a connection; `HELLO` changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// What every connection speaks at first.
+    /// The protocol of every new connection.
     #[default]
     Resp2,
     /// With maps, sets, doubles, booleans and one null.
     Resp3,
 }
 
-/// The bytes that several replies may take together, whichever threads make them.
+/// The bytes that several replies may take together, on any threads.
 #[derive(Debug)]
 pub struct Quota(AtomicUsize);
 
 impl Quota {
-    /// Quota for so many bytes.
+    /// A quota of this many bytes.
     pub const fn new(bytes: usize) -> Self {
         Self(AtomicUsize::new(bytes))
     }
@@ -43,7 +43,7 @@ impl Quota {
         self.0.load(Relaxed)
     }
 
-    /// Whether no reply of more than one element fits any more.
+    /// Whether only replies of one element still fit.
     pub fn is_used_up(&self) -> bool {
         self.0.load(Relaxed) < STEP
     }
@@ -52,7 +52,7 @@ impl Quota {
         self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    /// Takes what is there, up to so many.
+    /// Takes the remaining bytes, up to this many.
     fn take_up_to(&self, bytes: usize) {
         if bytes > 0 {
             let _always = self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(bytes)));
@@ -72,27 +72,27 @@ pub struct Encoder<'a> {
     out: &'a mut Vec<u8>,
     protocol: Protocol,
     quota: Option<&'a Quota>,
-    /// Up to here the buffer may grow before the quota is asked.
+    /// The buffer may grow up to here before the encoder takes more of the quota.
     end: usize,
     taken: usize,
     full: bool,
 }
 
 impl<'a> Encoder<'a> {
-    /// One that appends in this protocol.
+    /// An encoder that appends in this protocol.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol, quota: None, end: usize::MAX, taken: 0, full: false }
     }
 
-    /// One whose reply takes its bytes from this quota. Call [`finish`](Self::finish) at its end.
+    /// An encoder whose reply takes its bytes from this quota. Call [`finish`](Self::finish) at its end.
     pub fn within(out: &'a mut Vec<u8>, protocol: Protocol, quota: &'a Quota) -> Self {
         let end = out.len();
         Self { out, protocol, quota: Some(quota), end, taken: 0, full: false }
     }
 
-    /// Whether the whole reply is in the buffer. Past its quota an encoder writes nothing more, so that memory does
-    /// not grow while a command that cannot be answered goes on. The quota gets back what the reply does not take, or all of
-    /// it where the caller does not keep the reply.
+    /// Whether the whole reply is in the buffer. Beyond its quota an encoder writes nothing more, so memory does not grow
+    /// while a command that cannot be answered continues. The quota gets back the bytes that the reply does not take, or all
+    /// of them if the caller does not keep the reply.
     pub fn finish(self, kept: bool) -> bool {
         if let Some(quota) = self.quota {
             if kept && !self.full {
@@ -105,7 +105,7 @@ impl<'a> Encoder<'a> {
         !self.full
     }
 
-    /// Whether one more element may be written. One element may reach beyond the end: it is bounded by itself.
+    /// Whether one more element may be written. One element may exceed the end, because it has a bound of its own.
     #[inline]
     fn fits(&mut self) -> bool {
         self.out.len() <= self.end || self.grow()
@@ -123,12 +123,12 @@ impl<'a> Encoder<'a> {
         true
     }
 
-    /// What it speaks.
+    /// The protocol of the reply.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// A status, such as `OK`. The text is ours: it has one line.
+    /// A status, such as `OK`. The text must have one line.
     pub fn simple(&mut self, text: &str) {
         debug_assert!(!text.contains(['\r', '\n']));
         self.out.push(b'+');
@@ -136,8 +136,8 @@ impl<'a> Encoder<'a> {
         self.end();
     }
 
-    /// An error: its code, a blank, and words, which may repeat what the client sent. What would end the line is made
-    /// a blank, as in Redis.
+    /// An error: its code, a blank, and a text that may repeat what the client sent. As in Redis, blanks replace line
+    /// ends.
     pub fn error(&mut self, text: impl AsRef<[u8]>) {
         self.out.push(b'-');
         let start = self.out.len();
@@ -173,7 +173,7 @@ impl<'a> Encoder<'a> {
         self.end();
     }
 
-    /// Nothing, where a string or a number could be.
+    /// Null in place of a string or a number.
     pub fn null(&mut self) {
         if !self.fits() {
             return;
@@ -184,7 +184,7 @@ impl<'a> Encoder<'a> {
         });
     }
 
-    /// Nothing, where an array could be.
+    /// Null in place of an array.
     pub fn null_array(&mut self) {
         self.out.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -192,12 +192,12 @@ impl<'a> Encoder<'a> {
         });
     }
 
-    /// The start of an array of so many replies.
+    /// The start of an array of this many replies.
     pub fn array(&mut self, length: usize) {
         self.length(b'*', length);
     }
 
-    /// The start of a map of so many pairs; an array of both halves in turn where there are no maps.
+    /// The start of a map of this many pairs; in RESP2 an array of keys and values in turn.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.length(b'*', pairs * 2),
@@ -205,7 +205,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The start of a set of so many replies.
+    /// The start of a set of this many replies.
     pub fn set(&mut self, length: usize) {
         match self.protocol {
             Protocol::Resp2 => self.length(b'*', length),
@@ -218,12 +218,12 @@ impl<'a> Encoder<'a> {
         self.number(|out| double::append(value, out));
     }
 
-    /// An exact integer where clients expect a double: every digit.
+    /// An exact integer in place of a double, with every digit.
     pub fn exact(&mut self, value: i64) {
         self.number(|out| out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()));
     }
 
-    /// A boolean; one or zero where there are none.
+    /// A boolean; in RESP2 one or zero.
     pub fn boolean(&mut self, value: bool) {
         self.out.extend_from_slice(match (self.protocol, value) {
             (Protocol::Resp2, true) => b":1\r\n",
@@ -233,7 +233,7 @@ impl<'a> Encoder<'a> {
         });
     }
 
-    /// Text for people, such as that of `INFO`.
+    /// A text for people, such as that of `INFO`.
     pub fn verbatim(&mut self, text: &str) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -246,7 +246,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A text of digits: a bulk, whose length is not known before, or a double.
+    /// The text of a number: a double, or in RESP2 a bulk, whose length is not known before.
     #[inline]
     fn number(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.fits() {
@@ -256,7 +256,7 @@ impl<'a> Encoder<'a> {
             self.out.push(b',');
             write(self.out);
         } else {
-            // No number has more digits than two digits can count: write it behind a length to be filled in.
+            // No number has more than 99 characters: write it after a length that is filled in.
             let start = self.out.len();
             self.out.extend_from_slice(b"$00\r\n");
             write(self.out);
@@ -297,7 +297,7 @@ impl<'a> Encoder<'a> {
 mod tests {
     use super::*;
 
-    /// A reply of so many members in what is left of the quota.
+    /// Encodes a reply of this many members within the remaining quota.
     fn list(out: &mut Vec<u8>, quota: &Quota, members: usize) -> bool {
         let mut to = Encoder::within(out, Protocol::Resp2, quota);
         to.array(members);

@@ -1,16 +1,16 @@
-//! The digits of a double, short enough and read back to the same: Grisu2, as Redis has it.
+//! The digits of a double, short and exact when read back: Grisu2, as in Redis.
 //!
-//! F. Loitsch, "Printing floating-point numbers quickly and accurately with integers" (2010). The number and the middles
-//! to its neighbours are scaled by a power of ten into 64-bit integers; digits of the upper middle are taken until what
-//! is left lies between the two. About one double in a thousand comes out a digit longer than need be, or not as near
-//! as it could be; clients compare texts, so the same digits as Redis' are worth more than the fewest.
+//! F. Loitsch, "Printing floating-point numbers quickly and accurately with integers" (2010). The algorithm scales the number
+//! and the midpoints to its neighbours by a power of ten into 64-bit integers. It takes digits of the upper midpoint until
+//! the rest is between the two. About one double in a thousand gets one digit more than needed, or not the nearest digits.
+//! Clients compare texts, so the digits of Redis are worth more than the fewest.
 //!
-//! Not here: signs, zero, infinities, and where the point goes.
+//! Not here: signs, zero, infinities, and the position of the point.
 
 /// More digits than any double needs.
 pub(super) const DIGITS_MAX: usize = 18;
 
-/// The bit of the significand that is not stored, and the exponent of its last bit where the stored one is zero.
+/// The bit of the significand that is not stored, and the exponent of its last bit if the stored exponent is zero.
 const HIDDEN: u64 = 1 << 52;
 const EXPONENT_BIAS: i32 = 1075;
 /// A scaled exponent not below this leaves an integer part of at most 32 bits.
@@ -47,7 +47,7 @@ const POWERS: [u64; 87] = [
     0x9e19_db92_b4e3_1ba9, 0xeb96_bf6e_badf_77d9, 0xaf87_023b_9bf0_ee6b,
 ];
 
-/// A number of 64 bits times a power of two.
+/// A 64-bit number times a power of two.
 #[derive(Clone, Copy)]
 struct Scaled {
     bits: u64,
@@ -77,7 +77,7 @@ pub(super) fn digits(value: f64) -> ([u8; DIGITS_MAX], usize, i32) {
         _ => (fraction | HIDDEN, exponent - EXPONENT_BIAS),
     };
     let upper = Scaled::normalized(bits * 2 + 1, exponent - 1);
-    // Below a power of two the neighbours are half as far apart.
+    // Below a power of two the distance between neighbours halves.
     let closer = if bits == HIDDEN { 2 } else { 1 };
     let lower = (bits << closer) - 1;
     let lower = lower << (exponent - closer - upper.exponent);
@@ -85,7 +85,7 @@ pub(super) fn digits(value: f64) -> ([u8; DIGITS_MAX], usize, i32) {
     let middle = Scaled::normalized(bits, exponent).times(power);
     let lower = Scaled { bits: lower, exponent: upper.exponent }.times(power);
     let upper = upper.times(power);
-    // The products are off by less than one: stay inside.
+    // The products are off by less than one: stay within them.
     let upper = Scaled { bits: upper.bits - 1, exponent: upper.exponent };
     generate(upper, upper.bits - (lower.bits + 1), upper.bits - middle.bits, -ten)
 }
@@ -96,7 +96,7 @@ fn power(exponent: i32) -> (Scaled, i32) {
     let of_ten = |ten: i32| ((ten * 217_706) >> 16) - 63;
     let enough = |ten: i32| exponent + of_ten(ten) + 64 >= SCALED_MIN;
     let wanted = SCALED_MIN - 1 - exponent;
-    // Three tenths are just below the logarithm of two, so this begins at or before the one that is wanted.
+    // 0.3 is just below the logarithm of two, so the search begins at or before the wanted power.
     let guess = (wanted * 3 / 10 - POWER_FIRST) / POWER_STEP - 1;
     let mut index = guess.clamp(0, 86);
     while !enough(POWER_FIRST + index * POWER_STEP) {
@@ -106,8 +106,8 @@ fn power(exponent: i32) -> (Scaled, i32) {
     (Scaled { bits: POWERS[index.cast_unsigned() as usize], exponent: of_ten(ten) }, ten)
 }
 
-/// Digits of `upper` until what is left is at most `delta`; then the last one goes down while that comes nearer to the
-/// number itself, which lies `distance` below `upper`.
+/// Digits of `upper` until the rest is at most `delta`. Then the last digit decreases while that is nearer to the
+/// number itself, which is `distance` below `upper`.
 fn generate(upper: Scaled, mut delta: u64, mut distance: u64, ten: i32) -> ([u8; DIGITS_MAX], usize, i32) {
     let mut out = ([0; DIGITS_MAX], 0, ten);
     let mut push = |digit: u64| {

@@ -1,11 +1,11 @@
-//! Hexadecimal numbers such as `0x1.8p3`, which C reads as doubles and so Redis takes as scores.
+//! Hexadecimal numbers such as `0x1.8p3`, which C reads as doubles, so Redis accepts them as scores.
 //!
-//! The digits are gathered into 64 bits and a mark that more came behind them, then rounded once, to even, at the width
-//! that the exponent leaves. Not here: the sign and the `0x`, which the caller has read.
+//! The reader collects the digits into 64 bits and a mark for further ones. It rounds once, to even, at the width that the
+//! exponent leaves. Not here: the sign and the `0x`, which the caller has read.
 
 use super::number::Read;
 
-/// Beyond this an exponent decides alone, whatever the digits.
+/// Beyond this the exponent alone decides the result.
 const EXPONENT_MAX: i64 = 1 << 40;
 /// The bits of a double's integer significand, and the exponent of its smallest unit.
 const PRECISION: i64 = 53;
@@ -13,7 +13,7 @@ const EXPONENT_MIN: i64 = -1074;
 /// The exponent of the largest power of two.
 const TOP: i64 = 1023;
 
-/// Reads what stands behind `0x`.
+/// Reads the text after `0x`.
 pub(super) fn read(text: &[u8], negative: bool) -> Option<Read> {
     let (mut bits, mut exact, mut exponent) = (0u64, true, 0i64);
     let (mut digits, mut point) = (0usize, false);
@@ -50,7 +50,7 @@ pub(super) fn read(text: &[u8], negative: bool) -> Option<Read> {
     Some(Read::new(if negative { -value } else { value }, bits == 0))
 }
 
-/// The power of two, cut to where it makes no difference any more.
+/// The power of two, limited to where it no longer matters.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -65,7 +65,7 @@ fn exponent(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The double nearest to `bits`, and a little more where that is not `exact`, times two to the `exponent`.
+/// The double nearest to `bits` (and a little more if it is not `exact`) times two to the `exponent`.
 fn round(bits: u64, exact: bool, exponent: i64) -> f64 {
     if bits == 0 {
         return 0.0;
@@ -74,9 +74,9 @@ fn round(bits: u64, exact: bool, exponent: i64) -> f64 {
     if top > TOP {
         return f64::INFINITY;
     }
-    // The unit of the last place: that of 53 bits, or the smallest there is.
+    // The unit of the last position: that of 53 bits, or the smallest one.
     let unit = (top - PRECISION + 1).max(EXPONENT_MIN);
-    // From here on all shifts are small: `unit` is at most 63 above or below `exponent`, or everything is cut off.
+    // From here on all shifts are small: `unit` is within 63 of `exponent`, or everything is cut off.
     let significand = match unit - exponent {
         grow @ ..=0 => bits << -grow,
         cut @ 1..=64 => {

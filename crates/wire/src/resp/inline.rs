@@ -1,14 +1,14 @@
-//! Inline commands: one line, split at blanks, with the quotes that Redis knows.
+//! Inline commands: one line, split at blanks, with the quotes of Redis.
 //!
-//! In double quotes `\n \r \t \b \a \xHH` stand for bytes and a backslash makes any other byte plain; in single quotes
-//! only `\'` does. Behind a closing quote comes a blank or the end. A NUL, at which Redis would stop reading, is a byte
-//! like others here.
+//! In double quotes `\n \r \t \b \a \xHH` are bytes, and a backslash makes any other byte literal. In single quotes only
+//! `\'` does. A closing quote must be followed by a blank or the end. A NUL, at which Redis stops reading, is an ordinary
+//! byte here.
 //!
-//! Not here: where a line ends, and how long it may be.
+//! Not here: where a line ends, and its limit.
 
 use std::ops::Range;
 
-/// Splits a line into `args`, ranges of `out`; `false` where a quote does not end as it should.
+/// Splits a line into `args`, ranges of `out`; `false` if a quote is not closed correctly.
 pub(super) fn split(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>) -> bool {
     let mut rest = line;
     loop {
@@ -24,13 +24,13 @@ pub(super) fn split(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<Range<usize>>
     }
 }
 
-/// Reads one argument; says how many bytes it takes.
+/// Reads one argument. Returns the number of bytes that it takes.
 fn argument(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         at += 1;
         match byte {
-            // Fewer bytes end a word than may stand between words; so it is in Redis.
+            // As in Redis, fewer bytes end a word than may separate words.
             b' ' | b'\n' | b'\r' | b'\t' => return Some(at - 1),
             b'"' => return Some(at + double_quoted(&text[at..], out)?),
             b'\'' => return Some(at + single_quoted(&text[at..], out)?),

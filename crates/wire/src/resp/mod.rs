@@ -1,10 +1,9 @@
-//! The Redis protocol as bytes: requests and replies in, replies out, and the numbers inside them.
+//! The Redis protocol as bytes: decoding of requests and replies, encoding of both, and numbers.
 //!
-//! What is accepted, refused and printed is what Redis 7.2 does, because its clients depend on the letter of it; where
-//! something differs, the file that does it says so. Everything works on slices and appends to a `Vec`, so the door, the
-//! load generator and the fuzzer share it.
+//! It accepts, refuses and prints what Redis 7.2 does, because clients depend on the exact form. A file that differs says so.
+//! Everything works on slices and appends to a `Vec`, so the listener, the load generator and the fuzzer share it.
 //!
-//! Not here: sockets, the meaning of any command, and who may call it.
+//! Not here: sockets, the meaning of commands, and permissions.
 
 pub mod decode;
 pub mod double;

@@ -1,16 +1,16 @@
-//! Numbers in requests, accepted and refused as Redis does: integers, scores, and the bounds of a range.
+//! Numbers in requests, accepted and refused as in Redis: integers, scores, and the bounds of a range.
 //!
-//! The three differ, and clients have come to rely on each: an integer is written in one way only; a score may be
-//! hexadecimal but not too large or too small; a bound may be either, and empty.
+//! The three differ, and clients rely on each. An integer has only one form. A score may be hexadecimal, but not too large
+//! or too small. A bound may be hexadecimal, too large, too small, or empty.
 //!
-//! Not here: which board takes which number.
+//! Not here: which board accepts which number.
 
 use super::hex;
 
-/// Longer texts are no integers of 64 bits.
+/// Longer texts are not 64-bit integers.
 const INTEGER_BYTES_MAX: usize = 20;
 
-/// The integer that this text is: no sign but a minus, no blanks, no zeros in front.
+/// The integer of this text: no sign except a minus, no blanks, no leading zeros.
 #[inline]
 pub fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -27,13 +27,13 @@ pub fn integer(text: &[u8]) -> Option<i64> {
         if digit > 9 {
             return None;
         }
-        // Nineteen digits cannot pass the end of 64 bits.
+        // Nineteen digits cannot overflow 64 bits.
         value = value * 10 + u64::from(digit);
     }
     if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
 }
 
-/// The score that this text is; `None` as well where it is not a number, or none that a double can come near.
+/// The score of this text. `None` if it is not a number, or too large or too small for a double.
 ///
 /// Minus zero is read as zero, as it is stored.
 pub fn score(text: &[u8]) -> Option<f64> {
@@ -46,15 +46,15 @@ pub fn score(text: &[u8]) -> Option<f64> {
 /// One end of a range of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Where it ends.
+    /// The end of the range.
     pub score: f64,
-    /// Whether this very score is left out.
+    /// Whether this score itself is excluded.
     pub exclusive: bool,
 }
 
-/// The bound that this text is: a score, `(` before it to leave it out.
+/// The bound of this text: a score, with `(` before it to exclude it.
 ///
-/// As in Redis, blanks may come first, nothing at all is zero, a NUL ends the text, and what is too large is infinite.
+/// As in Redis, blanks may precede it, an empty text is zero, a NUL ends the text, and too large a number is infinite.
 pub fn bound(text: &[u8]) -> Option<Bound> {
     let (exclusive, text) = match text {
         [b'(', text @ ..] => (true, text),
@@ -72,18 +72,18 @@ pub fn bound(text: &[u8]) -> Option<Bound> {
     Some(Bound { score, exclusive })
 }
 
-/// What a number comes to.
+/// The result of reading a number.
 pub(super) enum Read {
     /// The nearest double.
     Near(f64),
-    /// This infinity, although the text does not name it.
+    /// This infinity, although the text is a finite number.
     TooLarge(f64),
-    /// Zero, although the text is not.
+    /// Zero, although the number is not zero.
     TooSmall,
 }
 
 impl Read {
-    /// Judges the nearest double of a finite number.
+    /// Classifies the nearest double of a finite number.
     pub(super) fn new(value: f64, is_zero: bool) -> Self {
         if value.is_infinite() {
             Self::TooLarge(value)
@@ -109,7 +109,7 @@ fn read(text: &[u8]) -> Option<Read> {
     match magnitude.first()? {
         b'0' if matches!(magnitude.get(1), Some(b'x' | b'X')) => hex::read(&magnitude[2..], negative),
         b'0'..=b'9' | b'.' => {
-            // Of the forms of C, Rust reads all that start like this, and no others.
+            // Of the forms of C, Rust reads exactly those that start like this.
             let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
             let mantissa = magnitude.split(|byte| matches!(byte, b'e' | b'E')).next().unwrap_or(magnitude);
             Some(Read::new(value, !mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))))
@@ -121,7 +121,7 @@ fn read(text: &[u8]) -> Option<Read> {
     }
 }
 
-/// What most scores are: few enough digits that a double holds the integer.
+/// Most scores: an integer with few enough digits for a double.
 #[inline]
 fn short_integer(text: &[u8]) -> Option<f64> {
     let value = if text.len() <= 15 { integer(text) } else { None };

@@ -1,31 +1,31 @@
-//! Replies as a client reads them, in both protocols: where one ends, and what it says.
+//! Decodes replies for clients, in both protocols.
 //!
-//! The two are apart: [`Replies`] finds the end of a reply without building anything, remembers where it stopped and is
-//! all that a load generator needs; [`Reply::parse`] builds values out of a whole one, for tests. Depth is bounded,
-//! because a reply is input as well.
+//! There are two parts. [`Replies`] finds the end of a reply without building anything and resumes where it stopped; a load
+//! generator needs only that. [`Reply::parse`] builds values from a whole reply, for tests. The depth has a limit, because a
+//! reply is input as well.
 //!
-//! Not here: attributes and streamed strings, which no server sends unasked; they are refused.
+//! Not here: attributes and streamed strings, which no server sends unrequested; they are refused.
 
 use super::number;
 use std::fmt;
 
-/// So many aggregates may lie in one another; `COMMAND DOCS` has six.
+/// The limit of nested aggregates; `COMMAND DOCS` has six.
 const DEPTH_MAX: usize = 16;
-/// Longer lines are no status, number or length.
+/// The longest line of a status, number or length.
 const LINE_MAX: usize = 64 << 10;
-/// Redis' own bound of a string, and more elements than any reply has.
+/// The limit of Redis for a string, and more elements than any reply has.
 const LENGTH_MAX: i64 = 512 << 20;
 
-/// Why what came is no reply.
+/// Why the input is not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyError {
     /// No reply starts with this byte.
     Kind(u8),
-    /// A length or a number that is none, or too large.
+    /// An invalid or too large length or number.
     Number,
-    /// A line without an end in sight.
+    /// A line without an end within the limit.
     Line,
-    /// Too many aggregates in one another.
+    /// Too many nested aggregates.
     Depth,
 }
 
@@ -42,19 +42,19 @@ impl fmt::Display for ReplyError {
 
 impl std::error::Error for ReplyError {}
 
-/// Finds where replies end.
+/// Finds the ends of replies.
 #[derive(Debug, Default)]
 pub struct Replies {
     at: usize,
     scanned: usize,
-    /// Elements that are still to come, of the aggregate in each level.
+    /// The remaining elements of the aggregate at each level.
     left: [u32; DEPTH_MAX],
     depth: usize,
-    /// Bytes of a string that are still to be passed, its end among them.
+    /// The remaining bytes of a string, including its end.
     body: usize,
 }
 
-/// What the first line of a reply says.
+/// What the first line of a reply announces.
 enum Head {
     Whole,
     Body(usize),
@@ -62,17 +62,17 @@ enum Head {
 }
 
 impl Replies {
-    /// One at the start of a reply.
+    /// Starts at the beginning of a reply.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The length of the next whole reply, which starts with the first byte of `input`; `None` where more is to come,
-    /// then call again with the same bytes and more behind them.
+    /// The length of the next whole reply, which starts at the first byte of `input`. `None` if it is incomplete: call again
+    /// with the same bytes followed by more.
     ///
     /// # Errors
     ///
-    /// What came is no reply; nothing after it can be understood.
+    /// The input is not a reply; nothing after it can be decoded.
     pub fn next(&mut self, input: &[u8]) -> Result<Option<usize>, ReplyError> {
         loop {
             if input.len() - self.at < self.body {
@@ -98,7 +98,7 @@ impl Replies {
         }
     }
 
-    /// One element is known to its end; so may be the aggregates that it was the last of.
+    /// Ends one element, and the aggregates of which it was the last.
     #[inline]
     fn finish_element(&mut self) {
         while self.depth > 0 {
@@ -129,7 +129,7 @@ impl Replies {
     }
 }
 
-/// A line without the rest of its end.
+/// A line without the `\r` of its end.
 #[inline]
 fn content(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -144,7 +144,7 @@ fn head(line: &[u8]) -> Result<Head, ReplyError> {
     };
     Ok(match kind {
         b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => Head::Whole,
-        // Minus one is nothing, in the old protocol.
+        // Minus one is null in RESP2.
         b'$' | b'=' | b'!' => usize::try_from(length()?).map_or(Head::Whole, Head::Body),
         b'*' | b'~' | b'>' => u32::try_from(length()?).map_or(Head::Whole, Head::Elements),
         b'%' => Head::Elements(u32::try_from(length()? * 2).map_err(|_| ReplyError::Number)?),
@@ -163,9 +163,9 @@ pub enum Reply {
     Integer(i64),
     /// A string.
     Bulk(Vec<u8>),
-    /// Nothing.
+    /// Null.
     Null,
-    /// Nothing, where an array could be; only the old protocol tells them apart.
+    /// Null in place of an array; only RESP2 has it.
     NullArray,
     /// An array.
     Array(Vec<Reply>),
@@ -173,24 +173,24 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// A set, in the order of the server.
     Set(Vec<Reply>),
-    /// A message that nobody asked for.
+    /// A message without a request.
     Push(Vec<Reply>),
-    /// A double, as its text: a comparison should see every digit.
+    /// A double, as its text, so that a comparison covers every digit.
     Double(Vec<u8>),
     /// An integer of any length, as its text.
     Big(Vec<u8>),
     /// A boolean.
     Boolean(bool),
-    /// Text for people, its format (`txt:`) in front.
+    /// A text for people, after its format (`txt:`).
     Verbatim(Vec<u8>),
 }
 
 impl Reply {
-    /// Builds the value of a whole reply, such as [`Replies::next`] has found.
+    /// Builds the value of a whole reply, such as [`Replies::next`] found.
     ///
     /// # Errors
     ///
-    /// If it is none, or not whole, or more than one.
+    /// If it is not exactly one whole reply.
     pub fn parse(whole: &[u8]) -> Result<Self, ReplyError> {
         if Replies::new().next(whole)? != Some(whole.len()) {
             return Err(ReplyError::Line);
@@ -199,7 +199,7 @@ impl Reply {
     }
 }
 
-/// Builds the first value of `rest`, which is known to be whole and not too deep, and takes it off.
+/// Builds the first value of `rest` and removes it. The caller has checked that it is whole and not too deep.
 fn value(rest: &mut &[u8]) -> Result<Reply, ReplyError> {
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or(ReplyError::Line)?;
     let line = content(&rest[..end]);

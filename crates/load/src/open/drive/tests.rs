@@ -1,4 +1,4 @@
-//! Runs against a listener that answers as a test wants, so that what is counted is known.
+//! Runs against a listener with scripted responses, so that the expected counts are known.
 
 use super::*;
 use crate::draws::Skew;
@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the n-th request of all is answered; none closes the connection.
+/// The response to the n-th request; `None` closes the connection.
 type Answer = Arc<dyn Fn(u64) -> Option<(u16, &'static str)> + Send + Sync>;
 
 const CREATED: (u16, &str) = (201, "{}");
@@ -94,7 +94,7 @@ fn a_slow_server_is_not_asked_less_and_the_wait_counts() {
         std::thread::sleep(Duration::from_millis(20));
         Some(CREATED)
     });
-    // 100 arrive in half a second, which one connection answers in two seconds.
+    // 100 arrive in half a second; one connection needs two seconds for them.
     let outcome = scores(slow, "200", 1, 1_000);
     assert_eq!((outcome.arrived, outcome.iterations.count()), (100, 100));
     assert!(outcome.iterations.max_ms() > 1_000.0, "{}", outcome.iterations.max_ms());
@@ -157,7 +157,7 @@ fn members_sign_in_first_where_their_tokens_are_needed() {
     assert!(error.to_string().contains("` cannot sign in"), "{error}");
 }
 
-/// Runs a long schedule and says to stop as soon as so many have been asked.
+/// Runs a long schedule and stops it after so many requests.
 fn stopped(
     answer: impl Fn(u64) -> Option<(u16, &'static str)> + Send + Sync + 'static,
     asked: u64,
@@ -179,7 +179,7 @@ fn stopped(
 fn a_run_that_is_told_to_stop_waits_for_what_is_under_way() {
     let outcome = stopped(
         |number| {
-            // The answer comes after the word to stop.
+            // The response arrives after the stop.
             std::thread::sleep(Duration::from_millis(if number == 49 { 100 } else { 0 }));
             Some(CREATED)
         },
@@ -195,7 +195,7 @@ fn a_run_that_is_told_to_stop_waits_for_what_is_under_way() {
 fn told_twice_it_waits_for_nothing() {
     let outcome = stopped(
         |number| {
-            // Those two connections are never answered.
+            // These two connections get no response.
             if number < 48 {
                 return Some(CREATED);
             }

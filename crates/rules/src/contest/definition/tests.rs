@@ -1,4 +1,4 @@
-//! Wishes, wrong fields and frozen ones, by table.
+//! Specs, wrong fields and frozen fields, by table.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn times_follow_each_other_and_any_may_be_missing() {
     assert_eq!(at(None, Some(2), Some(2)), ["/ends_at"]);
 }
 
-/// Each field is changed in each state; and left as it is, which is never refused.
+/// Each field is changed in each state, and left unchanged, which is never refused.
 #[test]
 fn fields_freeze_one_after_the_other() {
     let base = ContestSpec {
@@ -131,7 +131,7 @@ fn fields_freeze_one_after_the_other() {
     }
 }
 
-/// A bound that was lowered keeps no other field from changing.
+/// A bound that was lowered does not prevent changes of other fields.
 #[test]
 fn a_contest_keeps_the_places_of_an_earlier_bound() {
     let large = ContestSpec { title: Some("Cup".into()), capacity: Some(9), ..ContestSpec::default() };

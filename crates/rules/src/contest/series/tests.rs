@@ -1,11 +1,11 @@
-//! Series against lists of moments written out, through clocks that stand, run and jump.
+//! Series against lists of moments written out, under clocks that stop, run and jump.
 
 use super::*;
 use crate::ledger::Amount;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Moments written out, and again behind the last one.
+/// Moments that are written out and repeat after `length`.
 #[derive(Clone, Debug)]
 struct Every {
     length: i64,
@@ -51,7 +51,7 @@ fn name() -> ContestId {
     ContestId::of_series("cup").unwrap()
 }
 
-/// What the contract says of one start, looked for moment by moment.
+/// One contest by the contract, found moment by moment.
 fn plain(table: &Timetable<Every>, start: i64) -> (i64, i64, i64) {
     let opens = (0..start).rev().find(|at| table.open.is(*at));
     let ends = (start + 1..).find(|at| table.end.is(*at));
@@ -70,7 +70,7 @@ proptest! {
         let mut record = SeriesRecord::new(series(ahead), &table, Micros(now));
         let mut made: Vec<Occurrence> = Vec::new();
         for step in steps {
-            // Now and then the server is away, and then does what it missed.
+            // Sometimes the server is down, and then catches up.
             now += step;
             while let Some(making) = record.make(&name(), &table, Micros(now)) {
                 record = making.then.clone();
@@ -89,7 +89,7 @@ proptest! {
             let (opens, starts, ends) = plain(&table, *start);
             prop_assert_eq!(times, [opens, starts, ends]);
             prop_assert!(one.contest.check(&Currencies::default(), Bounds::default()).is_ok());
-            // As of its own time, which never goes back, and before it starts.
+            // The scheduled time never goes back, and is before the start.
             prop_assert!(before <= one.at && one.at < Micros(*start), "{:?}", one);
             let earlier = starts_before(&table, *start, ahead);
             prop_assert_eq!(one.at, Micros(earlier.max(1_000)));
@@ -100,7 +100,7 @@ proptest! {
         prop_assert_eq!(made.last().map(|one| &one.id), record.last.as_ref());
     }
 
-    /// Of what was missed whole for long the last are made, and then it goes on as ever.
+    /// After a long time only the last missed contests are created. Then the series continues.
     #[test]
     fn what_was_missed_is_bounded(start in any_schedule(), away in 0_i64..4_000) {
         let table = Timetable { open: start.clone(), start: start.clone(), end: start };
@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// The start that is so many before that one.
+/// The start that is `ahead` starts before this one.
 fn starts_before(table: &Timetable<Every>, start: i64, ahead: u32) -> i64 {
     (0..start).rev().filter(|at| table.start.is(*at)).nth(ahead as usize - 1).unwrap()
 }
@@ -134,20 +134,20 @@ fn other_schedules_count_from_now_and_other_templates_from_the_next() {
     let record = SeriesRecord::new(series(1), &seldom, Micros(1_010));
     let made = record.make(&name(), &seldom, Micros(1_010)).unwrap();
     assert_eq!((made.contest.starts_at, made.then.due), (Some(Micros(1_050)), Some(Micros(1_050))));
-    // The template alone: nothing is made anew.
+    // Only the template changes: no contest is created again.
     let mut other = series(1);
     other.template.title = "Other".into();
     let same = made.then.clone().changed(other.clone(), &seldom, Micros(1_020));
     assert_eq!((same.from, same.due), (made.then.from, made.then.due));
     assert_eq!(same.make(&name(), &seldom, Micros(1_049)), None);
     assert_eq!(same.make(&name(), &seldom, Micros(1_050)).unwrap().contest.title, "Other");
-    // More often: from now on, whatever was made for later.
+    // More frequent: from now on, whatever was created for later.
     let often = Timetable { open: every(10, &[0]), start: every(10, &[5]), end: every(10, &[9]) };
     other.start = "5 * * * *".into();
     let changed = made.then.clone().changed(other.clone(), &often, Micros(1_020));
     let next = changed.make(&name(), &often, Micros(1_020)).unwrap();
     assert_eq!((next.contest.starts_at, next.at), (Some(Micros(1_025)), Micros(1_020)));
-    // More of them ahead: the missing ones are made now.
+    // A higher `ahead`: the missing contests are created now.
     let more = Series { ahead: 3, ..made.then.series.clone() };
     let changed = made.then.changed(more, &seldom, Micros(1_020));
     assert_eq!(changed.make(&name(), &seldom, Micros(1_020)).unwrap().contest.starts_at, Some(Micros(1_150)));

@@ -1,4 +1,4 @@
-//! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: from state to state.
+//! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: actions of the state machine.
 
 use super::{actor, blocking, identity, shown};
 use crate::http::answer::{self, Answer};
@@ -14,7 +14,7 @@ use tally_service::{Failure, Tally};
 use tally_wire::Problem;
 use tally_wire::api::contests;
 
-/// A use case that changes a contest's state.
+/// A use case that changes the state of a contest.
 type Turn = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
 /// `POST …/open`
@@ -58,11 +58,10 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Answer, Problem> {
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
     let (name, began) = (id.clone(), Instant::now());
     let started = blocking(move || starting::start(&tally, &name, &actor, identity.as_ref())).await?;
-    // Milliseconds with three decimals.
     let took_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let done = &started.done;
     let body = json!({
-        // None are left.
+        // No applications are left after a start.
         "contest": contests::write(&id, &done.record, Some(done.record.desk)),
         "enrolled": done.record.report.as_ref().map_or(0, |report| report.enrolled),
         "failed": started.failed.iter().map(contests::write_failed).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! `…/applications`: asking to take part, being accepted or rejected, taking it back.
+//! `…/applications`: apply, accept, reject, withdraw.
 
 use super::{actor, after, blocking, identity, page};
 use crate::http::answer::{self, Answer};
@@ -99,7 +99,7 @@ pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Answer, Problem>
     Ok(answer::replayed(answer::none(), replayed))
 }
 
-/// An act that is answered as another one.
+/// The error for a use case that returned another result than expected.
 fn unexpected(what: &What) -> Problem {
     problem::of_failure(&Failure::Fault(Fault::Broken(format!("an application is answered as {what:?}"))))
 }

@@ -1,4 +1,4 @@
-//! Making contests, showing them, changing what they are.
+//! Creates, reads, lists and changes contests.
 
 use super::{actor, after, blocking, identity, page, shown};
 use crate::http::answer::{self, Answer};

@@ -1,4 +1,4 @@
-//! `…/members`, `…/prizes` and `…/refunds`: who takes part, who is hidden, who is paid what, or paid back.
+//! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, payouts and refunds.
 
 use super::{actor, after, blocking, identity, page, sees_money};
 use crate::http::answer::{self, Answer};
@@ -38,7 +38,7 @@ pub(in crate::http) async fn refunds(call: Call) -> Result<Answer, Problem> {
     payouts(call, Names::Refunds, read::refunds).await
 }
 
-/// A list of what was paid.
+/// Reads a list of payouts.
 type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Listing<(u32, Payout)>, Failure>;
 
 async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Problem> {

@@ -1,8 +1,8 @@
-//! Contests over HTTP: `change` makes them and shows them, `act` takes them from state to state, `applications` is who asks to
-//! take part, `members` who does and what each is paid, `series` what makes contests again and again; here is what they share.
+//! Contests over HTTP: `change` creates and reads them, `act` changes their state, `applications` has the applications,
+//! `members` the contest members and payouts, `series` the series. This file has what they share.
 //!
-//! A route's right lets in who may ask at all; who is staff is the contest's to say, so that is judged where the contest is
-//! known (`tally_rules::contest::state`). Every act blocks on the store, so it runs away from the threads of connections.
+//! The permission of a route admits callers. The state machine of the contest decides whether a caller is staff
+//! (`tally_rules::contest::state`). Every action blocks on the store, so it does not run on the threads of connections.
 
 pub(super) mod act;
 pub(super) mod applications;
@@ -28,7 +28,7 @@ use tally_wire::Problem;
 use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
-/// Who asks, as a contest sees it. Whoever names a player acts for it, whatever the key.
+/// The caller as a contest sees it. A key of any role that names a player acts for that player.
 pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Actor, Problem> {
     let role = match call.caller.kind {
         CallerKind::Member(id) => {
@@ -46,8 +46,8 @@ pub(in crate::http) async fn actor(call: &Call, tally: &Arc<Tally>) -> Result<Ac
     })
 }
 
-/// Whether the caller sees members' wallets and movements in the lists of a contest, or of a period: server keys, and
-/// the contest's staff.
+/// Whether the caller sees wallets and transfers of members in the lists of a contest or a period. Server keys and the
+/// staff of the contest do.
 pub(in crate::http) async fn sees_money(
     call: &Call,
     tally: &Arc<Tally>,
@@ -63,19 +63,19 @@ pub(in crate::http) async fn sees_money(
     blocking(move || Ok(read::get(&tally, &id)?.contest.is_staff(&player))).await
 }
 
-/// A contest as it is answered. Blocks.
+/// The JSON form of a contest. Blocks.
 fn shown(tally: &Tally, id: &ContestId, record: &Record) -> Value {
     contests::write(id, record, read::counts(tally, &[record]).pop().flatten())
 }
 
-/// The identity of a request: the same for another player is another request.
+/// The identity of a request. The acting player is part of it.
 fn identity(call: &Call, tally: &Tally, body: Option<&Value>) -> Result<Option<IdempotencyKey>, Problem> {
     let acting = call.acting_player()?;
     let acting = acting.as_ref().map(PlayerId::as_str);
     call.identity(tally, Some(&json!({"for": acting, "body": body})))
 }
 
-/// A list that was asked for with one more than its limit: the page, and a cursor if there is more behind it.
+/// Renders a list that was read with one row more than its limit: the page, and a cursor if there is a next page.
 pub(in crate::http) fn page<T>(
     list: Listing<T>,
     limit: usize,
@@ -93,7 +93,7 @@ pub(in crate::http) fn page<T>(
     body
 }
 
-/// Where the page before ended, as `read` understands it.
+/// Decodes a cursor: the last name of the previous page, read by `read`.
 pub(in crate::http) fn after<T>(
     text: Option<&str>,
     (list, of): (Names, &str),

@@ -1,4 +1,4 @@
-//! Series of contests: making them, showing them, changing what they are, taking them away.
+//! Creates, reads, lists, changes and deletes series of contests.
 
 use super::{actor, after, blocking, identity, page};
 use crate::http::answer::{self, Answer};

@@ -1,19 +1,19 @@
-//! The body of an answer that goes on: bytes from a queue, until whoever fills it lets go.
+//! The body of an event stream: bytes from a queue, until the sender is dropped.
 //!
-//! Not here: what is in it (`pump`).
+//! Not here: the events (`pump`).
 
 use bytes::Bytes;
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 
-/// What is sent, as it comes.
+/// The body of an event stream.
 pub(in crate::http) struct EventBody {
     queue: mpsc::Receiver<Bytes>,
-    /// Dropped with the body: all of it has been taken, or nobody takes it any more.
+    /// Dropped with the body: the client has read it all, or its connection is closed.
     _gone: oneshot::Sender<()>,
 }
 
-/// The other end of a body.
+/// The sending end of a body.
 pub(super) struct Queue {
     pub(super) send: mpsc::Sender<Bytes>,
     /// Ends when the body does.
@@ -21,7 +21,7 @@ pub(super) struct Queue {
 }
 
 impl EventBody {
-    /// A body with its other end; so many pieces wait in between.
+    /// Creates a body with its sending end, and a queue of at most `most` pieces.
     pub(super) fn new(most: usize) -> (Self, Queue) {
         let ((send, queue), (said, gone)) = (mpsc::channel(most), oneshot::channel());
         (Self { queue, _gone: said }, Queue { send, gone })

@@ -1,15 +1,15 @@
-//! The task that fills one stream until somebody ends it: the client, its rights, the server, or its own slowness.
+//! The task that fills one event stream until the client leaves or is slow, its permission ends, or the server drains.
 //!
-//! What is sent waits in a short queue. A client that takes nothing for a while is not waited for: its connection is closed,
-//! and it may come again and go on. Whether the caller still may listen is asked like for any request, twice a second, so a
-//! token that has ended and a key that was revoked end the stream. Not here: how an event looks.
+//! Events wait in a short queue. A client that reads nothing for a while loses its connection, and may resume later. The
+//! task checks the permission of its caller twice a second: an expired token or a revoked key ends the stream. Not here:
+//! the form of events.
 
 use super::body::Queue;
-use super::source::{Heard, Sent, Source};
-use crate::http::call::Presence;
+use super::source::{Sent, Source, SourceEvent};
+use crate::http::call::CallerCheck;
 use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
 use crate::readiness::NotReady;
-use crate::streams::Seat;
+use crate::streams::StreamSlot;
 use bytes::Bytes;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,53 +20,52 @@ use tally_wire::api::events;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
-/// How long what was sent last may take to be read when a stream ends.
+/// How long a client may take to read the last events when a stream ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How long a server may not know whether it is still one that answers before its streams end.
+/// How long a server may be unsure about its lease before its streams end.
 const UNSURE_MAX: Duration = Duration::from_secs(5);
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What many streams send at once they send a little apart, within the time to the next: else requests would wait for all of them.
+/// Many streams that send the same event are spread over the time to the next one, so that requests do not wait for all.
 const SPREAD: Duration = Duration::from_millis(1);
 const SLICES: usize = 80;
 
-/// One stream.
 pub(super) struct Pump {
-    presence: Presence,
+    presence: CallerCheck,
     caller: Caller,
-    seat: Seat,
+    slot: StreamSlot,
     queue: Queue,
     draining: watch::Receiver<bool>,
-    /// When its caller was judged last.
+    /// When the caller was last authenticated.
     judged: Instant,
-    /// How often the store had been read anew when it began.
+    /// The number of reloads when the stream began.
     reloads: u64,
 }
 
-/// Why a stream ends.
+/// Why an event stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The client has gone.
+    /// The client has disconnected.
     Gone,
     /// The client does not read.
     Slow,
-    /// The database has lost commits, and what was told may be gone.
+    /// The database has lost commits, and sent events may be among them.
     Lost,
-    /// The server is going down, the caller may not listen any more, or what it listened to is gone.
+    /// The server drains, the caller has no permission any more, or the subject is deleted.
     Over,
 }
 
 impl Pump {
-    pub(super) fn new(presence: Presence, caller: Caller, seat: Seat, queue: Queue) -> Self {
-        let draining = presence.gate.draining();
-        let reloads = presence.gate.reloads();
-        Self { presence, caller, seat, queue, draining, judged: Instant::now(), reloads }
+    pub(super) fn new(presence: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
+        let draining = presence.readiness.draining();
+        let reloads = presence.readiness.reloads();
+        Self { presence, caller, slot, queue, draining, judged: Instant::now(), reloads }
     }
 
-    /// Fills the stream until its end.
+    /// Fills the stream until it ends.
     pub(super) async fn run(mut self, mut source: Source) {
-        let open = self.presence.gate.metrics.event_streams.clone();
+        let open = self.presence.readiness.metrics.event_streams.clone();
         open.inc();
         let end = match self.fill(&mut source).await {
             Ok(never) => match never {},
@@ -74,16 +73,16 @@ impl Pump {
         };
         drop(source);
         if end == End::Lost {
-            // Whether that can be sent or not, the stream ends.
+            // The stream ends even if this event cannot be sent.
             let _ = self.send(events::lost().into()).await;
         }
         if end == End::Slow {
-            self.presence.gate.metrics.event_streams_slow.inc();
+            self.presence.readiness.metrics.event_streams_slow.inc();
             self.presence.peer.cut.notify_one();
         }
         let Queue { send, gone } = self.queue;
         drop(send);
-        // Whoever does not read has nothing to wait for.
+        // A client that does not read within this time is disconnected.
         if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, gone).await.is_err() {
             self.presence.peer.cut.notify_one();
         }
@@ -107,8 +106,8 @@ impl Pump {
                     continue;
                 }
                 heard = source.heard() => match heard.map_err(|TooSlow| End::Slow)? {
-                    Heard::Now(event) => self.tell(event).await?,
-                    Heard::Stored => self.catch_up(source).await?,
+                    SourceEvent::Now(event) => self.tell(event).await?,
+                    SourceEvent::Stored => self.catch_up(source).await?,
                 },
                 () = sleep_until(last + KEEP_ALIVE) => {
                     self.send(Bytes::from_static(events::KEEP_ALIVE.as_bytes())).await?;
@@ -118,7 +117,7 @@ impl Pump {
         }
     }
 
-    /// Sends what is stored and was not sent.
+    /// Sends the stored events that were not sent.
     async fn catch_up(&mut self, source: &mut Source) -> Result<(), End> {
         loop {
             let tally = self.check(source).await?;
@@ -132,7 +131,7 @@ impl Pump {
         }
     }
 
-    /// Whether the caller still may listen, and what it listens to is still there.
+    /// Checks that the caller still has its permission, and that the subject exists.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.sure().await?;
         let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
@@ -145,13 +144,13 @@ impl Pump {
         if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
     }
 
-    /// Waits until what is known here is the present, for as long as that is a pause and no end: a key may have been revoked elsewhere.
+    /// Waits a limited time while the server is unsure about its lease: another server may have revoked a key.
     async fn sure(&self) -> Result<Arc<Tally>, End> {
         let began = Instant::now();
         loop {
-            let ready = self.presence.gate.ready();
-            // After that: it may be another service by now.
-            if self.presence.gate.reloads() != self.reloads {
+            let ready = self.presence.readiness.ready();
+            // Read after `ready`: it may have returned another service.
+            if self.presence.readiness.reloads() != self.reloads {
                 return Err(End::Lost);
             }
             match ready {
@@ -163,11 +162,11 @@ impl Pump {
         }
     }
 
-    /// Sends an event, and counts it.
+    /// Sends and counts an event.
     async fn tell(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
         if let Some(made) = made {
             sleep_until(
-                Instant::from_std(made) + SPREAD * u32::try_from(self.seat.number % SLICES).unwrap_or(0),
+                Instant::from_std(made) + SPREAD * u32::try_from(self.slot.number % SLICES).unwrap_or(0),
             )
             .await;
         }
@@ -177,12 +176,12 @@ impl Pump {
         }
         self.send(bytes).await?;
         if !event.is_empty() {
-            self.presence.gate.metrics.events_sent(event).inc();
+            self.presence.readiness.metrics.events_sent(event).inc();
         }
         Ok(())
     }
 
-    /// Puts something into the queue, where there is room soon.
+    /// Puts bytes into the queue, if it soon has space.
     async fn send(&mut self, bytes: Bytes) -> Result<(), End> {
         tokio::select! {
             biased;
@@ -195,10 +194,10 @@ impl Pump {
     }
 }
 
-/// Waits until the server goes down.
+/// Waits until the server drains.
 async fn has_begun(draining: &mut watch::Receiver<bool>) {
     if draining.wait_for(|draining| *draining).await.is_err() {
-        // Whoever would say it is gone, and everything with it.
+        // The sender is dropped, and so is the server.
         std::future::pending::<()>().await;
     }
 }

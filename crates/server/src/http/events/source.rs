@@ -1,6 +1,6 @@
-//! What one stream tells of: the scores of a board as they come, and what is stored, read on from where it stands.
+//! The events of one stream: live scores of a board, and the stored events after an offset.
 //!
-//! Not here: when it is asked, and who hears it (`pump`).
+//! Not here: when a stream reads them, and its caller (`pump`).
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use tally_wire::api::events;
 use tally_wire::api::scores::Style;
 use tally_wire::numbers::Int64;
 
-/// What is published on a board, and how integers are written.
+/// The live feed of a board, and the form of integers.
 pub(super) type Scores = Option<(Watch, Int64)>;
 
 /// An event as it is sent: its name, and its pieces.
 pub(super) struct Sent {
     pub(super) event: &'static str,
-    /// What is this stream's alone, before what many streams send.
+    /// The piece of this stream only, before the piece that streams share.
     pub(super) head: Option<Bytes>,
     pub(super) bytes: Bytes,
-    /// When it was made, where many streams send it.
+    /// When it was made, if many streams send it.
     pub(super) made: Option<Instant>,
 }
 
@@ -34,33 +34,33 @@ impl Sent {
     }
 }
 
-/// What a stream tells of.
+/// The events of a stream.
 pub(super) struct Source {
     pub(super) scores: Scores,
-    /// What is stored.
+    /// The stored events.
     pub(super) log: Log,
     pub(super) names: Names,
-    /// Where it begins.
+    /// How the stream begins.
     pub(super) begun: Begun,
 }
 
-/// What events are of, as users name it.
+/// The subject of the events, as users name it.
 pub(super) enum Names {
     Board(Arc<Board>),
     Contest(ContestId),
     Own,
 }
 
-/// What a source has to say.
-pub(super) enum Heard {
+/// What a source has for its stream.
+pub(super) enum SourceEvent {
     /// An event.
     Now(Sent),
-    /// There may be more that is stored.
+    /// There may be new stored events.
     Stored,
 }
 
 impl Source {
-    /// What the stream begins with.
+    /// The first event of the stream.
     pub(super) fn beginning(&self) -> Sent {
         let id = id(&self.log.position);
         match self.begun {
@@ -69,8 +69,8 @@ impl Source {
         }
     }
 
-    /// Waits until there is something.
-    pub(super) async fn heard(&mut self) -> Result<Heard, TooSlow> {
+    /// Waits for an event.
+    pub(super) async fn heard(&mut self) -> Result<SourceEvent, TooSlow> {
         let scores = async {
             match &mut self.scores {
                 Some((watch, int64)) => {
@@ -82,15 +82,15 @@ impl Source {
         };
         let (bytes, made) = tokio::select! {
             biased;
-            () = self.log.woken() => return Ok(Heard::Stored),
+            () = self.log.woken() => return Ok(SourceEvent::Stored),
             batch = scores => batch?,
         };
-        // It is not stored: whoever goes on behind it goes on where the stream stands.
+        // Live scores are not stored, so a client that resumes after them resumes at the offset of the stream.
         let head = Some(events::id_line(&id(&self.log.position)).into());
-        Ok(Heard::Now(Sent { event: events::SCORE, head, bytes, made: Some(made) }))
+        Ok(SourceEvent::Now(Sent { event: events::SCORE, head, bytes, made: Some(made) }))
     }
 
-    /// The next that are stored, in their order, and whether there may be more.
+    /// The next stored events in order, and whether there may be more.
     pub(super) async fn stored(&mut self, tally: &Arc<Tally>) -> Result<(Vec<Sent>, bool), Failure> {
         let (reading, reader) = (Arc::clone(tally), self.log.reader());
         let found = tally.events.read(move || reader.next(&reading)).await?;
@@ -101,7 +101,7 @@ impl Source {
         Ok((sent, found.len() >= PAGE))
     }
 
-    /// Whether what it tells of is still there.
+    /// Whether the subject still exists.
     pub(super) fn is_there(&self, tally: &Tally) -> bool {
         match &self.names {
             Names::Board(board) => tally.boards.has(board),
@@ -132,7 +132,7 @@ fn id(position: &Position) -> String {
     }
 }
 
-/// A batch as it is sent, which is the same for all who want integers alike.
+/// Writes a batch of live scores. It is the same for all streams with this form of integers.
 fn written(watch: &Watch, batch: &ScoreBatch, int64: Int64) -> Bytes {
     let board = watch.board();
     let write = || {

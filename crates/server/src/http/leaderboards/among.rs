@@ -1,4 +1,4 @@
-//! `POST /v1/leaderboards/{board}/among`: players, such as friends, among each other.
+//! `POST /v1/leaderboards/{board}/among`: the ranks of some players, such as friends, among themselves.
 
 use super::{expand, find, read, view, wants_players};
 use crate::http::answer::{self, Answer};

@@ -1,4 +1,4 @@
-//! `POST /v1/scores/batch`: up to 1,000 rows, each for itself.
+//! `POST /v1/scores/batch`: up to 1,000 rows; each succeeds or fails alone.
 
 use super::write_submitted;
 use crate::http::answer::{self, Answer};
@@ -16,8 +16,8 @@ use tally_wire::api::scores::{NewRow, read_row};
 use tally_wire::numbers::Int64;
 use tally_wire::{Fields, Problem};
 
-/// A row that was read, or what stands in its place.
-enum Row {
+/// A row that was read, or its error.
+enum ScoreRow {
     Read { board: BoardId, player: PlayerId, id: Option<String> },
     Wrong(Value),
 }
@@ -32,13 +32,13 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
         let echo = echo(&row);
         match read_row(row).map_err(Problem::fields) {
             Ok(row) => {
-                // A row's key: its own, or its place under the request's.
+                // The key of a row: its own, or the key of the request with the index of the row.
                 let id = row.id.clone().or_else(|| key.as_deref().map(|key| row_key(key, index)));
                 let (board, player) = (row.board.clone(), row.score.player.clone());
-                read.push(Row::Read { board, player, id: row.id.clone() });
+                read.push(ScoreRow::Read { board, player, id: row.id.clone() });
                 news.push(new_score(&tally, &call, row, id));
             }
-            Err(wrong) => read.push(Row::Wrong(with_error(echo, &wrong))),
+            Err(wrong) => read.push(ScoreRow::Wrong(with_error(echo, &wrong))),
         }
     }
     let done = submit_batch(&tally, news).await.map_err(|failure| problem::of_failure(&failure))?;
@@ -83,15 +83,15 @@ fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -
     }
 }
 
-fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, int64: Int64) -> Answer {
+fn render(read: Vec<ScoreRow>, done: Vec<tally_service::scores::submit::RowResult>, int64: Int64) -> Answer {
     let mut done = done.into_iter();
     let mut replays = 0;
     let rows = read.len();
     let results: Vec<Value> = read
         .into_iter()
         .map(|row| match row {
-            Row::Wrong(wrong) => wrong,
-            Row::Read { board: name, player, id } => match done.next().expect("one result a row") {
+            ScoreRow::Wrong(wrong) => wrong,
+            ScoreRow::Read { board: name, player, id } => match done.next().expect("one result a row") {
                 Ok((board, submitted)) => {
                     replays += usize::from(submitted.replayed);
                     let answer = write_submitted(&board, &player, &submitted, int64, true);
@@ -110,7 +110,7 @@ fn render(read: Vec<Row>, done: Vec<tally_service::scores::submit::RowResult>, i
     answer::replayed(answer::ok(&json!({"results": results})), replays == rows)
 }
 
-/// What an error row says of the row it stands for, as far as it was text.
+/// The names of a row in its error, as far as they are text.
 fn echo(row: &Value) -> Value {
     let named = ["board", "player", "id"].into_iter().filter_map(|name| {
         let text = row.get(name)?.as_str()?;

@@ -9,7 +9,7 @@ use tally_wire::Problem;
 pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
-    // As it is now, whoever changed it.
+    // The current state, whichever server changed it.
     tally.looked_now().await;
     let board = find(&tally, &call.board()?).await?;
     tally.counted(vec![Arc::clone(&board)]).await;

@@ -1,4 +1,4 @@
-//! `GET /v1/leaderboards`: boards in order of their names' bytes.
+//! `GET /v1/leaderboards`: boards in byte order of their names.
 
 use super::write_board;
 use crate::http::answer::{self, Answer};
@@ -22,9 +22,9 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
             Some(name.ok_or_else(invalid_cursor)?)
         }
     };
-    // Others may have made some a moment ago.
+    // Other servers may have created boards a moment ago.
     tally.looked_now().await;
-    // One more than asked for tells whether there is a next page.
+    // One more than the limit shows whether there is a next page.
     let mut boards = tally.boards.list(after.as_ref(), limit + 1);
     let more = boards.len() > limit;
     boards.truncate(limit);

@@ -1,4 +1,4 @@
-//! Leaderboards over HTTP: one file per operation; here is what several of them render.
+//! Leaderboards over HTTP: one file for each operation. This file has what several of them render.
 
 pub(super) mod among;
 pub(super) mod around;
@@ -31,7 +31,7 @@ use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, Subm
 use tally_wire::numbers::Int64;
 use tally_wire::{Problem, Query, time};
 
-/// The live board of that name.
+/// The board with this name, unless it is deleted.
 async fn find(tally: &Tally, board: &BoardId) -> Result<Arc<Board>, Problem> {
     tally.find(board).await.map_err(|rejection| problem::of_rejection(&rejection))
 }
@@ -41,13 +41,13 @@ fn view(tally: &Tally, board: &Arc<Board>, period: Option<&str>) -> Result<View,
     View::find(board, period, tally.now(), time::parse).map_err(|rejection| problem::of_rejection(&rejection))
 }
 
-/// Reads a window: at once from memory, in turns from Redis, or away from the threads that serve connections from the store.
+/// Reads a window: at once from memory, asynchronously from Redis, or on a blocking thread from the store.
 async fn read<T: Send + 'static>(
     tally: &Arc<Tally>,
     view: &View,
     with: impl Fn(&dyn Reads) -> T + Send + Sync + 'static,
 ) -> Result<T, Problem> {
-    // What blocks keeps them for itself.
+    // A blocking read needs handles of its own.
     let kept = || (Arc::clone(&tally.store), view.clone());
     let answer = match view.read_later(&with).await {
         Some(Ok(answer)) => return Ok(answer),
@@ -65,13 +65,13 @@ async fn read<T: Send + 'static>(
         Ok(answer) => return Ok(answer),
         Err(failure) => failure,
     };
-    // Deleted in the middle of the question; where another one has its name, who asks again hears of that.
+    // The board was deleted during the read. A new board may have its name, and a retry finds it.
     tally.looked_now().await;
     let gone = tally.boards.get(&view.board.id).is_none();
     Err(problem::of_failure(&if gone { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }
 
-/// The problem of a player that a window has no rank of.
+/// The problem of a player without a rank in a window.
 async fn missed(tally: &Arc<Tally>, view: &View, player: PlayerId) -> Problem {
     if let Some(key) = damaged::noted(&*tally.store, &view.board, view.window(), &player) {
         let store = Arc::clone(&tally.store);
@@ -132,7 +132,7 @@ fn wants_players(query: &mut Query) -> bool {
     }
 }
 
-/// The profiles of these players in one round trip, each for itself; nothing where they are not wanted.
+/// The profiles of these players in one round trip, each with its own result. `None` for each if `wanted` is false.
 async fn expand(tally: &Arc<Tally>, players: Vec<PlayerId>, wanted: bool) -> Vec<Option<Expanded>> {
     if !wanted {
         return players.iter().map(|_| None).collect();
@@ -155,7 +155,7 @@ fn player_error() -> Expanded {
     Expanded::PlayerError(problem.row_error())
 }
 
-/// Entries of a page, with profiles where they are wanted.
+/// The entries of a page, with profiles if `players` is true.
 async fn write_entries<'a>(
     tally: &Arc<Tally>,
     style: &Style<'_>,

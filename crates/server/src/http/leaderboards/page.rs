@@ -58,7 +58,7 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     }))
 }
 
-/// Which list a cursor is of: board, part and direction (FNV-1a; a forged cursor gains nothing).
+/// The digest of the list that a cursor is from: board, window and direction (FNV-1a; a forged cursor gains nothing).
 fn list_digest(board: &Board, part: &str, edge: Edge) -> u64 {
     let bytes =
         board.no.0.to_le_bytes().into_iter().chain([u8::from(edge == Edge::Worst)]).chain(part.bytes());

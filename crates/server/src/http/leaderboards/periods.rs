@@ -31,7 +31,7 @@ pub(in crate::http) async fn periods(mut call: Call) -> Result<Answer, Problem> 
     Ok(answer::ok(&answer))
 }
 
-/// Its place in the list, as text that ascends along it.
+/// The cursor position of a period, as text that ascends along the list.
 fn place(one: &Listed) -> String {
     format!("{:020}/{}", i128::from(i64::MAX) - i128::from(one.start.0), one.name)
 }

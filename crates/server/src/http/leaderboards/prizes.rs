@@ -1,4 +1,4 @@
-//! `GET /v1/leaderboards/{board}/prizes`: what the ranks of a closed period were paid, best rank first.
+//! `GET /v1/leaderboards/{board}/prizes`: the payouts of a closed period, best rank first.
 
 use super::{find, view};
 use crate::http::answer::{self, Answer};

@@ -1,4 +1,4 @@
-//! `DELETE /v1/leaderboards/{board}/players/{player}`: remove from the board's open parts.
+//! `DELETE /v1/leaderboards/{board}/players/{player}`: remove a player from the board's open windows.
 
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;

@@ -1,4 +1,4 @@
-//! `POST /v1/transfers/batch`: up to 1,000 transfers, each for itself or tied to the next.
+//! `POST /v1/transfers/batch`: up to 1,000 transfers, each alone or linked to the next.
 
 use super::{home, wrong};
 use crate::http::answer::{self, Answer};
@@ -14,11 +14,10 @@ use tally_service::{Failure, Tally};
 use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
 use tally_wire::{Fields, Problem};
 
-/// A row of the list.
-struct Row {
-    /// Its id as it was sent, for the answer.
+struct BatchRow {
+    /// Its id as sent, for the response.
     id: Option<Value>,
-    /// Whether the next is of the same chain.
+    /// Whether the next row belongs to the same linked group.
     linked: bool,
     read: Result<NewTransfer, Problem>,
 }
@@ -29,9 +28,9 @@ pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
     let key = call.key()?.map(|key| key.key);
     let list = read_list(call.json().await?)?;
     let read = |(index, row)| read_one(&tally, &call, row, (key.as_deref(), index));
-    let mut rows: Vec<Row> = list.into_iter().enumerate().map(read).collect();
+    let mut rows: Vec<BatchRow> = list.into_iter().enumerate().map(read).collect();
     break_chains(&mut rows);
-    let taken = |row: &Row| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
+    let taken = |row: &BatchRow| row.read.as_ref().ok().map(|new| (new.clone(), row.linked));
     let moves: Vec<(NewTransfer, bool)> = rows.iter().filter_map(taken).collect();
     let done = transfers::post_all(&tally, moves).await.map_err(|failure| problem::of_failure(&failure))?;
     if let Some(fault) = common_fault(&done)
@@ -53,13 +52,13 @@ fn read_list(body: Value) -> Result<Vec<Value>, Problem> {
     Ok(rows.expect("no field is wrong"))
 }
 
-fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)) -> Row {
+fn read_one(tally: &Tally, call: &Call, row: Value, place: (Option<&str>, usize)) -> BatchRow {
     let id = row.get("id").and_then(Value::as_str);
     let id = id.map(|id| Value::String(id.chars().take(KEY_BYTES_MAX).collect()));
-    // What cannot be read as `false` may have meant the next one too.
+    // An unreadable value counts as `true`: it may have meant to link the next row.
     let linked = row.get("linked").is_some_and(|linked| *linked != Value::Bool(false));
     let read = read_row(row, home(tally)).map_err(wrong).map(|row| new_move(tally, call, row, place));
-    Row { id, linked, read }
+    BatchRow { id, linked, read }
 }
 
 fn new_move(
@@ -75,8 +74,8 @@ fn new_move(
     NewTransfer { order, identity }
 }
 
-/// Where a row of a chain is not taken, none of it is.
-fn break_chains(rows: &mut [Row]) {
+/// Fails all rows of a linked group if one of them is invalid.
+fn break_chains(rows: &mut [BatchRow]) {
     let mut from = 0;
     while from < rows.len() {
         let tied = rows[from..].iter().take_while(|row| row.linked).count();
@@ -91,9 +90,9 @@ fn break_chains(rows: &mut [Row]) {
     }
 }
 
-fn render(rows: Vec<Row>, done: Vec<TransferResult>) -> Answer {
+fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Answer {
     let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
-    let mut one = |row: Row| {
+    let mut one = |row: BatchRow| {
         let mut object = Map::new();
         object.extend(row.id.map(|id| ("id".to_owned(), id)));
         let done = match row.read {

@@ -1,4 +1,4 @@
-//! `/v1/holds`: money that is promised, taken, or let go.
+//! `/v1/holds`: money that is reserved, captured or voided.
 
 use super::{home, wrong};
 use crate::http::answer::{self, Answer};
@@ -24,7 +24,7 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
     let identity = key.map(|key| IdempotencyKey { key, fingerprint });
     let new = NewHold { wallet, amount, expires_at, identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
-    // As it was made, whatever the time is when somebody asks again.
+    // A retry gets the hold as it was created, at any later time.
     let body = HoldAnswer::new(done.id, &done.hold, done.id.0.at());
     Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
 }

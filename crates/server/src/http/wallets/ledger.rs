@@ -1,4 +1,4 @@
-//! `/v1/ledger`: what every account came to, whether it balances, what is owed, and one movement from both sides.
+//! `/v1/ledger`: account totals, the trial balance, unpaid payouts, and one transfer from both sides.
 
 use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
@@ -94,7 +94,7 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Probl
     })))
 }
 
-/// One side: its account, and where that is a wallet its member with the line in its history.
+/// One side of a transfer: its account. For a wallet also the member and the entry.
 fn side(account: Account, member: Option<MemberId>, entry: Option<&Entry>) -> Value {
     let member = member.map(|member| member.0.to_string());
     json!({"account": account.as_str(), "member": member, "transaction": entry.map(TransactionAnswer::from)})

@@ -1,4 +1,4 @@
-//! Money over HTTP: `post` and `batch` move it, `holds` promises it, `read` and `ledger` show it; here is what they share.
+//! Money over HTTP: `post` and `batch` transfer it, `holds` reserves it, `read` and `ledger` show it.
 
 pub(super) mod batch;
 pub(super) mod holds;
@@ -14,7 +14,7 @@ use tally_wire::Problem;
 use tally_wire::api::wallets::{Wrong, read_currency};
 use tally_wire::fields::FieldError;
 
-/// The problem of a body that is not taken: a rule that refuses a field names it too.
+/// The problem of a rejected body. A rejection of a field names the field.
 fn wrong(wrong: Wrong) -> Problem {
     match wrong {
         Wrong::Fields(errors) => Problem::fields(errors),
@@ -26,13 +26,13 @@ fn wrong(wrong: Wrong) -> Problem {
     }
 }
 
-/// The currency that the query names.
+/// The currency in the query.
 fn currency(call: &mut Call) -> Option<Currency> {
     let text = call.query.text("currency")?;
     read_currency(&text).map_err(|why| call.query.wrong("currency", why)).ok()
 }
 
-/// The currency where nobody names one.
+/// The default currency.
 fn home(tally: &Tally) -> Currency {
     tally.settings.ledger.currencies.home()
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/deposits`, `/v1/withdrawals`, `/v1/transfers`: one movement, durable when answered.
+//! `POST /v1/deposits`, `/v1/withdrawals`, `/v1/transfers`: one transfer, durable when answered.
 
 use super::{home, wrong};
 use crate::http::answer::{self, Answer};

@@ -1,4 +1,4 @@
-//! `GET /v1/wallets/{member}` and its transactions, and the same of the member who asks.
+//! `GET /v1/wallets/{member}` and its transactions, and the same for the calling member.
 
 use super::{currency, home};
 use crate::http::answer::{self, Answer};
@@ -49,7 +49,7 @@ pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Answer, 
     page(&call, me(&call), asked).await
 }
 
-/// What a page of a history is asked with.
+/// The query of a page of transactions.
 struct Asked {
     limit: usize,
     cursor: Option<String>,

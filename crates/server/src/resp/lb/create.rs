@@ -1,4 +1,4 @@
-//! `LB.CREATE`: a board as `PUT` makes one.
+//! `LB.CREATE`: creates a board as `PUT` does.
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};

@@ -1,4 +1,4 @@
-//! Our own commands: leaderboards with ranks from 1, exact integers, periods and retries.
+//! Commands beyond Redis: leaderboards with ranks from 1, exact integers, periods and retries.
 
 pub(super) mod create;
 pub(super) mod read;
@@ -7,7 +7,7 @@ pub(super) mod submit;
 use super::error::{self, Wrong};
 use tally_wire::resp::number;
 
-/// Entries, players or places of one command.
+/// The maximum number of entries, players or positions of one command.
 const COUNT_MAX: i64 = 1_000;
 
 /// A count from 0 to 1000.

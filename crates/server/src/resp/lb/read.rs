@@ -10,7 +10,7 @@ use tally_service::periods::view;
 use tally_service::{PageQuery, RankedEntry};
 use tally_wire::resp::Encoder;
 
-/// `LB.RANK board player`: `[rank, score, total]`, a subscore as fourth where the board has one.
+/// `LB.RANK board player`: `[rank, score, total]`, and the subscore as fourth if the board has one.
 pub(in crate::resp) fn rank(
     reading: &Reading<'_>,
     args: Args<'_>,
@@ -48,7 +48,7 @@ pub(in crate::resp) fn top(reading: &Reading<'_>, args: Args<'_>, to: &mut Encod
     Ok(())
 }
 
-/// `LB.AROUND board player above below`: the same; nothing for a player without a rank.
+/// `LB.AROUND board player above below`: the same; empty for a player without a rank.
 pub(in crate::resp) fn around(
     reading: &Reading<'_>,
     args: Args<'_>,

@@ -2,7 +2,7 @@
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
-use crate::resp::run::{Made, Making, Shape};
+use crate::resp::run::{Made, Shape, StepBuilder};
 use crate::resp::target::{board_id, player, write_score};
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
@@ -15,10 +15,10 @@ use tally_service::scores::submit::{Submit, Submitted, checked};
 use tally_wire::api::scores::read_key;
 use tally_wire::resp::{Encoder, number};
 
-/// Pairs of one `LB.MSUBMIT`.
+/// The maximum number of pairs of one `LB.MSUBMIT`.
 const PAIRS_MAX: usize = 1_000;
 
-/// What stands behind the score.
+/// The options after the score.
 #[derive(Default)]
 struct Options {
     subscore: Option<i64>,
@@ -27,7 +27,7 @@ struct Options {
 }
 
 /// `LB.SUBMIT board player score [SUBSCORE n] [AT micros] [ID request]`
-pub(in crate::resp) fn submit(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn submit(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let mut options = Options::default();
     for at in (4..args.len()).step_by(2) {
         if at + 1 >= args.len() {
@@ -53,7 +53,7 @@ pub(in crate::resp) fn submit(making: &mut Making<'_>, args: Args<'_>) -> Result
 }
 
 /// `LB.MSUBMIT board player score [player score …]`
-pub(in crate::resp) fn submit_many(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn submit_many(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     if args.len() % 2 == 1 {
         return Err(error::arity("lb.msubmit"));
     }
@@ -73,16 +73,16 @@ pub(in crate::resp) fn submit_many(making: &mut Making<'_>, args: Args<'_>) -> R
     Ok(Made::Steps(steps, Shape::SubmittedMany(rows)))
 }
 
-fn board(making: &Making<'_>, args: Args<'_>) -> Result<Arc<Board>, Wrong> {
+fn board(making: &StepBuilder<'_>, args: Args<'_>) -> Result<Arc<Board>, Wrong> {
     let id = board_id(args.get(1))?;
-    // Another server may have made it a moment ago.
+    // Another server may have created the board a moment ago.
     drop(making.tally.board(&id));
     let board = making.tally.boards.find(&id);
     board.map_err(|_| error::NO_BOARD.into())
 }
 
 fn step(
-    making: &mut Making<'_>,
+    making: &mut StepBuilder<'_>,
     board: &Arc<Board>,
     player: PlayerId,
     score: &[u8],
@@ -118,7 +118,7 @@ pub(in crate::resp) fn write(done: &Submitted, kind: ScoreType, to: &mut Encoder
     write_rank(to, done.previous.and_then(|previous| previous.rank));
 }
 
-/// One row for each pair: its own error, or the reply of its step.
+/// One row for each pair: its error, or the reply of its step.
 pub(in crate::resp) fn write_many(
     rows: &[Result<ScoreType, Wrong>],
     mut replies: impl Iterator<Item = StepReply>,
@@ -138,7 +138,7 @@ pub(in crate::resp) fn write_many(
     }
 }
 
-/// Scores of our own commands are integers where the board's are: no client may turn them into doubles.
+/// On a board with integer scores, these commands reply with integers, so that clients do not turn scores into doubles.
 pub(in crate::resp) fn write_exact(to: &mut Encoder<'_>, kind: ScoreType, score: i64) {
     match kind {
         ScoreType::Int64 => to.integer(score),

@@ -2,14 +2,14 @@
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
-use crate::resp::run::{Made, Making, Shape};
+use crate::resp::run::{Made, Shape, StepBuilder};
 use crate::resp::target::{board_id, player, score};
 use tally_rules::definition::ScoreType;
 use tally_rules::sorted_set::Add;
 use tally_service::scores::steps::Step;
 
 /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member …]`
-pub(in crate::resp) fn zadd(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zadd(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let (mut options, mut changed, mut first) = (Add::default(), false, 2);
     while first < args.len() {
         match args.get(first) {
@@ -40,13 +40,13 @@ pub(in crate::resp) fn zadd(making: &mut Making<'_>, args: Args<'_>) -> Result<M
 }
 
 /// `ZINCRBY key increment member`
-pub(in crate::resp) fn zincrby(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zincrby(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     add(making, args, 2, Add { increment: true, ..Add::default() }, false)
 }
 
-/// Pairs of score and member, from an argument on.
+/// Pairs of score and member, starting at an argument.
 fn add(
-    making: &mut Making<'_>,
+    making: &mut StepBuilder<'_>,
     args: Args<'_>,
     first: usize,
     options: Add,
@@ -56,14 +56,14 @@ fn add(
     let board = id.as_ref().ok().and_then(|id| making.tally.board(id));
     let kind = board.as_ref().map_or(ScoreType::Float64, |board| board.definition.score);
     let pairs = (first..args.len()).step_by(2);
-    // As in Redis every score is read before anything else can fail.
+    // Every score is parsed before anything else can fail, as in Redis.
     let scores: Vec<i64> = pairs.clone().map(|at| score(kind, args.get(at))).collect::<Result<_, _>>()?;
     let id = id?;
     let Some(board) = board else {
         if options.present_only {
             return Ok(Made::Answer(if options.increment { |to| to.null() } else { |to| to.integer(0) }));
         }
-        // What no board would take makes none.
+        // Invalid members create no board.
         pairs.clone().try_for_each(|at| player(args.get(at + 1)).map(drop))?;
         return Ok(Made::Needs(id));
     };

@@ -1,7 +1,7 @@
-//! Redis' own commands on sorted sets.
+//! The commands of Redis on sorted sets.
 //!
-//! Members ascend by score, whatever the order of the board: place 0 is the lowest score, and on an ascending board that
-//! is the best. One score has its members in the order of its ties: by their bytes on a board that a score has made.
+//! Members ascend by score on every board: position 0 is the lowest score, which on an ascending board is the best. The tie
+//! rule orders equal scores: by the bytes of the members on a board that a score has created.
 
 pub(super) mod add;
 pub(super) mod range;
@@ -11,7 +11,7 @@ pub(super) mod score;
 
 use tally_rules::definition::{Definition, Order};
 
-/// The place from the best that is this place from the lowest score, or the other way round.
+/// Converts a position from the best into one from the lowest score, or back.
 fn turned(definition: &Definition, place: u64, total: u64) -> u64 {
     match definition.order {
         Order::Ascending => place,

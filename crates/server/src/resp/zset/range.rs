@@ -1,6 +1,6 @@
-//! Ranges by place, score and member: `ZRANGE` and its older names, `ZCOUNT`, `ZLEXCOUNT`.
+//! Ranges by position, score and member: `ZRANGE` and its older names, `ZCOUNT`, `ZLEXCOUNT`.
 //!
-//! Every range becomes a stretch of places from the lowest score; one function writes it.
+//! Every range becomes an entry range counted from the lowest score; one function writes it.
 
 use super::turned;
 use crate::resp::args::Args;
@@ -14,7 +14,7 @@ use tally_service::Reads;
 use tally_service::scores::select::member_places;
 use tally_wire::resp::{Encoder, Protocol, number};
 
-/// What a range is of.
+/// The unit of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     RankedEntry,
@@ -22,13 +22,13 @@ enum By {
     Member,
 }
 
-/// What is asked, as the arguments say it.
+/// The query, as the arguments give it.
 struct Asked<'a> {
     by: By,
     reverse: bool,
     start: &'a [u8],
     stop: &'a [u8],
-    /// Entries to skip and to give; a negative count gives all.
+    /// Entries to skip and to return; a negative count returns all.
     limit: Option<(i64, i64)>,
     with_scores: bool,
 }
@@ -143,7 +143,7 @@ fn general(
 
 impl<'a> Asked<'a> {
     fn read(args: Args<'a>, by: Option<By>, reverse: bool) -> Result<Self, Wrong> {
-        // As Redis reads them: each of the words that choose may come once.
+        // As in Redis, each option may come once.
         let (mut chosen, mut rev, mut with_scores, mut limit) = (by, reverse, false, None);
         let mut at = 4;
         while at < args.len() {
@@ -163,7 +163,7 @@ impl<'a> Asked<'a> {
             at += 1;
         }
         let by = chosen.unwrap_or(By::RankedEntry);
-        // A limit of -1 is none, also where there can be none.
+        // A limit of -1 is no limit, even for a range that allows none.
         let limit = limit.filter(|(_, count)| by != By::RankedEntry || *count != -1);
         if limit.is_some() && by == By::RankedEntry {
             return Err(
@@ -174,7 +174,7 @@ impl<'a> Asked<'a> {
         if with_scores && by == By::Member {
             return Err("ERR syntax error, WITHSCORES not supported in combination with BYLEX".into());
         }
-        // A range of values is written from where it begins to be read.
+        // A reversed range of values names its upper bound first.
         let (start, stop) = match (by, rev) {
             (By::Score | By::Member, true) => (args.get(3), args.get(2)),
             (_, _) => (args.get(2), args.get(3)),
@@ -182,7 +182,7 @@ impl<'a> Asked<'a> {
         Ok(Self { by, reverse: rev, start, stop, limit, with_scores })
     }
 
-    /// Refuses bounds that nobody could read, whatever the key names.
+    /// Refuses malformed bounds, whatever the key names.
     fn check(&self) -> Result<(), Wrong> {
         match self.by {
             By::RankedEntry => {
@@ -196,7 +196,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// Places from the lowest score.
+    /// Ordinal positions from the lowest score.
     fn stretch(&self, definition: &Definition, order: &dyn Reads) -> Result<Range<u64>, Wrong> {
         let total = order.total();
         let number = |text| number::integer(text).ok_or(error::NOT_AN_INTEGER);
@@ -240,7 +240,7 @@ fn ascending(definition: &Definition, (from, to): (u64, u64), total: u64) -> Ran
     }
 }
 
-/// Ranges of members need an order by members.
+/// Ranges of members need a ranking that is sorted by members.
 pub(super) fn check_sorted_set(definition: &Definition) -> Result<(), Wrong> {
     let set = Definition::sorted_set();
     let same = (definition.update, definition.ties, definition.score) == (set.update, set.ties, set.score);
@@ -258,7 +258,7 @@ pub(super) fn lex(text: &[u8]) -> Result<Bound, Wrong> {
     }
 }
 
-/// How members are listed.
+/// The form of the reply.
 struct List {
     with_scores: bool,
     protocol: Protocol,

@@ -1,12 +1,12 @@
-//! What takes members out: `ZREM`, `ZPOPMIN`, `ZPOPMAX`, `ZREMRANGEBYRANK`, `ZREMRANGEBYSCORE`, `ZREMRANGEBYLEX`.
+//! Commands that remove members: `ZREM`, `ZPOPMIN`, `ZPOPMAX`, `ZREMRANGEBYRANK`, `ZREMRANGEBYSCORE`, `ZREMRANGEBYLEX`.
 //!
-//! A step takes out a bounded number. Outside of a transaction the door asks again until nothing is left, see
-//! `Session::remove`; within one, a range that is too large for one step is refused.
+//! A step removes a bounded number. Outside of a transaction the connection repeats the step until no member is left, see
+//! `Session::remove`. Within a transaction a range that is too large for one step is refused.
 
 use super::range::{check_sorted_set, lex};
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
-use crate::resp::run::{Made, Making, Shape};
+use crate::resp::run::{Made, Shape, StepBuilder};
 use crate::resp::target::{board_id, player, score_range};
 use std::sync::Arc;
 use tally_rules::Definition;
@@ -16,24 +16,24 @@ use tally_service::scores::steps::{Step, TAKE_ALL_MAX, TAKE_MAX};
 use tally_wire::resp::number;
 
 /// `ZREM key member [member …]`
-pub(in crate::resp) fn zrem(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zrem(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let Some(board) = board(making, args)? else { return Ok(Made::Answer(|to| to.integer(0))) };
-    // What is no player's name is no member.
+    // An invalid player id is no member.
     let players = args.from(2).filter_map(|member| player(member).ok()).collect();
     Ok(Made::Step(Step::Remove { board, players }, Shape::Count))
 }
 
 /// `ZPOPMIN key [count]`
-pub(in crate::resp) fn zpopmin(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zpopmin(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     pop(making, args, Taken::Lowest)
 }
 
 /// `ZPOPMAX key [count]`
-pub(in crate::resp) fn zpopmax(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn zpopmax(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     pop(making, args, Taken::Highest)
 }
 
-fn pop(making: &mut Making<'_>, args: Args<'_>, taken: fn(usize) -> Taken) -> Result<Made, Wrong> {
+fn pop(making: &mut StepBuilder<'_>, args: Args<'_>, taken: fn(usize) -> Taken) -> Result<Made, Wrong> {
     if args.len() > 3 {
         return Err(error::SYNTAX.into());
     }
@@ -51,7 +51,7 @@ fn pop(making: &mut Making<'_>, args: Args<'_>, taken: fn(usize) -> Taken) -> Re
 }
 
 /// `ZREMRANGEBYRANK key start stop`
-pub(in crate::resp) fn by_rank(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn by_rank(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let start = number::integer(args.get(2)).ok_or(error::NOT_AN_INTEGER)?;
     let stop = number::integer(args.get(3)).ok_or(error::NOT_AN_INTEGER)?;
     let most = most(making);
@@ -59,7 +59,7 @@ pub(in crate::resp) fn by_rank(making: &mut Making<'_>, args: Args<'_>) -> Resul
 }
 
 /// `ZREMRANGEBYSCORE key min max`
-pub(in crate::resp) fn by_score(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn by_score(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let range = |definition: &Definition| score_range(definition.score, args.get(2), args.get(3));
     range(&Definition::sorted_set())?;
     let most = most(making);
@@ -67,7 +67,7 @@ pub(in crate::resp) fn by_score(making: &mut Making<'_>, args: Args<'_>) -> Resu
 }
 
 /// `ZREMRANGEBYLEX key min max`
-pub(in crate::resp) fn by_lex(making: &mut Making<'_>, args: Args<'_>) -> Result<Made, Wrong> {
+pub(in crate::resp) fn by_lex(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
     let (low, high) = (lex(args.get(2))?, lex(args.get(3))?);
     let most = most(making);
     take(making, args, |board| {
@@ -76,13 +76,13 @@ pub(in crate::resp) fn by_lex(making: &mut Making<'_>, args: Args<'_>) -> Result
     })
 }
 
-/// How many one step takes: a transaction must know that it took all.
-fn most(making: &Making<'_>) -> usize {
+/// The maximum number that one step removes: a transaction must know that it removed all.
+fn most(making: &StepBuilder<'_>) -> usize {
     if making.atomic { TAKE_ALL_MAX + 1 } else { TAKE_MAX }
 }
 
 fn take(
-    making: &mut Making<'_>,
+    making: &mut StepBuilder<'_>,
     args: Args<'_>,
     which: impl FnOnce(&Board) -> Result<Option<Taken>, Wrong>,
 ) -> Result<Made, Wrong> {
@@ -91,11 +91,11 @@ fn take(
     Ok(Made::Step(Step::Take { board, which, all: making.atomic }, Shape::Count))
 }
 
-/// The board that is changed, if there is one.
-fn board(making: &Making<'_>, args: Args<'_>) -> Result<Option<Arc<Board>>, Wrong> {
+/// The board to change, if there is one.
+fn board(making: &StepBuilder<'_>, args: Args<'_>) -> Result<Option<Arc<Board>>, Wrong> {
     match board_id(args.get(1)) {
         Ok(id) => Ok(making.tally.board(&id)),
-        // What can be no board's name is an empty key, but a period is refused.
+        // An invalid board name is an empty key, but a period is refused.
         Err(wrong) if args.get(1).contains(&b'@') => Err(wrong),
         Err(_) => Ok(None),
     }

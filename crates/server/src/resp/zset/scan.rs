@@ -1,4 +1,4 @@
-//! `ZSCAN` and `ZRANDMEMBER`: in no order that anyone may count on.
+//! `ZSCAN` and `ZRANDMEMBER`, whose order is not specified.
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
@@ -10,10 +10,10 @@ use tally_rules::definition::ScoreType;
 use tally_service::Reads;
 use tally_wire::resp::{Encoder, Protocol, number};
 
-/// Members that one `ZRANDMEMBER` with repetition may give.
+/// The maximum number of members of one `ZRANDMEMBER` with repetition.
 const RANDOM_MAX: u64 = 1_000_000;
 
-/// Members that a reply has room for, if each is one byte long.
+/// The maximum number of members in a reply, if each is one byte long.
 const PLACES_MAX: u64 = (REPLIES_BYTES_MAX / 7) as u64;
 
 /// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
@@ -37,7 +37,7 @@ pub(in crate::resp) fn zscan(
     to.array(entries.len() * 2);
     for (member, score) in entries {
         to.bulk(&member);
-        // A bulk in both protocols.
+        // A bulk string in both protocols.
         let mut text = Vec::new();
         write_score(&mut Encoder::new(&mut text, Protocol::Resp2), kind, score);
         to.raw(&text);
@@ -97,7 +97,7 @@ fn write_places(order: &dyn Reads, places: &[u64], each: &mut dyn FnMut(&[u8], i
     }
 }
 
-/// Places by chance: each once for a positive count, with repetition for a negative one.
+/// Random positions: each once for a positive count, with repetition for a negative one.
 fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
     if total == 0 {
         return Ok(Vec::new());
@@ -115,7 +115,7 @@ fn random_places(count: i64, total: u64) -> Result<Vec<u64>, Wrong> {
     if wanted >= total {
         return Ok((0..total).collect());
     }
-    // Floyd's sampling: as many draws as places, each place once.
+    // Floyd's sampling: as many draws as positions, each position once.
     let mut chosen = HashSet::new();
     let mut places = Vec::new();
     for last in total - wanted..total {

@@ -1,8 +1,8 @@
 //! Deciding acts on contests. Pure.
 //!
 //! The state machine judges each act under the contest's lock, so two starts at once are one start and one rejection. Money,
-//! members, leaderboards and state change together or not at all: everything that can be rejected is judged before anything is
-//! changed. Not here: what the caller has read before; where that has changed, the answer is outdated.
+//! members, leaderboards and state change together or not at all: all rejections come before the first change. Not here: the
+//! rows that the caller has read before; if they have changed, the reply is `Outdated`.
 
 mod applications;
 mod pieces;
@@ -29,7 +29,7 @@ use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, ReadSet, Topic};
 
 impl Added {
-    /// Adds the event that a contest was made, changed, or came into another state.
+    /// Adds the event that a contest was made, changed, or changed its state.
     pub(crate) fn tell(&mut self, record: &Record, before: Option<Stands>, now: Micros) {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
@@ -39,7 +39,7 @@ impl Added {
     }
 }
 
-/// What is decided on an act.
+/// The decision on an act.
 type Decided = Result<ContestDone, Rejection>;
 
 impl LedgerRequest for ContestOrder {
@@ -130,12 +130,12 @@ fn read(plan: &mut ReadSet, order: &ContestOrder, settings: &LedgerSettings) {
     ledger.holds.extend(holds);
 }
 
-/// The answer to an act that was done.
+/// The reply to an act that was done.
 fn done(record: Record, what: What) -> Decided {
     Ok(ContestDone { record: Box::new(record), replayed: false, turned: false, what })
 }
 
-/// The answer where the contest has changed since it was read.
+/// The reply if the contest has changed since it was read.
 fn outdated(record: Record) -> Decided {
     done(record, What::Outdated)
 }
@@ -197,7 +197,7 @@ impl BatchState<'_> {
             Act::Cancel(boards) => {
                 let work = match record.state {
                     Stands::Open if record.kept == ApplicationLocation::Store => ContestTask::Clear,
-                    // A start that is still being cleared goes on with that first.
+                    // A running clear of a start comes first.
                     Stands::Running
                         if record.work == ContestTask::None && record.contest.entry_fee.is_some() =>
                     {
@@ -232,7 +232,7 @@ impl BatchState<'_> {
         order.at.unwrap_or(self.now).max(record.since)
     }
 
-    /// Changes the state, where nothing else happens at once.
+    /// Changes the state, if nothing else happens at once.
     pub(crate) fn turn(
         &mut self,
         order: &ContestOrder,

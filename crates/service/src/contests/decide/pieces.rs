@@ -1,7 +1,7 @@
 //! Pieces of work of a contest that takes several transactions: each is done if it is still the next.
 //!
-//! The contest's row says which is the next, and the transaction holds it. So a piece that comes twice, after a crash or from
-//! two servers, is done once.
+//! The contest's row names the next piece, and the transaction locks it. So a piece that is sent twice, after a crash or by two
+//! servers, is done once.
 
 use super::{Decided, done, outdated};
 use crate::contests::acts::{ContestOrder, What};
@@ -16,8 +16,8 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
 
 impl BatchState<'_> {
-    /// Clears all applications with the start, where the accepted ones are all there are and one piece: it saves two
-    /// transactions. The revision says that they have not changed, so they are not read again. Gives what is left to do.
+    /// Clears all applications with the start, if the accepted ones are all and fit into one piece: it saves two transactions.
+    /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
         if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
             return ContestTask::Clear;
@@ -68,7 +68,7 @@ impl BatchState<'_> {
         if row.to == record.state || record.prizes.is_some() {
             return self.keep(order, record, What::Nothing);
         }
-        // What a start has left comes first.
+        // The remaining work of a start comes first.
         if record.work != ContestTask::None {
             return outdated(record);
         }
@@ -101,8 +101,8 @@ impl BatchState<'_> {
         self.keep(order, record, What::Paid(became))
     }
 
-    /// Pays consecutive prizes under one number, up to the first that cannot be paid now: gives the number of the next one and
-    /// the outcome of each. Rejects where that is the first of all.
+    /// Pays consecutive prizes under one number, up to the first that cannot be paid now. Returns the number of the next one
+    /// and the outcome of each. Rejects if the very first cannot be paid.
     pub(crate) fn pay_rows(
         &mut self,
         (contest, first): (Uuid, u32),

@@ -84,7 +84,7 @@ fn the_more_watch_the_less_often_they_are_told() {
         }
     }
     assert_eq!(told, [(0, 100), (10, 100), (20, 100)]);
-    // What waits comes at once where few are left.
+    // Waiting changes are sent at once when few watchers are left.
     watches.truncate(1);
     board.live.rests.store(0, Ordering::Relaxed);
     assert_eq!(sent(&board, &mut watches[0]).iter().map(|batch| batch.places.len()).sum::<usize>(), 200);

@@ -1,17 +1,17 @@
 //! What a score lane does with a batch: one transaction, then one publication, then the replies.
 //!
-//! A player's requests are in one lane at a time, so lanes need not wait for each other. Requests of several players have a lane
-//! of their own, whose batches pass the barrier alone. So do bans, and batches that open a window, at their own shard: a commit in
-//! doubt keeps no batch of another shard waiting.
+//! A player's requests are in one lane at a time, so lanes need not wait for each other. Requests of several players have a
+//! separate lane, whose batches pass the barrier alone. So do bans, and batches that open a window, at their own shard: a commit
+//! in doubt delays no batch of another shard.
 
-use super::guard::{Guard, OnShard, Planned, Replan, changes_all, changes_boards};
 use super::kind::{Decision, Reply, Replying, Request, on_kind};
 use super::publish::{Versions, publish};
+use super::revision_guard::{OnShard, Planned, Replan, RevisionGuard, changes_all, changes_boards};
 use super::several::InDoubt;
 use super::shards::{FIRST, Shards};
 use super::targets::Targets;
 use super::transact::Transacted;
-use crate::clock::Judged;
+use crate::clock::ClockReading;
 use crate::failure::Fault;
 use crate::periods::outdated::OutdatedArchives;
 use crate::scores::shared::Shared;
@@ -24,24 +24,25 @@ use tally_store::{BatchId, BoardNo, ScoreKey, ShardSet, WindowRow};
 /// Bytes a request holds beside its player's name: a rough sum of the structures, for the queue's bound.
 const REQUEST_BYTES: u32 = 256;
 
-/// How often a batch is planned again before it is one of those that met others.
-pub(super) const TRIES: usize = 16;
+/// How often a batch is planned again before it fails with a conflict.
+pub(super) const ATTEMPTS_MAX: usize = 16;
 
 /// Why a batch is given up.
-pub(super) const CHANGED: &str = "its leaderboards are changed by other servers all the time";
+pub(super) const CONTENDED: &str =
+    "the definition of a leaderboard changed at each attempt of this batch; retry later";
 
 /// The batch handler of one lane of scores.
-pub(crate) struct ScoreWork {
+pub(crate) struct ScoreBatchHandler {
     pub(super) shared: Arc<Shared>,
     /// Which lane this is.
     number: usize,
     pub(super) times: Arc<StoreTimes>,
-    /// When the last attempt had read what it needs.
+    /// When the last attempt had read its rows.
     pub(super) read_at: Option<Instant>,
-    /// The transaction in doubt, and what it decided.
-    pub(super) lost: Option<(BatchId, Transacted)>,
+    /// The transaction in doubt, with its decisions.
+    pub(super) in_doubt: Option<(BatchId, Transacted)>,
     /// Its batch.
-    pub(super) open: Option<Unresolved>,
+    pub(super) unresolved: Option<Unresolved>,
 }
 
 /// A batch with a transaction in doubt.
@@ -70,27 +71,27 @@ pub(crate) struct Decided {
 pub(crate) struct StoreTimes {
     /// To read and lock what the batch needs.
     pub(crate) read: Histogram,
-    /// To write and commit what was decided.
+    /// To write and commit the decisions.
     pub(crate) commit: Histogram,
 }
 
-impl ScoreWork {
+impl ScoreBatchHandler {
     pub(crate) fn new(shared: Arc<Shared>, number: usize, times: Arc<StoreTimes>) -> Self {
-        Self { shared, number, times, read_at: None, lost: None, open: None }
+        Self { shared, number, times, read_at: None, in_doubt: None, unresolved: None }
     }
 
-    /// The targets of a batch, beside other lanes where that can be. The clock is read inside the barrier, so that no period
-    /// ends between that and the end of the batch.
+    /// The targets of a batch, beside other lanes if possible. The clock is read inside the barrier, so that no period ends
+    /// between that and the end of the batch.
     pub(super) fn target(
         &self,
         batch: &[Request],
         shards: ShardSet,
-    ) -> Result<(Targets, Judged, BarrierGuard), (ShardSet, Fault)> {
+    ) -> Result<(Targets, ClockReading, BarrierGuard), (ShardSet, Fault)> {
         let all = ShardSet::first(self.shared.store.shards());
         let places = if changes_all(batch) { all } else { shards };
-        // Instants are given once: those of targets that are not used come again.
+        // Instants are unique: those of unused targets are used again.
         let target = |is_exclusive| {
-            let time = self.shared.clock.judge();
+            let time = self.shared.clock.read();
             let mut instants = self.shared.instants.lock().unwrap_or_else(PoisonError::into_inner);
             let mut next = *instants;
             let targets = Targets::new(batch, &mut next, time.now, shards);
@@ -113,7 +114,7 @@ impl ScoreWork {
     }
 }
 
-impl BatchHandler for ScoreWork {
+impl BatchHandler for ScoreBatchHandler {
     type Request = Request;
     type Answer = Result<Reply, Rejection>;
     type Fault = Fault;
@@ -135,27 +136,27 @@ impl BatchHandler for ScoreWork {
         }
         let shard = shards.lowest().unwrap_or(FIRST);
         let mut more = Vec::new();
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, &more, shard)? {
                 Ok(decided) => return Ok(decided),
-                Err(replan) => self.prepare(batch, replan, &mut more).map_err(Failure::Away)?,
+                Err(replan) => self.prepare(batch, replan, &mut more).map_err(Failure::Unavailable)?,
             }
         }
-        Err(Failure::Retry(Fault::Contention(CHANGED.into())))
+        Err(Failure::Retry(Fault::Contention(CONTENDED.into())))
     }
 
     fn read_at(&self) -> Option<Instant> {
         self.read_at
     }
 
-    fn tell(&mut self, callers: usize, telling: Box<dyn Send>) {
-        self.shared.dispatcher.tell(callers, telling);
+    fn dispatch(&mut self, callers: usize, replies: Box<dyn Send>) {
+        self.shared.dispatcher.dispatch(callers, replies);
     }
 
-    /// The store finds the transaction by its name. What it decided was kept, because it must not be decided again.
+    /// The store finds the transaction by its name. The decisions were kept, because they must not be made again.
     fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
-        let (lost, _) = self.lost.as_ref().expect("a commit is in doubt");
-        let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.open {
+        let (lost, _) = self.in_doubt.as_ref().expect("a commit is in doubt");
+        let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.unresolved {
             Some(Unresolved::Whole(_, planned, shard, pass)) => {
                 planned.doubt(*shard);
                 pass.mark_stuck();
@@ -163,9 +164,9 @@ impl BatchHandler for ScoreWork {
             Some(Unresolved::Slice(in_doubt)) => in_doubt.mark_stuck(),
             None => {}
         })?;
-        let (_, transacted) = self.lost.take().expect("a commit is in doubt");
-        let not_done = Fault::StoreAway("the connection was lost before the commit".into());
-        let decided = match (self.open.take().expect("a commit is in doubt"), done) {
+        let (_, transacted) = self.in_doubt.take().expect("a commit is in doubt");
+        let not_done = Fault::StoreUnavailable("the connection was lost before the commit".into());
+        let decided = match (self.unresolved.take().expect("a commit is in doubt"), done) {
             (Unresolved::Whole(targets, planned, shard, pass), Some(committed)) => {
                 let transacted = Transacted { committed, changed: Vec::new(), ..transacted };
                 Some(decided(transacted, targets, planned, (shard, pass)))
@@ -191,7 +192,7 @@ impl BatchHandler for ScoreWork {
         let ranks = publish(&mut batch, &mut decisions, &targets, &Versions::of(&done, store));
         planned.end(&done);
         for marked in done.iter().filter_map(|one| one.committed.outbox) {
-            if Guard::is_published(&batch) {
+            if RevisionGuard::is_published(&batch) {
                 store.published(marked);
             } else {
                 self.shared.unpublished.add(store, marked);
@@ -206,7 +207,7 @@ impl BatchHandler for ScoreWork {
     }
 }
 
-impl ScoreWork {
+impl ScoreBatchHandler {
     /// One transaction, if everything is as it was planned.
     fn attempt(
         &mut self,
@@ -214,13 +215,13 @@ impl ScoreWork {
         more: &[ScoreKey],
         shard: usize,
     ) -> Result<Result<Decided, Replan>, Failure<Fault>> {
-        let guard = Guard::of(batch);
+        let guard = RevisionGuard::of(batch);
         let (mut targets, time, pass) = match self.target(batch, ShardSet::of(shard)) {
             Ok(targeted) => targeted,
-            Err((shards, fault)) if shards.is_empty() => return Err(Failure::Away(fault)),
+            Err((shards, fault)) if shards.is_empty() => return Err(Failure::Unavailable(fault)),
             Err((_, fault)) => return Err(Failure::Piece(fault)),
         };
-        if let Some((_, fault)) = self.judge(batch, &mut targets, time)? {
+        if let Some((_, fault)) = self.check_targets(batch, &mut targets, time)? {
             return Err(Failure::Piece(fault));
         }
         let Some(planned) = guard.plan(batch, &targets) else {
@@ -228,7 +229,7 @@ impl ScoreWork {
         };
         let transacted = self.transact((batch, &targets), (&guard, &planned), (time, more), shard);
         if let Err(Failure::Unknown(fault)) = transacted {
-            self.open = Some(Unresolved::Whole(targets, planned, shard, pass));
+            self.unresolved = Some(Unresolved::Whole(targets, planned, shard, pass));
             return Err(Failure::Unknown(fault));
         }
         Ok(transacted?.map(|transacted| decided(transacted, targets, planned, (shard, pass))))

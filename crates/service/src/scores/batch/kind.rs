@@ -1,8 +1,8 @@
-//! What a kind of request tells of itself, and the list of all kinds.
+//! The trait of a kind of request, and the list of all kinds.
 //!
-//! A request is a list of rows. A row says which players of which leaderboard it is about, and what it does with them. Windows,
-//! records to read, shards and the rules of contests follow from that. A kind adds what it decides, what it publishes and what it
-//! replies. The enums have no box, so a request costs no allocation and each call is a `match`.
+//! A request is a list of rows. A row names the players of a leaderboard, and what it does with them. Windows, records to read,
+//! shards and the rules of contests follow from that. A kind adds its decision, its publication and its reply. The enums have no
+//! box, so a request costs no allocation and each call is a `match`.
 
 use super::publish::{Effects, Versions};
 use super::shards::Shards;
@@ -29,7 +29,7 @@ use tally_store::{ReadSet, WindowKey};
 
 /// One row of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Row<'a> {
+pub(crate) struct TargetRow<'a> {
     /// None for a row that changes nothing.
     pub(crate) board: Option<&'a Arc<Board>>,
     /// The players that it names. Players that are found by rank are not named.
@@ -48,7 +48,7 @@ pub(crate) enum Access {
     Remove,
     /// Players that are found by rank leave the open windows.
     Take,
-    /// A player is hidden from all windows, or shown again.
+    /// A player is banned from all windows, or restored.
     Ban,
     /// Nothing changes.
     Read,
@@ -95,14 +95,14 @@ pub(crate) trait Kind: Sized {
     type Reply;
 
     /// Its rows, always in the same order.
-    fn each_row<'a>(&'a self, _each: &mut impl FnMut(Row<'a>)) {}
+    fn each_row<'a>(&'a self, _each: &mut impl FnMut(TargetRow<'a>)) {}
 
-    /// Every leaderboard that it is about; one may come twice.
+    /// Every leaderboard of the request; duplicates are possible.
     fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
         self.each_row(&mut |row| row.board.into_iter().for_each(&mut *each));
     }
 
-    /// The only player whose records it reads and changes. Then it goes through that player's lane.
+    /// The only player whose records it reads and changes. The request goes through that player's lane then.
     fn player(&self) -> Option<&PlayerId> {
         None
     }
@@ -127,12 +127,12 @@ pub(crate) trait Kind: Sized {
         false
     }
 
-    /// Whether it may be answered before it is durable.
+    /// Whether it may be acknowledged before it is durable.
     fn is_relaxed(&self) -> bool {
         false
     }
 
-    /// The shards that it concerns. Without any it goes to the first one.
+    /// The shards of the request. Without any it goes to the first one.
     fn shards(&self, shards: &mut Shards<'_>) {
         self.each_row(&mut |row| shards.row(row));
     }
@@ -142,7 +142,7 @@ pub(crate) trait Kind: Sized {
         Vec::new()
     }
 
-    /// Adds what it reads beside the leaderboards and records of its rows, and its stored outcome.
+    /// Adds reads beside the leaderboards and records of its rows, and its stored outcome.
     fn read(&self, _targets: &Targets, _plan: &mut ReadSet) {}
 
     /// Applies it to the working set. It must depend on nothing else, because it may run twice.
@@ -153,7 +153,7 @@ pub(crate) trait Kind: Sized {
         targets: &Targets,
     ) -> Result<Self::Decision, Rejection>;
 
-    /// Says what the rankings have to change, and changes what else is in memory.
+    /// Adds its changes of the rankings, and makes its other changes in memory.
     fn publish<'a>(
         &'a self,
         _decision: &'a Self::Decision,
@@ -183,7 +183,7 @@ pub(crate) trait Kind: Sized {
         None
     }
 
-    /// Its decision before any shard has decided its slice, where slices have replies of their own.
+    /// Its decision before any shard has decided its slice, if slices have separate replies.
     fn pending(
         &self,
         _rows: &[RowTarget],
@@ -210,7 +210,7 @@ macro_rules! kinds {
         #[derive(Debug)]
         pub(crate) enum Request { $($kind($kind)),* }
 
-        /// What was decided about one request; its kind is that of the request.
+        /// The decision on one request; its kind is that of the request.
         #[derive(Debug)]
         pub(crate) enum Decision {
             $($kind(<$kind as Kind>::Decision),)*

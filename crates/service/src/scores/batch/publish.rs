@@ -1,7 +1,7 @@
 //! Publishing a batch: the rankings change as it was decided, in order, leaderboard by leaderboard and window by window.
 
-use super::guard::OnShard;
 use super::kind::{Decision, Request, on_kind};
+use super::revision_guard::OnShard;
 use super::state::Move;
 use super::targets::Targets;
 use crate::boards::Board;
@@ -64,7 +64,7 @@ impl<'a> Versions<'a> {
 pub(crate) enum Effect<'a> {
     /// Several players' records in some windows are these now.
     Moves(&'a [Move]),
-    /// A player's records are these now. The request hears the ranks around the first one where it is `ranked`.
+    /// A player's records are these now. The request gets the ranks around the first one if it is `ranked`.
     Scores { player: &'a PlayerId, records: &'a [(Window, Record)], ranked: bool },
     /// A player leaves these windows.
     Leave(&'a PlayerId, &'a [Window]),
@@ -83,7 +83,7 @@ type OnBoard<'a> = (&'a Arc<Board>, Vec<(usize, Effect<'a>)>);
 #[derive(Default)]
 pub(crate) struct Effects<'a> {
     boards: BTreeMap<BoardNo, OnBoard<'a>>,
-    /// The request that is asked for its effects.
+    /// The request whose effects are added.
     request: usize,
 }
 
@@ -94,10 +94,10 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// Movements of one window, and the request that hears of each.
+/// Movements of one window, and the request that each is reported to.
 type WindowMoves = (Vec<Movement>, Vec<Option<usize>>);
 
-/// Publishes a batch; gives each request the ranks around its ranked change.
+/// Publishes a batch; returns the ranks around the ranked change of each request.
 pub(super) fn publish(
     batch: &mut [Request],
     decisions: &mut [Decision],
@@ -132,7 +132,7 @@ fn publish_together(
     }
     for (board, effects) in effects.boards.into_values() {
         for (window, (movements, owners)) in movements(board, effects) {
-            // A window that is closed by now has no ranking in memory: its archive is written anew by the caller.
+            // A window that is closed by now has no ranking in memory: the caller writes its archive again.
             let Some(memory) = targets.order_of(board, window) else { continue };
             versions.publish(memory.order(), &movements, |at, published| {
                 if let Some(owner) = owners[at] {

@@ -1,7 +1,7 @@
-//! Windows of a batch whose numbers were used before: nothing is stored under one of them before its old rows are purged.
+//! Windows of a batch whose numbers were used before: nothing is stored under such a number before its old rows are purged.
 //!
-//! Each shard is asked once for each window, before the first record of it there: so a shard that is away keeps no period of the
-//! others from beginning. Not here: purging (`periods/purge`).
+//! Each shard is queried once for each window, before the first record of it there. So an unavailable shard keeps no period of
+//! the others from beginning. Not here: purging (`periods/purge`).
 
 use super::kind::{Access, Request, on_kind};
 use super::targets::{Targets, each_row};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use tally_rules::Micros;
 use tally_store::{ShardSet, Store, StoreError, WindowKey};
 
-/// Shards that could not be asked, and why.
+/// Shards that could not be queried, and why.
 type Unasked = Option<(ShardSet, StoreError)>;
 
 impl Targets {
-    /// Windows that this batch would store anew while rows of the same number still wait to be purged. A new score does not
-    /// count for such a window: it was closed before it was forgotten. A line of a file or a changed schedule needs the number, so
-    /// what has to be purged first is returned. Shards that cannot be asked are returned too: the batch does nothing there.
+    /// Windows that this batch would store again while rows of the same number still wait for the purge. A new score does not
+    /// count for such a window: it was closed before it was deleted. A line of a file or a changed schedule needs the number, so
+    /// this returns what must be purged first. It returns unavailable shards too: the batch does nothing there.
     pub(super) fn settle_purged(
         &mut self,
         batch: &[Request],
@@ -55,7 +55,7 @@ impl Targets {
         Ok((needed, away))
     }
 
-    /// Whether one of these windows is forgotten: another server changed its leaderboard, which is read again to find that out.
+    /// Whether one of these windows is deleted: another server changed its leaderboard, which is read again to check that.
     pub(super) fn is_forgotten(&self, windows: &[WindowKey], store: &dyn Store) -> Result<bool, Failure> {
         for (key, (board, live)) in &self.unchecked {
             if board.is_shared() && windows.contains(key) {
@@ -68,7 +68,7 @@ impl Targets {
         Ok(false)
     }
 
-    /// Which of these windows a shard of the batch has to purge, and which shards are away.
+    /// Which of these windows a shard of the batch must purge, and which shards are unavailable.
     fn ask_unpurged(
         &self,
         keys: &[WindowKey],

@@ -1,4 +1,4 @@
-//! Everything that a batch reads: from the rankings in memory where they have it, else from the store.
+//! Everything that a batch reads: from the rankings in memory if they have it, else from the store.
 //!
 //! Only the lane publishes, so a ranking in memory is exact while a batch is decided. It has the record of every player that is
 //! not banned and has no corrupt row. The store has those, and closed periods, requests and profiles.
@@ -12,12 +12,12 @@ use tally_lanes::keys_to_load;
 use tally_rules::{PlayerId, Record};
 use tally_store::{BoardNo, ReadSet, ScoreKey, Store, Window};
 
-/// What a batch reads, and what of it is known already.
+/// The reads of a batch, and those that memory has answered.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// What the store is asked for.
+    /// The read set for the store.
     pub(super) plan: ReadSet,
-    /// Records that the rankings in memory have, or have not; a key that is asked for twice is here twice.
+    /// Records that the rankings in memory have, or have not; a key that is read twice is here twice.
     pub(super) known: Vec<(ScoreKey, Option<Record>)>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn read(batch: &[Request], targets: &Targets, store: &dyn Store, more
 }
 
 impl Reading {
-    /// Asks the rankings in memory, each once for all its players.
+    /// Reads the rankings in memory, each once for all its players.
     fn ask_memory(
         &mut self,
         mut records: Vec<(&Arc<Board>, Window, &PlayerId)>,

@@ -1,21 +1,21 @@
 //! A batch of players of several shards: a transaction on each, one after the other, and one publication.
 //!
-//! It is targeted once, so its rows have their instants in order. Then each shard does its slice. A slice that fails replies with
-//! its fault, and the others go on. A commit in doubt ends the batch: what was done waits, unseen, until the commit is resolved.
-//! The first shard comes last, because it has the position of an import.
+//! It is targeted once, so the instants of its rows are in order. Then each shard does its slice. A slice that fails replies with
+//! its fault, and the others continue. A commit in doubt ends the batch: its completed slices wait, unseen, until the commit is
+//! resolved. The first shard comes last, because it has the position of an import.
 
-use super::guard::{Guard, OnShard, Planned, Replan};
-use super::handler::{CHANGED, Decided, ScoreWork, TRIES, Unresolved};
+use super::handler::{ATTEMPTS_MAX, CONTENDED, Decided, ScoreBatchHandler, Unresolved};
 use super::kind::Request;
+use super::revision_guard::{OnShard, Planned, Replan, RevisionGuard};
 use super::slices::{Slice, Whole};
 use super::targets::Targets;
 use super::transact::Transacted;
-use crate::clock::Judged;
+use crate::clock::ClockReading;
 use crate::failure::Fault;
 use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_store::{BoardNo, ShardSet, WindowRow};
 
-/// Why the databases after one whose commit is in doubt do nothing.
+/// Why the databases after a commit in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";
 
 /// A batch as far as its shards have done it.
@@ -35,21 +35,21 @@ pub(super) struct InDoubt {
     shard: usize,
 }
 
-impl ScoreWork {
-    /// Gives what the shards have decided, or why none of them has done anything.
+impl ScoreBatchHandler {
+    /// Returns the decisions of the shards, or why none of them has done anything.
     pub(super) fn commit_each(
         &mut self,
         batch: &[Request],
         shards: ShardSet,
     ) -> Result<Decided, Failure<Fault>> {
-        let guard = Guard::of(batch);
+        let guard = RevisionGuard::of(batch);
         let (mut there, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
         let (mut targets, time, pass) = loop {
             match self.target(batch, there) {
                 Ok(targeted) => break targeted,
-                Err((away, fault)) if away.is_empty() => return Err(Failure::Away(fault)),
-                // What concerns the others goes on without them, once it stands for itself.
-                Err((_, fault)) if batch.len() > 1 => return Err(Failure::Row(fault)),
+                Err((away, fault)) if away.is_empty() => return Err(Failure::Unavailable(fault)),
+                // The rest of the batch continues without them, once each request stands alone.
+                Err((_, fault)) if batch.len() > 1 => return Err(Failure::PoisonRequest(fault)),
                 Err((away, fault)) => {
                     there = there.iter().filter(|shard| !away.has(*shard)).collect();
                     if there.is_empty() {
@@ -59,12 +59,12 @@ impl ScoreWork {
                 }
             }
         };
-        if let Some((away, fault)) = self.judge(batch, &mut targets, time)? {
+        if let Some((away, fault)) = self.check_targets(batch, &mut targets, time)? {
             stuck = Some((shards_of(&stuck).and(away), fault));
         }
-        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Away(error.into()))?;
+        let whole = Whole::of(batch, &targets).map_err(|error| Failure::Unavailable(error.into()))?;
         let Some(planned) = guard.plan(batch, &targets) else {
-            return Err(Failure::Retry(Fault::Contention(CHANGED.into())));
+            return Err(Failure::Retry(Fault::Contention(CONTENDED.into())));
         };
         let mut progress = Progress { whole, targets, planned, pass, stale: Vec::new(), done: Vec::new() };
         let (mut last, mut lost) = (None, None);
@@ -77,14 +77,14 @@ impl ScoreWork {
                 stuck.as_ref().filter(|(stuck, _)| stuck.has(shard)).map(|(_, fault)| fault.clone());
             let done = match (earlier, &lost) {
                 (Some(fault), _) => Err(Failure::Piece(fault)),
-                (None, Some(_)) => Err(Failure::Piece(Fault::StoreAway(IN_DOUBT.into()))),
+                (None, Some(_)) => Err(Failure::Piece(Fault::StoreUnavailable(IN_DOUBT.into()))),
                 (None, None) => self.slice_done(&slice, (&guard, &progress.planned), time, shard),
             };
             match done {
                 Ok(transacted) => progress.join(shard, &slice, transacted),
                 Err(Failure::Unknown(fault)) => lost = Some((shard, slice, fault)),
                 // A poison request is found by bisection, as long as nothing is done.
-                Err(failure @ Failure::Row(_))
+                Err(failure @ Failure::PoisonRequest(_))
                     if progress.done.is_empty() && lost.is_none() && batch.len() > 1 =>
                 {
                     return Err(failure);
@@ -97,7 +97,7 @@ impl ScoreWork {
         }
         match (lost, last) {
             (Some((shard, slice, fault)), _) => {
-                self.open = Some(Unresolved::Slice(Box::new(InDoubt { progress, slice, shard })));
+                self.unresolved = Some(Unresolved::Slice(Box::new(InDoubt { progress, slice, shard })));
                 Err(Failure::Unknown(fault))
             }
             (None, Some(failure)) if progress.done.is_empty() => Err(failure),
@@ -105,21 +105,23 @@ impl ScoreWork {
         }
     }
 
-    /// One slice, tried again where other transactions are in its way.
+    /// One slice, with retries after conflicts with other transactions.
     fn slice_done(
         &mut self,
         slice: &Slice,
-        guard: (&Guard, &Planned),
-        time: Judged,
+        guard: (&RevisionGuard, &Planned),
+        time: ClockReading,
         shard: usize,
     ) -> Result<Transacted, Failure<Fault>> {
-        let (mut more, mut failed) = (Vec::new(), Fault::Contention(CHANGED.into()));
-        for attempt in 1..=TRIES {
+        let (mut more, mut failed) = (Vec::new(), Fault::Contention(CONTENDED.into()));
+        for attempt in 1..=ATTEMPTS_MAX {
             match self.transact((&slice.batch, &slice.targets), guard, (time, &more), shard) {
                 Ok(Ok(transacted)) => return Ok(transacted),
                 // The whole batch was planned on its leaderboards: they cannot be read again in between.
                 Ok(Err(Replan::Moved(_))) => break,
-                Ok(Err(replan)) => self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Away)?,
+                Ok(Err(replan)) => {
+                    self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Unavailable)?
+                }
                 Err(Failure::Retry(fault)) => {
                     failed = fault;
                     let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
@@ -139,20 +141,20 @@ fn shards_of(stuck: &Option<(ShardSet, Fault)>) -> ShardSet {
 fn fault_of(failure: &Failure<Fault>) -> &Fault {
     match failure {
         Failure::Retry(fault)
-        | Failure::Row(fault)
+        | Failure::PoisonRequest(fault)
         | Failure::Piece(fault)
-        | Failure::Away(fault)
+        | Failure::Unavailable(fault)
         | Failure::Unknown(fault) => fault,
     }
 }
 
 impl InDoubt {
-    /// Says that its end is not known, so that no batch waits for it in vain.
+    /// Marks that its end is unknown, so that no batch waits for it in vain.
     pub(super) fn mark_stuck(&self) {
         self.progress.pass.mark_stuck();
     }
 
-    /// The batch after its last transaction is resolved. None where no shard has done anything.
+    /// The batch after its last transaction is resolved. `None` if no shard has done anything.
     pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<Decided> {
         let Self { mut progress, slice, shard } = self;
         match done {

@@ -1,6 +1,6 @@
-//! Which shards a batch concerns, where a store spreads players over several databases.
+//! The shards of a batch, if a store spreads players over several databases.
 
-use super::kind::{Access, Request, Row, on_kind};
+use super::kind::{Access, Request, TargetRow, on_kind};
 use tally_rules::PlayerId;
 use tally_store::{ShardSet, Store};
 
@@ -18,7 +18,7 @@ impl<'a> Shards<'a> {
         Self { store, set: ShardSet::default() }
     }
 
-    /// The shards of a batch. What belongs to no player goes to the first one.
+    /// The shards of a batch. Rows without a player belong to the first one.
     pub(super) fn of(batch: &[Request], store: &'a dyn Store) -> ShardSet {
         let mut shards = Self::new(store);
         if store.shards() > 1 {
@@ -28,7 +28,7 @@ impl<'a> Shards<'a> {
     }
 
     /// Players that are found by rank may be anywhere.
-    pub(crate) fn row(&mut self, row: Row<'_>) {
+    pub(crate) fn row(&mut self, row: TargetRow<'_>) {
         match row.access {
             Access::Take => self.all(),
             _ => row.players.iter().for_each(|player| self.player(player)),

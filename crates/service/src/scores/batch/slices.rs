@@ -1,8 +1,8 @@
 //! A batch of players of several shards, cut into a slice for each, and their decisions joined again.
 //!
-//! Each slice is a transaction of its own, so one may fail while others are done. Requests and the steps of a pipeline have replies
-//! of their own: those of an unavailable shard say so, and the others are done. A request that is done on only some of its shards
-//! says so.
+//! Each slice is a separate transaction, so one may fail while others are done. Requests and the steps of a pipeline have
+//! separate replies: those of an unavailable shard have its fault, and the others are done. The reply to a request that is done
+//! on only some of its shards says so.
 
 use super::kind::{Decision, Request};
 use super::targets::{RowTarget, Targets};
@@ -15,7 +15,7 @@ use tally_store::Store;
 pub(super) struct Slice {
     pub(super) batch: Vec<Request>,
     pub(super) targets: Targets,
-    /// The place of each request in the whole batch, and those of its steps in the request.
+    /// The index of each request in the whole batch, and those of its steps in the request.
     places: Vec<(usize, Vec<usize>)>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Slice {
 pub(crate) struct Piece<K> {
     pub(crate) request: K,
     pub(crate) rows: Vec<RowTarget>,
-    /// The places of its steps, where these have replies of their own.
+    /// The indexes of its steps, if these have separate replies.
     pub(crate) steps: Vec<usize>,
 }
 
@@ -95,7 +95,7 @@ impl Whole {
     }
 }
 
-/// The same fault where other shards have done their slices.
+/// The same fault if other shards have done their slices.
 pub(crate) fn after_a_window(fault: Fault) -> Fault {
     Failure::Fault(fault).after_a_window().into_fault()
 }

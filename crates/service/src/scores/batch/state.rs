@@ -1,10 +1,10 @@
-//! The working set of a batch: every request is applied in turn to what was loaded, and each key is written once.
+//! The working set of a batch: every request is applied in turn to the loaded rows, and each key is written once.
 //!
-//! Pure: what was loaded and the instants are arguments, so a batch can be decided again after a conflict.
+//! Pure: loaded rows and the instants are arguments, so a batch can be decided again after a conflict.
 
-use super::guard::Replan;
 use super::kind::{Decision, Request};
 use super::read::{Reading, score_key};
+use super::revision_guard::Replan;
 use super::targets::Targets;
 use crate::boards::Board;
 use crate::outcomes::Outcomes;
@@ -43,11 +43,11 @@ pub(super) fn decide(
     if !state.behind.is_empty() {
         return Err(Replan::Behind(state.behind));
     }
-    // A leaderboard that is gone by now gets no window: its rows may have been purged already.
+    // A leaderboard that is deleted by now gets no window: its rows may have been purged already.
     let rows = targets.window_rows().into_iter().filter(|(key, _)| state.check_live(key.board).is_ok());
     let mut windows: BTreeMap<_, _> = rows.collect();
     let mut changes = state.into_changes();
-    // A window may have been removed by this very batch: what is removed stays removed.
+    // A window may have been removed by this very batch: it stays removed then.
     windows.extend(std::mem::take(&mut changes.windows));
     changes.windows = windows.into_iter().collect();
     Ok((changes, decisions))
@@ -80,7 +80,7 @@ pub(crate) struct State {
     pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
     pub(crate) gone: Vec<Garbage>,
     pub(crate) vanished: Vec<BoardNo>,
-    /// Why a ranking could not be asked: then nothing of the batch is done.
+    /// Why a ranking could not be read: nothing of the batch is done then.
     pub(crate) fault: Option<RankingError>,
     /// Records that turned out to matter and were not read.
     pub(crate) missing: Vec<ScoreKey>,
@@ -154,7 +154,7 @@ impl State {
         Ok(Applied { previous, updated, records })
     }
 
-    /// Removes a player's records from these windows. Says whether the first one had a record.
+    /// Removes a player's records from these windows. Returns whether the first one had a record.
     pub(crate) fn remove(
         &mut self,
         board: BoardNo,
@@ -174,8 +174,8 @@ impl State {
         is_shown
     }
 
-    /// Notes, with the change itself, that the archives of a player's closed periods are no longer right. The caller writes
-    /// them anew before the reply; if that is cut short, the next start does.
+    /// Marks, with the change itself, the archives of a player's closed periods as outdated. The caller writes them again
+    /// before the reply; if that is interrupted, the next start does.
     pub(crate) fn mark_stale(&mut self, board: &Board, player: &PlayerId) {
         for row in board.periods().packed_anywhere(board.is_shared()) {
             let key = score_key(board.no, row.window, player);

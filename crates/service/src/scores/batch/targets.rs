@@ -2,7 +2,7 @@
 //!
 //! Instants are given in order of arrival. A window without scores is made here. It becomes visible with the batch that stores it.
 
-use super::kind::{Access, Request, Row, on_kind};
+use super::kind::{Access, Request, TargetRow, on_kind};
 use crate::boards::Board;
 use crate::contests::play;
 use crate::periods::{AIMED_ALL_TIME, ALL_TIME_NAME, Aimed, LiveWindow};
@@ -38,7 +38,7 @@ pub(crate) struct RowTarget {
     pub(crate) at: Result<Micros, Rejection>,
     /// The windows that it counts for; replies name the first one.
     pub(crate) windows: Vec<Window>,
-    /// Names of periods that it comes too late for.
+    /// Names of periods that it is too late for.
     pub(crate) closed: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct RowTarget {
 pub(crate) struct Targets {
     /// Those of all rows, in order.
     pub(super) rows: Vec<RowTarget>,
-    /// Where the rows of each request begin.
+    /// The index of the first row of each request.
     begins: Vec<usize>,
     /// Windows that are new in memory.
     pub(super) opened: BTreeMap<WindowKey, (Arc<Board>, Arc<LiveWindow>)>,
@@ -54,12 +54,12 @@ pub(crate) struct Targets {
     pub(super) stale: BTreeMap<WindowKey, (Arc<Board>, WindowRow)>,
     /// The shards of the batch.
     pub(super) shards: ShardSet,
-    /// Open windows of which a shard of the batch has not said yet that it has nothing to purge under their number.
+    /// Open windows for which a shard of the batch has not yet reported that it has nothing to purge under their number.
     pub(super) unchecked: BTreeMap<WindowKey, (Arc<Board>, Arc<LiveWindow>)>,
 }
 
-/// Calls `each` for every row of a batch, with its place among all of them.
-pub(super) fn each_row<'a>(batch: &'a [Request], mut each: impl FnMut(usize, Row<'a>)) {
+/// Calls `each` for every row of a batch, with its index among all of them.
+pub(super) fn each_row<'a>(batch: &'a [Request], mut each: impl FnMut(usize, TargetRow<'a>)) {
     let mut place = 0;
     for request in batch {
         let mut next = |row| {
@@ -128,8 +128,8 @@ impl Targets {
         self.stale.retain(|key, _| used.contains(key));
     }
 
-    /// Rejects what the contests of its leaderboards do not allow: scores of others than members, scores and bans at the wrong
-    /// time, and removals.
+    /// Rejects what the contests of its leaderboards do not allow: scores of non-members, scores and bans at the wrong time, and
+    /// removals.
     pub(super) fn check_contests(
         &mut self,
         batch: &[Request],
@@ -158,7 +158,7 @@ impl Targets {
         Ok(())
     }
 
-    fn row(&mut self, row: Row<'_>, instants: &mut Instants, now: Micros) -> RowTarget {
+    fn row(&mut self, row: TargetRow<'_>, instants: &mut Instants, now: Micros) -> RowTarget {
         let none = |at| RowTarget { at, windows: Vec::new(), closed: Vec::new() };
         let Some(board) = row.board else { return none(Ok(now)) };
         let given = match row.access {
@@ -267,7 +267,7 @@ impl Targets {
         periods.rule_no(live.rule).map_or_else(String::new, |state| state.name(live.span.start))
     }
 
-    /// Rows of parts to store with the batch, by key.
+    /// Rows of windows to store with the batch, by key.
     pub(super) fn window_rows(&self) -> Vec<(WindowKey, Option<WindowRow>)> {
         let opened = self.opened.iter().map(|(key, (_, live))| {
             let (window, rule, span) = (live.window, live.rule, live.span);
@@ -295,7 +295,7 @@ impl Targets {
         }
     }
 
-    /// Every part of a board, for erasing: open or closed, and those that this batch begins.
+    /// Every window of a board, for erasing: open or closed, and those that this batch begins.
     pub(crate) fn every_window(&self, board: &Board) -> Vec<(BoardNo, Window)> {
         let begun = self.opened.keys().chain(self.stale.keys()).filter(|key| key.board == board.no);
         let mut windows: BTreeSet<Window> = begun.map(|key| key.window).collect();

@@ -1,13 +1,13 @@
-//! The transaction of a batch on one shard: what it reads, what is decided on that, and what it takes to plan it again.
+//! The transaction of a batch on one shard: its reads, its decisions, and the preparation of a new plan.
 
-use super::guard::{Guard, Planned, Replan};
-use super::handler::ScoreWork;
+use super::handler::ScoreBatchHandler;
 use super::kind::{Decision, Request, on_kind};
+use super::revision_guard::{Planned, Replan, RevisionGuard};
 use super::shards::Shards;
 use super::targets::Targets;
 use super::{read, state};
 use crate::boards::Board;
-use crate::clock::Judged;
+use crate::clock::ClockReading;
 use crate::failure::{Fault, in_lane};
 use crate::periods::outdated::OutdatedArchives;
 use crate::scores::shared::Shared;
@@ -29,23 +29,24 @@ pub(super) struct Transacted {
     pub(super) committed: Committed,
 }
 
-impl ScoreWork {
-    /// Applies the rules of contests. A window whose rows wait to be purged does not begin again. Gives the shards that could not be
-    /// asked for such rows.
-    pub(super) fn judge(
+impl ScoreBatchHandler {
+    /// Applies the rules of contests. A window whose rows wait for the purge does not begin again. Returns the shards that could
+    /// not be queried for such rows.
+    pub(super) fn check_targets(
         &self,
         batch: &[Request],
         targets: &mut Targets,
-        time: Judged,
+        time: ClockReading,
     ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
         let store = &*self.shared.store;
         targets.check_contests(batch, store, time.now).map_err(in_lane)?;
         let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if !purging.is_empty() {
-            let is_forgotten =
-                targets.is_forgotten(&purging, store).map_err(|why| Failure::Away(why.into_fault()))?;
+            let is_forgotten = targets
+                .is_forgotten(&purging, store)
+                .map_err(|why| Failure::Unavailable(why.into_fault()))?;
             let purging = Fault::Purging(purging);
-            return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::Row(purging) });
+            return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::PoisonRequest(purging) });
         }
         Ok(away.map(|(shards, error)| (shards, error.into())))
     }
@@ -53,8 +54,8 @@ impl ScoreWork {
     pub(super) fn transact(
         &mut self,
         (batch, targets): (&[Request], &Targets),
-        (guard, planned): (&Guard, &Planned),
-        (time, more): (Judged, &[ScoreKey]),
+        (guard, planned): (&RevisionGuard, &Planned),
+        (time, more): (ClockReading, &[ScoreKey]),
         shard: usize,
     ) -> Result<Result<Transacted, Replan>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
@@ -92,7 +93,7 @@ impl ScoreWork {
         let done = store.run(&reading.plan, &mut run);
         times.commit.record(since.elapsed());
         let (decisions, changed, stale) = match decided {
-            Err(Replan::Ranking(error)) => return Err(Failure::Away(error.into())),
+            Err(Replan::Ranking(error)) => return Err(Failure::Unavailable(error.into())),
             Err(replan) => return Ok(Err(replan)),
             Ok(decided) => decided,
         };
@@ -101,14 +102,14 @@ impl ScoreWork {
             Ok(committed) => Ok(Ok(Transacted { committed, ..transacted })),
             Err(error) => {
                 if let StoreError::InDoubt { batch, .. } = &error {
-                    self.lost = Some((*batch, transacted));
+                    self.in_doubt = Some((*batch, transacted));
                 }
                 Err(in_lane(error))
             }
         }
     }
 
-    /// Does what it takes to plan a batch again.
+    /// Prepares a new plan of a batch.
     pub(super) fn prepare(
         &self,
         batch: &[Request],
@@ -129,7 +130,7 @@ impl ScoreWork {
             }
             Replan::Missing(keys) => more.extend(keys),
             Replan::Behind(keys) => {
-                let guard = Guard::of(batch);
+                let guard = RevisionGuard::of(batch);
                 for ScoreKey { board, window, player } in keys {
                     let Some(board) = guard.board(board) else { continue };
                     outbox::publish_one(&*self.shared.store, board, window, &player)

@@ -32,7 +32,7 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 pub(crate) const MIDNIGHT: &str = "0 0 * * *";
 
 /// How often lanes are asked whether they work again, before that is a fault of the server.
-const TRIES: u32 = 1_000_000;
+const ATTEMPTS_MAX: u32 = 1_000_000;
 
 /// The service with its disk and its clock.
 pub(crate) struct World {
@@ -176,7 +176,7 @@ impl World {
             let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));
             matches!(removed, Err(Failure::Refused(_)))
         };
-        assert!((0..TRIES).any(|_| refused()), "the lane does not work again");
+        assert!((0..ATTEMPTS_MAX).any(|_| refused()), "the lane does not work again");
     }
 }
 

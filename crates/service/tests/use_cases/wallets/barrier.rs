@@ -107,7 +107,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         proxy.pass();
         let done = loop {
             match score(&world, id.board(None), player_of(ann)) {
-                Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
+                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
                 done => break done,
             }
         };

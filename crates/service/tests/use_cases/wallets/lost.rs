@@ -27,7 +27,7 @@ fn a_transfer_whose_commit_was_lost_is_done_once() {
         let done = loop {
             match world.transfer(ann, bob, 10, Some(&key)) {
                 Ok(done) => break done,
-                Err(Failure::Fault(Fault::StoreAway(_))) => std::thread::yield_now(),
+                Err(Failure::Fault(Fault::StoreUnavailable(_))) => std::thread::yield_now(),
                 Err(failure) => panic!("{failure}"),
             }
         };

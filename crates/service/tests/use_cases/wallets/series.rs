@@ -102,7 +102,7 @@ fn what_was_missed_of_a_series_happens_in_order_before_anybody_asks() {
     series::create(tally, &name("daily"), &Actor::Admin, &daily(), None).unwrap();
     let zero = Micros(1_699_974_000 * SECOND);
     tally.drain();
-    // Away for three days, back at 07:13.
+    // Unavailable for three days, back at 07:13.
     let late = Arc::new(AtomicI64::new(world.now().0 + 3 * DAY));
     let next = start(Arc::clone(&tally.store), &late, settings()).unwrap();
     let there = all(&next, zero);
@@ -117,7 +117,7 @@ fn what_was_missed_of_a_series_happens_in_order_before_anybody_asks() {
     assert_eq!(second.report.map(|report| report.enrolled), Some(0));
     assert_eq!(second.contest.ends_at, Some(zero.plus(42 * HOUR)));
     next.drain();
-    // Away for so long that those before the last are left out.
+    // Unavailable for so long that those before the last are left out.
     late.fetch_add(2 * MISSED_MAX as i64 * DAY, Ordering::SeqCst);
     let last = start(Arc::clone(&tally.store), &late, settings()).unwrap();
     let there = all(&last, zero);
@@ -143,7 +143,7 @@ fn many_lookers_make_a_contest_once() {
                 // One may meet a contest that another has begun a moment ago, whose leaderboard is not known yet, and looks again.
                 scope.spawn(|| {
                     while let Err(failure) = scheduler::do_due(tally) {
-                        assert!(matches!(failure, Failure::Fault(Fault::StoreAway(_))), "{failure:?}");
+                        assert!(matches!(failure, Failure::Fault(Fault::StoreUnavailable(_))), "{failure:?}");
                         std::thread::yield_now();
                     }
                 });

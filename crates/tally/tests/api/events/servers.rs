@@ -19,7 +19,7 @@ fn start(redis: &ScratchRedis, count: usize) -> Vec<TestTally> {
             "look what other servers",
             "bring ranks to what is stored",
             "`store.lease`",
-            "ranks cannot be told",
+            "ranks are unavailable",
             "look for events of other servers",
             "send scores to those who watch",
         ] {

@@ -204,7 +204,7 @@ fn soak_kills_of_the_database_lose_no_acknowledged_movement_and_double_none() {
     server.set("TALLY_STORE_LEASE", "4s");
     CHEAP.iter().for_each(|(name, value)| server.set(name, value));
     // What is asked while it is away is answered so; what runs in the background asks it as well.
-    for text in ["the store is away", "the store was lost while it committed", "`store.lease`"] {
+    for text in ["the store is unavailable", "the store was lost while it committed", "`store.lease`"] {
         server.allow(text);
     }
     server.restart();

@@ -12,7 +12,7 @@ fn a_full_database_takes_nothing_and_goes_on_when_there_is_room() {
     database.sql("CREATE DATABASE filler; CREATE TABLE filler.room (bytes LONGBLOB) ENGINE = InnoDB");
     database.sql("INSERT INTO filler.room VALUES (REPEAT('x', 4194304))");
     let mut server = TestTally::stopped(TALLY);
-    server.allow("a request met a fault fault=the store is away");
+    server.allow("a request met a fault fault=the store is unavailable");
     server.set("TALLY_STORE_URL", &database.create_database());
     server.set("TALLY_STORE_LEASE", "60s");
     server.restart();

@@ -62,7 +62,7 @@ fn a_file_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     let Some(disk) = Disk::of(16) else { return };
     let mut server = TestTally::stopped(TALLY);
     for allowed in
-        ["a request met a fault fault=the store is away", "fold the journal", "clean up in the store"]
+        ["a request met a fault fault=the store is unavailable", "fold the journal", "clean up in the store"]
     {
         server.allow(allowed);
     }
@@ -101,7 +101,7 @@ fn a_database_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     assert!(moved.success(), "its folder can be moved");
     std::os::unix::fs::symlink(&after, &before).expect("it can be linked");
     let mut server = TestTally::stopped(TALLY);
-    server.allow("a request met a fault fault=the store is away");
+    server.allow("a request met a fault fault=the store is unavailable");
     server.allow("the store has not answered for `store.lease`");
     server.set("TALLY_STORE_URL", &url);
     server.set("TALLY_STORE_LEASE", "4s");

@@ -60,7 +60,7 @@ pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally>
             "look what other servers",
             "bring ranks to what is stored",
             "`store.lease`",
-            "ranks cannot be told now",
+            "ranks are unavailable now",
         ] {
             server.allow(text);
         }

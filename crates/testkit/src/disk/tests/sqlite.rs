@@ -42,7 +42,7 @@ fn checkpoint(db: &Connection, mode: &str) -> Result<(bool, i64, i64)> {
     })
 }
 
-/// Inserts rows until something fails, with a checkpoint of each kind between. Counts rows that were reported safe.
+/// Inserts rows until something fails, with a checkpoint of each kind between. Counts rows that were reported as safe.
 fn workload(disk: &SimulatedDisk, journal: &str, synchronous: &str, safe: &mut u32) -> Result<Connection> {
     let db = begin(disk, journal, synchronous)?;
     for no in 1..=24 {
@@ -56,7 +56,7 @@ fn workload(disk: &SimulatedDisk, journal: &str, synchronous: &str, safe: &mut u
     Ok(db)
 }
 
-/// How many rows a folder has: the rows from 1 on, and none missing.
+/// The number of rows in a folder: rows from 1 on, without a gap.
 fn rows(folder: &Path) -> Result<u32, String> {
     let read = || -> Result<(String, u32, u32)> {
         let db = open(&SimulatedDisk::at(folder))?;
@@ -77,7 +77,7 @@ fn rows(folder: &Path) -> Result<u32, String> {
     }
 }
 
-/// Cuts the power at every operation. Gives for each image how many rows were safe, and those that are there.
+/// Cuts the power at every operation. Returns for each image the number of safe rows, and of the rows that it has.
 fn cut_everywhere(journal: &str, synchronous: &str, images_each: usize) -> Vec<(u32, Result<u32, String>)> {
     let (mut found, mut torn) = (Vec::new(), 0);
     let mut images = Images::new(synchronous);
@@ -111,7 +111,7 @@ fn assert_safe(found: &[(u32, Result<u32, String>)]) {
     assert!(found.len() > 500, "{} images", found.len());
     for (safe, rows) in found {
         let rows = rows.as_ref().unwrap_or_else(|error| panic!("{safe} rows were safe: {error}"));
-        // A commit that was cut short may be there too.
+        // An interrupted commit may be there too.
         assert!((*safe..=safe + 1).contains(rows), "{safe} rows were safe, {rows} are there");
     }
 }
@@ -152,7 +152,7 @@ fn a_commit_whose_sync_failed_is_there_or_not() {
     assert_eq!(disk.injected(), 1);
     let left: BTreeSet<u32> = (0..100).map(|_| rows(&images.take(&disk).0).unwrap()).collect();
     assert_eq!(left, BTreeSet::from([5, 6]));
-    // SQLite writes the same place of the log again, and a sync then makes it durable.
+    // SQLite writes the same position of the log again, and a sync then makes it durable.
     insert(&db, 6).unwrap();
     insert(&db, 7).unwrap();
     let left: BTreeSet<u32> = (0..100).map(|_| rows(&images.take(&disk).0).unwrap()).collect();

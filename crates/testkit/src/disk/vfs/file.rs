@@ -1,7 +1,7 @@
-//! An open file of a simulated disk, as SQLite holds it: what is recorded first, then the default VFS's file.
+//! An open file of a simulated disk, as SQLite holds it: its record first, then the default VFS's file.
 //!
 //! SQLite allots the space for both in one piece. Methods that change the file go through the disk; all others are passed
-//! on. Memory-mapped pages are refused, because changes of them would pass unseen, and so are the controls that lengthen
+//! on. Memory-mapped pages are rejected, because the disk would not see their changes. So are the controls that lengthen
 //! a file in pieces.
 //!
 //! Not here: opening and removing (`vfs`).
@@ -113,7 +113,7 @@ pass_on! {
     shm_unmap = xShmUnmap(delete: c_int) -> c_int;
 }
 
-/// What the disk knows of the file.
+/// The disk's state of the file.
 ///
 /// # Safety
 ///
@@ -185,7 +185,7 @@ unsafe extern "C" fn file_control(file: *mut sqlite3_file, operation: c_int, arg
 }
 
 unsafe extern "C" fn fetch(_: *mut sqlite3_file, _: i64, _: c_int, page: *mut *mut c_void) -> c_int {
-    // SAFETY: SQLite gives a place for the answer. Null says that the page is to be read.
+    // SAFETY: SQLite passes a valid pointer for the result. Null makes it read the page.
     unsafe { *page = ptr::null_mut() };
     ffi::SQLITE_OK
 }

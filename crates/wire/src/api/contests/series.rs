@@ -1,6 +1,6 @@
-//! Series of contests as JSON: what a caller wishes, and how one is shown.
+//! Series of contests as JSON: specs, and how a series is shown.
 //!
-//! A template is a contest without an id and without times; what is wrong inside of it has the template's pointer in front.
+//! A template is a contest without id and times. Errors inside of it have the pointer of the template as prefix.
 
 use super::show::write_definition_of;
 use super::{Inner, count, finish, into, read_rest};
@@ -12,7 +12,7 @@ use tally_rules::contest::definition;
 use tally_rules::contest::series::SeriesSpec;
 use tally_rules::contest::{ContestId, SeriesRecord};
 
-/// Reads the body of `POST /v1/contest-series`: its name, if it has one, and what it is to be.
+/// Reads the body of `POST /v1/contest-series`: the name, if it has one, and the spec.
 pub fn read_new_series(body: Value) -> Result<(Option<ContestId>, SeriesSpec), Vec<FieldError>> {
     let mut fields = Fields::new("", body)?;
     let mut inner = Inner::new();

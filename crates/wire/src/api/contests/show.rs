@@ -1,4 +1,4 @@
-//! Contests, applications, members and prizes as they are answered.
+//! Contests, applications, members and prizes in replies.
 
 use crate::api::leaderboards::write_definition;
 use crate::time;
@@ -11,7 +11,7 @@ use tally_rules::contest::start::InvalidApplication;
 use tally_rules::contest::{Application, Contest, ContestId, ContestMember, Payout, Prize, Record, division};
 use tally_rules::{Micros, PlayerId};
 
-/// A contest, with how many applications it has, where that can be told.
+/// A contest; `counts` are its counters of applications, if available.
 pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>) -> Value {
     let mut answer = json!({"id": id.as_str(), "state": record.state.as_str()});
     let object = answer.as_object_mut().expect("it is one");
@@ -58,7 +58,7 @@ pub(crate) fn write_prizes(prizes: &[Prize]) -> Value {
     prizes.iter().map(prize).collect()
 }
 
-/// The name of its board, or those of its divisions, which are known once it has members.
+/// The name of its board, or the names of its divisions' boards, which are known once it has members.
 fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
     let Some(size) = record.contest.division_size else {
         return vec![("board".into(), json!(id.board(None).as_str()))];
@@ -68,13 +68,13 @@ fn boards(id: &ContestId, record: &Record) -> Vec<(String, Value)> {
     vec![("board".into(), Value::Null), ("divisions".into(), divisions)]
 }
 
-/// What became of a start: of those that failed the first ones, and how many there were.
+/// The result of a start, with the number of failed applications and the first of them.
 fn write_report(report: &Report) -> Value {
     let failed: Value = report.first_failed.iter().map(write_failed).collect();
     json!({"enrolled": report.enrolled, "failed_total": report.failed, "failed": failed})
 }
 
-/// An application that became no member.
+/// An application that did not become a member.
 pub fn write_failed(row: &InvalidApplication) -> Value {
     json!({"player": row.player.as_str(), "code": row.why.as_str(), "detail": row.why.detail()})
 }
@@ -90,7 +90,7 @@ pub struct ApplicationAnswer<'a> {
 }
 
 impl<'a> ApplicationAnswer<'a> {
-    /// An application as it is shown.
+    /// An application in a reply.
     pub fn new(player: &'a PlayerId, application: &Application) -> Self {
         Self {
             player: player.as_str(),
@@ -101,7 +101,7 @@ impl<'a> ApplicationAnswer<'a> {
     }
 }
 
-/// A member of a contest, and whether it is out of ranks and prizes; with its wallet's member for whom money is to be seen.
+/// A member of a contest, and whether it is banned. With `money`, also the member of its wallet.
 pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, money: bool) -> Value {
     let mut answer = json!({"player": player.as_str(), "place": enrolled.place + 1, "banned": banned});
     let more = [
@@ -113,7 +113,7 @@ pub fn write_member(player: &PlayerId, enrolled: &ContestMember, banned: bool, m
     answer
 }
 
-/// A prize, or a fee that is paid back; for whom money is to be seen with its member, and with its movement or why there is none.
+/// A prize or a refund. With `money`, also its member, and its transfer or why there is none.
 pub fn write_payout(payout: &Payout, money: bool) -> Value {
     let mut answer = json!({
         "player": payout.player.as_str(),

@@ -1,4 +1,4 @@
-//! What is wrong with a contest's body is named in full, and what is answered is a spec for the same.
+//! Errors name everything that is wrong in a contest's body, and a reply is a spec for the same contest.
 
 use super::*;
 use serde_json::json;
@@ -79,7 +79,7 @@ fn every_wrong_field_is_named_at_once() {
     ];
     wanted.sort_unstable();
     assert_eq!(wrong, wanted);
-    // A patch changes no name, and needs no title.
+    // A patch cannot change the name, and needs no title.
     let of_patch = pointers(read_patch(body).unwrap_err());
     assert!(of_patch.contains(&"/id".to_owned()) && !of_patch.contains(&"/title".to_owned()));
     let (many, prizes) = (json!({"staff": vec!["p"; 101]}), json!({"prizes": vec![1; 201]}));

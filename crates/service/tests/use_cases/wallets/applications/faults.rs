@@ -184,7 +184,10 @@ fn what_is_away_changes_nothing() {
     let mut answers = every_question(&tally, &cup);
     answers.push(("open", change::open(&tally, &draft, &boss(), None).map(drop)));
     for (question, answer) in answers {
-        assert!(matches!(answer, Err(Failure::Fault(Fault::ApplicationsAway(_)))), "{question}: {answer:?}");
+        assert!(
+            matches!(answer, Err(Failure::Fault(Fault::ApplicationsUnavailable(_)))),
+            "{question}: {answer:?}"
+        );
     }
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
     assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
@@ -250,7 +253,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     proxy.refuse();
     proxy.cut();
     let away = erased();
-    assert!(matches!(away, Err(Failure::Fault(Fault::ApplicationsAway(_)))), "{away:?}");
+    assert!(matches!(away, Err(Failure::Fault(Fault::ApplicationsUnavailable(_)))), "{away:?}");
     assert!(profile::get(&tally, &player(1)).is_ok(), "nothing is erased in part");
     proxy.pass();
     site.redis().client().call(&["FLUSHALL"]);
@@ -306,7 +309,10 @@ fn a_server_without_that_redis_says_so() {
     drop(elsewhere);
     let without = site.serve_with(None);
     for (question, answer) in every_question(&without, &id) {
-        assert!(matches!(answer, Err(Failure::Fault(Fault::ApplicationsAway(_)))), "{question}: {answer:?}");
+        assert!(
+            matches!(answer, Err(Failure::Fault(Fault::ApplicationsUnavailable(_)))),
+            "{question}: {answer:?}"
+        );
     }
     without.drain();
     drop(without);

@@ -1,12 +1,12 @@
-//! Readings that wait without a thread.
+//! Re-executed reads: they wait without blocking a thread.
 //!
-//! The rules of ranks and pages ask when they need to know something, and wait for it. Here such a reading is run on what is
-//! known: the first question without an answer ends the run and is sent, and when its answers are there the reading is run
-//! again from its beginning, which hears in the same order what it has heard before. Nearly every reading asks once and so
-//! runs twice: microseconds, where a thread that waits is put to sleep and woken. What it takes is a reading that asks
-//! the same when it hears the same.
+//! The rules of ranks and pages query what they need, and wait for it. Here such a read runs with the answers that have
+//! arrived. The first query without an answer ends the run and is sent. When its answers are there, the read runs again
+//! from its beginning, and gets the same answers in the same order. Nearly every read has one query and so runs twice.
+//! That takes microseconds, where a blocked thread would sleep and be woken. A read must be deterministic: with the
+//! same answers it sends the same queries.
 //!
-//! Who asks is known to the thread, so the rules in between have no parameter for it. Not here: how questions are sent.
+//! The run is thread-local, so the rules in between have no parameter for it. Not here: how queries are sent.
 
 use super::RankingError;
 use super::client::{Answers, Request};
@@ -16,27 +16,27 @@ thread_local! {
     static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
 }
 
-/// A reading and what it has been told so far.
+/// A read and its answers so far.
 #[derive(Debug, Default)]
-pub(super) struct Replay {
+pub(super) struct ReexecutedRead {
     told: Vec<Answers>,
 }
 
-/// One run of it.
+/// One run of a read.
 #[derive(Debug)]
 struct Run {
     told: Vec<Answers>,
-    /// How many of these it has heard in this run.
+    /// The number of answers that this run has used.
     heard: usize,
-    /// What it asked next.
+    /// The first query without an answer.
     wanted: Option<Vec<Request>>,
 }
 
-/// Ends a run, however it ends.
+/// Ends a run, also after a panic.
 struct End;
 
-impl Replay {
-    /// Runs the reading; gives its answer, or what it has to be told first.
+impl ReexecutedRead {
+    /// Runs the read. Returns its result, or the requests whose answers it needs.
     pub(super) fn run<T>(&mut self, reading: impl FnOnce() -> T) -> Result<T, Vec<Request>> {
         let told = std::mem::take(&mut self.told);
         RUN.set(Some(Run { told, heard: 0, wanted: None }));
@@ -47,7 +47,7 @@ impl Replay {
         run.wanted.map_or(Ok(answer), Err)
     }
 
-    /// Takes the answers to what it wanted last.
+    /// Adds the answers to the last requests.
     pub(super) fn tell(&mut self, answers: Answers) {
         self.told.push(answers);
     }
@@ -59,7 +59,7 @@ impl Drop for End {
     }
 }
 
-/// What the reading that is run on this thread hears now; nothing where none is, and who asks may wait.
+/// The next answers of the read that runs on this thread. `None` outside of a run, where the caller may block.
 pub(super) fn hear(requests: &[Request]) -> Option<Answers> {
     RUN.with_borrow_mut(|run| {
         let run = run.as_mut()?;
@@ -68,7 +68,7 @@ pub(super) fn hear(requests: &[Request]) -> Option<Answers> {
             return Some(answers.clone());
         }
         run.wanted.get_or_insert_with(|| requests.to_vec());
-        // Nobody sees these: the run is not its last.
+        // No caller sees these: the read runs again.
         Some(requests.iter().map(|_| Err(RankingError::Loading)).collect())
     })
 }
@@ -80,7 +80,7 @@ mod tests {
     use redis::Value;
 
     fn request(slot: u16) -> Request {
-        Request { script: Script::Ask, slot, keys: Vec::new(), args: Vec::new(), entries: 0 }
+        Request { script: Script::PartitionQuery, slot, keys: Vec::new(), args: Vec::new(), entries: 0 }
     }
 
     fn asked(slot: u16) -> Result<Value, RankingError> {
@@ -94,7 +94,7 @@ mod tests {
             let Value::Int(slot) = first else { return Err(RankingError::Lost) };
             Ok((slot, asked(u16::try_from(slot).unwrap())?))
         };
-        let mut replay = Replay::default();
+        let mut replay = ReexecutedRead::default();
         assert_eq!(replay.run(reading).unwrap_err()[0].slot, 1);
         replay.tell(vec![Ok(Value::Int(7))]);
         assert_eq!(replay.run(reading).unwrap_err()[0].slot, 7);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_error_that_was_told_is_an_answer() {
-        let mut replay = Replay::default();
+        let mut replay = ReexecutedRead::default();
         replay.run(|| asked(1)).unwrap_err();
         replay.tell(vec![Err(RankingError::Lost)]);
         assert_eq!(replay.run(|| asked(1)).unwrap(), Err(RankingError::Lost));
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_reading_that_panics_leaves_no_run() {
         let panicked = std::panic::catch_unwind(|| {
-            let _ = Replay::default().run(|| panic!("on purpose"));
+            let _ = ReexecutedRead::default().run(|| panic!("on purpose"));
         });
         assert!(panicked.is_err());
         assert!(hear(&[request(1)]).is_none());

@@ -1,14 +1,14 @@
-//! How far the way of a connection can be trusted: the same for both protocols.
+//! How far the origin of a connection can be trusted: the same for HTTP and RESP.
 //!
-//! Not here: what a request says of its way (`http/guard.rs`), and what follows from all that.
+//! Not here: signs of a proxy in a request (`http/guard.rs`), and the consequences.
 
 use crate::listener::PeerAddress;
 use crate::readiness::Readiness;
 use std::net::SocketAddr;
 
-/// How far the way of a connection or a request can be trusted.
+/// How far the origin of a connection or a request can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Trust {
     /// From another machine.
     Foreign,
     /// From this machine, maybe on behalf of another one.
@@ -17,16 +17,15 @@ pub(crate) enum Way {
     Direct,
 }
 
-impl Way {
-    /// The way of a connection from `peer`, where `address` is that of TCP.
-    pub(crate) fn of(gate: &Readiness, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
-        // No other machine reaches a Unix socket. A listener for other machines is one that is used by others: also by
-        // proxies on this machine.
+impl Trust {
+    /// The trust in a connection from `peer` to a listener at the TCP address `address`.
+    pub(crate) fn of(readiness: &Readiness, peer: PeerAddress, address: Option<SocketAddr>) -> Self {
+        // No other machine reaches a Unix socket. A listener for other machines may also serve a proxy on this machine.
         let (local, private) = match peer {
             PeerAddress::Unix => (true, true),
             PeerAddress::Tcp(peer) => (is_loopback(peer), address.is_some_and(is_loopback)),
         };
-        match (local, private && !gate.limits.keys_required) {
+        match (local, private && !readiness.limits.keys_required) {
             (true, true) => Self::Direct,
             (true, false) => Self::Local,
             (false, _) => Self::Foreign,

@@ -1,40 +1,40 @@
-//! Questions to the partitions of a part, with their answers in our types. Each call is one round trip, whatever it asks
-//! of how many partitions.
+//! Queries of the partitions of a window, with decoded answers. Each call is one round trip, however many partitions it
+//! queries.
 
 use super::client::Request;
-use super::part::RedisWindow;
 use super::script::Script;
+use super::window::RedisWindow;
 use super::{RankingError, reply};
 use redis::Value;
 use tally_rules::PlayerId;
 use tally_rules::definition::Ranking;
 
-/// A question to one partition about players and counts.
+/// A query of one partition for players and counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ask {
+pub(super) struct PartitionQuery {
     pub(super) partition: usize,
-    /// Players by their fields.
+    /// The fields of players.
     pub(super) players: Vec<Vec<u8>>,
-    /// How many members are below these bytes.
+    /// Bounds below which members are counted.
     pub(super) bounds: Vec<Vec<u8>>,
-    /// How many distinct scores are.
+    /// Bounds below which distinct scores are counted.
     pub(super) distinct: Vec<Vec<u8>>,
 }
 
-/// What is asked of players.
+/// What a query returns of players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum PlayerFields {
     /// Version and record.
     Kept,
-    /// The place too.
+    /// Also the position.
     Place,
-    /// What ranks and percentiles of this kind need.
+    /// The counts for ranks and percentiles of this kind.
     Counts(Ranking),
-    /// How many have the same score.
+    /// The number of players with the same score.
     Same,
 }
 
-impl Want {
+impl PlayerFields {
     fn letter(self) -> &'static [u8] {
         match self {
             Self::Kept => b"-",
@@ -50,23 +50,23 @@ impl Want {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) total: u64,
-    /// One that cannot be read fails alone.
-    pub(super) players: Vec<Result<Option<Look>, RankingError>>,
+    /// Each player fails alone.
+    pub(super) players: Vec<Result<Option<HashEntry>, RankingError>>,
     pub(super) counts: Vec<u64>,
     pub(super) distinct: Vec<u64>,
 }
 
-/// A player whom the hash knows.
+/// A player in the hash.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
+pub(super) struct HashEntry {
     pub(super) version: u64,
-    /// Nothing for one who went.
-    pub(super) seen: Option<Seen>,
+    /// `None` for a tombstone.
+    pub(super) seen: Option<RankedMember>,
 }
 
-/// A player who is there; numbers that were not asked for are 0.
+/// A player with an entry. Numbers that were not queried are 0.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct RankedMember {
     pub(super) member: Vec<u8>,
     pub(super) place: u64,
     pub(super) better: u64,
@@ -74,14 +74,14 @@ pub(super) struct Seen {
     pub(super) same: u64,
 }
 
-impl Seen {
-    /// A member of which nothing else is known.
+impl RankedMember {
+    /// A member without numbers.
     pub(super) fn of(member: Vec<u8>) -> Self {
         Self { member, place: 0, better: 0, distinct: 0, same: 0 }
     }
 }
 
-/// Which stretch of a partition; see the script.
+/// The selection of an entry range of a partition; see the script.
 #[derive(Clone, Debug)]
 pub(super) enum Mode {
     Best { skip: u64, take: usize },
@@ -91,46 +91,54 @@ pub(super) enum Mode {
     Player { field: Vec<u8>, above: usize, below: usize },
 }
 
-/// Bounds of a stretch: members not below the one and below the other.
+/// Bounds of an entry range: members not below `low`, and below `high`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Between {
     pub(super) low: Option<Vec<u8>>,
     pub(super) high: Option<Vec<u8>>,
 }
 
-/// A stretch of a partition.
+/// An entry range of a partition.
 #[derive(Debug)]
-pub(super) struct Stretch {
+pub(super) struct EntryRange {
     pub(super) total: u64,
-    /// The places between the bounds.
+    /// The positions between the bounds.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The place of the first member.
+    /// The position of the first member.
     pub(super) start: u64,
-    /// What a shared rank of the first member counts.
+    /// The count for a shared rank of the first member.
     pub(super) shared: u64,
     /// Best first.
     pub(super) members: Vec<Vec<u8>>,
 }
 
-/// A number that the scripts take for "all of them" and can still add to exactly.
+/// More than any count, and small enough for exact sums in the scripts.
 const ALL: u64 = 1 << 52;
 
 impl RedisWindow {
-    pub(super) fn ask(&self, asks: &[Ask], want: Want) -> Vec<Result<Answer, RankingError>> {
+    pub(super) fn ask(
+        &self,
+        asks: &[PartitionQuery],
+        want: PlayerFields,
+    ) -> Vec<Result<Answer, RankingError>> {
         let requests: Vec<Request> = asks.iter().map(|ask| self.ask_request(ask, want)).collect();
         let answers = self.redis().all(&requests);
         asks.iter().zip(answers).map(|(ask, answer)| self.answer(ask, want, answer?)).collect()
     }
 
-    /// One question to every partition.
-    pub(super) fn ask_everywhere(&self, ask: &Ask, want: Want) -> Result<Vec<Answer>, RankingError> {
-        let asks: Vec<Ask> =
-            (0..self.partitions()).map(|partition| Ask { partition, ..ask.clone() }).collect();
+    /// The same query of every partition.
+    pub(super) fn ask_everywhere(
+        &self,
+        ask: &PartitionQuery,
+        want: PlayerFields,
+    ) -> Result<Vec<Answer>, RankingError> {
+        let asks: Vec<PartitionQuery> =
+            (0..self.partitions()).map(|partition| PartitionQuery { partition, ..ask.clone() }).collect();
         self.ask(&asks, want).into_iter().collect()
     }
 
-    pub(super) fn ask_request(&self, ask: &Ask, want: Want) -> Request {
+    pub(super) fn ask_request(&self, ask: &PartitionQuery, want: PlayerFields) -> Request {
         let mut args = self.widths();
         args.push(want.letter().to_vec());
         args.push(decimal(ask.players.len() as u64));
@@ -138,10 +146,15 @@ impl RedisWindow {
         args.push(decimal(ask.bounds.len() as u64));
         args.extend(ask.bounds.iter().cloned());
         args.extend(ask.distinct.iter().cloned());
-        self.request(Script::Ask, ask.partition, args)
+        self.request(Script::PartitionQuery, ask.partition, args)
     }
 
-    pub(super) fn answer(&self, ask: &Ask, want: Want, value: Value) -> Result<Answer, RankingError> {
+    pub(super) fn answer(
+        &self,
+        ask: &PartitionQuery,
+        want: PlayerFields,
+        value: Value,
+    ) -> Result<Answer, RankingError> {
         let mut values = reply::list(value)?.into_iter();
         let total = reply::number(&reply::next(&mut values)?)?;
         self.saw(ask.partition, total);
@@ -157,7 +170,7 @@ impl RedisWindow {
         Ok(Answer { total, players, counts: numbers, distinct })
     }
 
-    fn look(&self, field: &[u8], want: Want, item: Value) -> Result<Option<Look>, RankingError> {
+    fn look(&self, field: &[u8], want: PlayerFields, item: Value) -> Result<Option<HashEntry>, RankingError> {
         if item == Value::Nil {
             return Ok(None);
         }
@@ -168,33 +181,37 @@ impl RedisWindow {
         };
         let version = u64::from_be_bytes(*version);
         if kept.is_empty() {
-            return Ok(Some(Look { version, seen: None }));
+            return Ok(Some(HashEntry { version, seen: None }));
         }
         let member = self.codec().join(field, kept);
         let member = member.ok_or_else(|| reply::strange("a player's record that is none"))?;
-        // Of a number that is not there the script says -1: then the order has lost a member.
+        // The script returns -1 for a missing number: then the sorted set has lost a member.
         let numbers = item.map(|value| reply::number(&value).map_err(|_| RankingError::Lost));
         let numbers = numbers.collect::<Result<Vec<u64>, _>>()?;
         let seen = match (want, numbers.as_slice()) {
-            (Want::Kept, []) => Seen::of(member),
-            (Want::Place | Want::Counts(Ranking::Ordinal), &[place]) => Seen { place, ..Seen::of(member) },
-            (Want::Counts(Ranking::Competition), &[better]) => Seen { better, ..Seen::of(member) },
-            (Want::Counts(Ranking::Dense), &[better, distinct]) => {
-                Seen { better, distinct, ..Seen::of(member) }
+            (PlayerFields::Kept, []) => RankedMember::of(member),
+            (PlayerFields::Place | PlayerFields::Counts(Ranking::Ordinal), &[place]) => {
+                RankedMember { place, ..RankedMember::of(member) }
             }
-            (Want::Same, &[same]) => Seen { same, ..Seen::of(member) },
+            (PlayerFields::Counts(Ranking::Competition), &[better]) => {
+                RankedMember { better, ..RankedMember::of(member) }
+            }
+            (PlayerFields::Counts(Ranking::Dense), &[better, distinct]) => {
+                RankedMember { better, distinct, ..RankedMember::of(member) }
+            }
+            (PlayerFields::Same, &[same]) => RankedMember { same, ..RankedMember::of(member) },
             _ => return Err(reply::strange("other counts of a player than were asked for")),
         };
-        Ok(Some(Look { version, seen: Some(seen) }))
+        Ok(Some(HashEntry { version, seen: Some(seen) }))
     }
 
-    /// A stretch of every partition, the same or each its own. `ranked`: with what shared ranks need of its first member.
+    /// An entry range of each partition, by its mode. `ranked` adds the count for a shared rank of the first member.
     pub(super) fn stretches(
         &self,
         between: &Between,
         modes: &[Mode],
         ranked: bool,
-    ) -> Result<Vec<Option<Stretch>>, RankingError> {
+    ) -> Result<Vec<Option<EntryRange>>, RankingError> {
         let request = |(partition, mode)| self.page_request(partition, between, mode, ranked);
         let requests: Vec<Request> = modes.iter().enumerate().map(request).collect();
         self.redis().all(&requests).into_iter().map(|value| stretch(reply::only(value?)?)).collect()
@@ -225,7 +242,7 @@ impl RedisWindow {
         Request { entries, ..self.request(Script::Page, partition, args) }
     }
 
-    /// The members at these places of each partition, nothing behind the end.
+    /// The members at these positions of each partition, `None` past the end.
     pub(super) fn probe(&self, places: &[Vec<u64>]) -> Result<Vec<Vec<Option<Vec<u8>>>>, RankingError> {
         let asked: Vec<usize> = (0..places.len()).filter(|at| !places[*at].is_empty()).collect();
         let one = |at: &usize| {
@@ -241,18 +258,18 @@ impl RedisWindow {
         Ok(all)
     }
 
-    /// Which partition has a player, and under which field.
+    /// The partition and the field of a player.
     pub(super) fn whereabouts(&self, player: &PlayerId) -> (usize, Vec<u8>) {
         (self.partition_of(player), self.codec().field(player))
     }
 
-    /// Bytes of a head and of a score: what most scripts need to cut members.
+    /// The lengths of a head and of a score, which most scripts need to split members.
     pub(super) fn widths(&self) -> Vec<Vec<u8>> {
         vec![decimal(self.codec().head_bytes() as u64), decimal(self.codec().score_bytes() as u64)]
     }
 }
 
-fn stretch(value: Value) -> Result<Option<Stretch>, RankingError> {
+fn stretch(value: Value) -> Result<Option<EntryRange>, RankingError> {
     if value == Value::Nil {
         return Ok(None);
     }
@@ -263,9 +280,9 @@ fn stretch(value: Value) -> Result<Option<Stretch>, RankingError> {
     let shared = reply::number(&reply::next(&mut values)?)?;
     let members = values.next().map_or(Ok(Vec::new()), reply::list)?;
     let members = members.into_iter().map(reply::bytes).collect::<Result<_, _>>()?;
-    // An empty stretch may begin in front of the first place.
+    // An empty range may begin before the first position.
     let start = u64::try_from(start).unwrap_or_default();
-    Ok(Some(Stretch { total, from, to, start, shared, members }))
+    Ok(Some(EntryRange { total, from, to, start, shared, members }))
 }
 
 fn optional(value: Value) -> Result<Option<Vec<u8>>, RankingError> {

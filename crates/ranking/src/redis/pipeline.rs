@@ -1,8 +1,8 @@
 //! Several requests at once: one message to each node.
 //!
-//! A hundred small messages would cost Redis as many readings and writings of its connection. What a message does not settle,
-//! because a node was not connected or one of the requests failed, is asked again by itself, with all that `client` does about
-//! failures. Not here: one request.
+//! A hundred small messages would cost Redis as many reads and writes of its connection. Some requests are not
+//! answered, because their node was not connected or they failed. Each of these is sent again alone, with the failure
+//! handling of `client`. Not here: one request.
 
 use super::RankingError;
 use super::client::{Answers, Request, Shared};
@@ -13,7 +13,7 @@ use redis::Value;
 use std::sync::Arc;
 
 impl Shared {
-    /// All of these at once; each has its own answer.
+    /// Sends all requests at once. Each has its own answer.
     pub(super) async fn all(&self, requests: &[Request]) -> Answers {
         match requests {
             [one] => vec![self.call(one).await],
@@ -35,7 +35,7 @@ impl Shared {
         }
     }
 
-    /// Which requests go to which node; those whose node is not known go to none.
+    /// The requests by node, without those whose node is unknown.
     fn by_node(&self, requests: &[Request]) -> Vec<(Arc<Node>, Vec<usize>)> {
         let map = self.map();
         let mut by_node: Vec<(Arc<Node>, Vec<usize>)> = Vec::new();
@@ -49,8 +49,8 @@ impl Shared {
         by_node
     }
 
-    /// These of the requests in one message to a node that is connected: what each has got, nothing where it should be
-    /// asked again alone.
+    /// Sends some of the requests in one message, if the node is connected. Returns the answer of each, or `None` if it
+    /// should be sent again alone.
     async fn pipeline(
         &self,
         node: &Arc<Node>,
@@ -60,7 +60,7 @@ impl Shared {
         let Some(live) = node.present() else { return vec![None; which.len()] };
         let commands = which.iter().map(|at| &requests[*at]);
         match live.run_all(commands).await {
-            // One that failed fails again or not by itself.
+            // A request that failed is sent again alone.
             Ok(values) => values.into_iter().map(|value| value.ok().map(reply::status)).collect(),
             Err(failure) => {
                 let repaired = self.repair(node, &live, failure, requests[which[0]].slot);

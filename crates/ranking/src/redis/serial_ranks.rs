@@ -1,40 +1,41 @@
-//! What one change after the other would have found, computed from counts that were asked for all of them at once.
+//! Serial ranks: what each change of a batch would get if the changes ran one by one, from counts that one query
+//! returns.
 //!
-//! Every partition was asked how many members are below some bounds before anything of the batch was written. At the turn
-//! of a change the changes in front of it have moved members across its bounds; that is added here. Pure: nothing is asked.
+//! The counts are the members below some bounds in all partitions, before any write of the batch. The changes before a
+//! change move members across its bounds, and this module adds these moves. It is pure: it sends no query.
 
-use super::asks::Look;
-use super::looks::Count;
-use super::part::RedisWindow;
+use super::lookups::Count;
 use super::publish::VersionedMovement;
+use super::queries::HashEntry;
+use super::window::RedisWindow;
 use crate::memory::Published;
 use std::collections::HashMap;
 use tally_rules::PlayerId;
 
-/// A member that goes and one that comes.
+/// The removed member and the added one.
 type Change = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-/// The batch, change by change.
+/// The changes of a batch in order.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct SerialRanks {
     changes: Vec<Change>,
-    turns: Vec<Turn>,
+    turns: Vec<RankedChange>,
 }
 
-/// A change whose ranks are wanted. A bound stands for the member there is; the number says how many changes are in front.
+/// A change that is `ranked`. Each pair is the bound of the member, if there is one, and the number of earlier changes.
 #[derive(Debug)]
-struct Turn {
+struct RankedChange {
     movement: usize,
     before: (Option<Vec<u8>>, usize),
     after: (Option<Vec<u8>>, usize),
 }
 
-impl Turns {
-    /// Takes the batch in its order; `looks` is what was there of each player.
+impl SerialRanks {
+    /// `looks` is what was stored of each player before the batch.
     pub(super) fn new(
         part: &RedisWindow,
         movements: &[VersionedMovement],
-        looks: &HashMap<&PlayerId, Option<Look>>,
+        looks: &HashMap<&PlayerId, Option<HashEntry>>,
     ) -> Self {
         let mut turns = Self::default();
         let mut present: HashMap<&PlayerId, (u64, Option<Vec<u8>>)> = HashMap::new();
@@ -57,7 +58,7 @@ impl Turns {
                 let bound = |member: &Option<Vec<u8>>| Some(part.bound(member.as_ref()?, Count::Ahead));
                 let changes = turns.changes.len();
                 let before = (bound(&old), changes);
-                turns.turns.push(Turn {
+                turns.turns.push(RankedChange {
                     movement: at,
                     before,
                     after: (bound(&new), changes + usize::from(newer)),
@@ -76,7 +77,7 @@ impl Turns {
         self.turns.iter().flat_map(|turn| turn.before.0.iter().chain(&turn.after.0))
     }
 
-    /// The ranks around each, from the counts of all bounds before the batch.
+    /// The ranks around each change, from the counts of all bounds before the batch.
     pub(super) fn ranks(&self, counts: &HashMap<Vec<u8>, u64>) -> Vec<(usize, Published)> {
         let rank = |(bound, changes): &(Option<Vec<u8>>, usize)| {
             let bound = bound.as_ref()?;
@@ -84,13 +85,14 @@ impl Turns {
             let below =
                 |member: &Option<Vec<u8>>| u64::from(member.as_ref().is_some_and(|member| member < bound));
             for (old, new) in &self.changes[..*changes] {
-                // What goes was counted, unless it went between two questions.
+                // A removed member was counted, unless it was removed between two queries.
                 count = (count + below(new)).saturating_sub(below(old));
             }
             Some(count + 1)
         };
-        let one =
-            |turn: &Turn| (turn.movement, Published { before: rank(&turn.before), after: rank(&turn.after) });
+        let one = |turn: &RankedChange| {
+            (turn.movement, Published { before: rank(&turn.before), after: rank(&turn.after) })
+        };
         self.turns.iter().map(one).collect()
     }
 }

@@ -1,8 +1,8 @@
-//! Reads that wait for the store or for Redis: asked on threads that may wait, many at once, answered in order.
+//! Reads that wait for the store or for Redis: they run concurrently on blocking threads, and their replies keep the order.
 //!
-//! A pipeline of reads costs little more than one of them: what asks Redis shares one connection. The reads of a transaction
-//! that changes nothing are asked here too, together: they see one state, the lane does not wait for them, and neither do
-//! the other connections of their thread. Not here: which reads wait, see `target.rs`.
+//! A pipeline of such reads costs little more than one of them, because reads of Redis share one connection. The reads of a
+//! transaction without a change run here too, as one. They see one state, and neither the lane nor the other connections of
+//! their thread wait for them. Not here: which reads wait, see `target.rs`.
 
 use super::args::{Args, Log};
 use super::error::{self, Wrong};
@@ -17,21 +17,21 @@ use tally_wire::resp::{Encoder, Protocol, Quota};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// Transactions of reads that are asked at once, of all connections: each may make as many bytes as one reply may have.
+/// Limits concurrent read transactions of all connections: each may produce as many bytes as one reply may have.
 static TRANSACTIONS: Semaphore = Semaphore::const_new(4);
 
-/// Reads of one pipeline that are under way.
+/// The maximum number of concurrent reads of one pipeline.
 const AT_ONCE: usize = 32;
 
-/// Reads, and the replies of those that have come back.
+/// Running reads, and the replies of finished ones.
 #[derive(Default)]
-pub(super) struct Elsewhere {
+pub(super) struct BlockingReads {
     under_way: VecDeque<JoinHandle<Result<Vec<u8>, Failure>>>,
     replies: VecDeque<Vec<u8>>,
 }
 
-impl Elsewhere {
-    /// Asks one more; waits for the oldest where too many are under way.
+impl BlockingReads {
+    /// Starts a read; waits for the oldest if too many run.
     pub(super) async fn ask(&mut self, mut question: ReadStep, protocol: Protocol) {
         if self.under_way.len() >= AT_ONCE {
             self.wait(protocol).await;
@@ -40,7 +40,7 @@ impl Elsewhere {
         self.under_way.push_back(tokio::spawn(tally_service::blocking(ask)));
     }
 
-    /// Asks the reads of a transaction that changes nothing.
+    /// Runs the reads of a transaction without a change.
     pub(super) async fn ask_together(
         &mut self,
         tally: Result<Arc<Tally>, Wrong>,
@@ -65,14 +65,14 @@ impl Elsewhere {
         self.replies.extend(replies.unwrap_or_else(refused));
     }
 
-    /// Waits for all.
+    /// Waits for all reads.
     pub(super) async fn settle(&mut self, protocol: Protocol) {
         while !self.under_way.is_empty() {
             self.wait(protocol).await;
         }
     }
 
-    /// The reply of the next one, in the order of asking.
+    /// The next reply, in the order in which the reads were started.
     pub(super) fn next(&mut self) -> Vec<u8> {
         self.replies.pop_front().expect("it was settled")
     }
@@ -90,7 +90,7 @@ impl Elsewhere {
     }
 }
 
-/// A read that is asked while its batch is published, or on a thread that may wait.
+/// Creates a read that runs while its batch is published, or on a blocking thread.
 pub(super) fn question(
     tally: Result<Arc<Tally>, Wrong>,
     (log, at): (&Arc<Log>, usize),
@@ -107,7 +107,7 @@ pub(super) fn question(
             }
             Err(wrong) => Encoder::new(&mut out, protocol).error(wrong.as_bytes()),
         }
-        // It waits for others.
+        // The reply waits for the other replies.
         out.shrink_to_fit();
         out
     })
@@ -122,8 +122,8 @@ struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// The replies, in order. What waits for the store or for Redis is asked before the rankings are shared, and so is what
-    /// names no key: whoever holds a ranking must wait for nothing else.
+    /// Returns the replies in order. Reads that wait for the store or for Redis run before the rankings are locked, and so
+    /// do those without a key. A thread with locked rankings must not wait for anything else.
     fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
         let mut together = Together::default();
         let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
@@ -134,12 +134,12 @@ impl Transaction<'_> {
                 *reply = Some(self.one(*at, orders)).filter(|_| !missed());
             }
         });
-        // A leaderboard or a period that came into being meanwhile.
+        // The leaderboard or the period was created meanwhile.
         let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| self.one(*at, &Orders::FREE));
         which.iter().zip(replies).map(late).collect()
     }
 
-    /// Adds what a command asks; whether all of it can be shared.
+    /// Adds the rankings that a command reads. Returns whether the locks cover all of them.
     fn share(&self, at: usize, together: &mut Together) -> bool {
         let args = Args::Kept(self.log, at);
         let (first, last) = match spec::find(args.get(0)) {

@@ -1,16 +1,16 @@
-//! The order of one part of a board in Redis, and the connection that all parts share.
+//! The ranking of one window in Redis, and the connection that all windows share.
 
 use super::address::Address;
-use super::asks::{Ask, Want, decimal};
 use super::client::{Answers, Redis, Request};
-use super::gather::Line;
+use super::coalesce::ReadQueue;
 use super::keys::{self, PartitionKeys};
 use super::load::Loader;
 use super::member_codec::Codec;
+use super::queries::{PartitionQuery, PlayerFields, decimal};
 use super::reader::Reader;
-use super::replay::Replay;
+use super::reexecute::ReexecutedRead;
 use super::script::Script;
-use super::{Options, RankingError, looks, reply};
+use super::{Options, RankingError, lookups, reply};
 use crate::page::Ranked;
 use crate::reads::Reads;
 use futures_util::future::join_all;
@@ -20,39 +20,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tally_rules::PlayerId;
 use tally_rules::definition::{Definition, Ranking};
 
-/// Entries that a purge looks at in one go.
+/// Entries that one request of a purge scans.
 const PURGE_AT_ONCE: u64 = 1_000;
 
-/// What is at an address, for messages.
+/// The name of the address in messages.
 const RANKING: &str = "the ranking";
 
-/// Orders in a Redis or a cluster. Clones share its connections.
+/// Rankings in a Redis or a cluster. Clones share its connections.
 #[derive(Clone, Debug)]
 pub struct RedisBackend {
     redis: Arc<Redis>,
 }
 
 impl RedisBackend {
-    /// Connects to `redis://…` or `redis-cluster://…`. Threads that ask it may block and must not be those of an
-    /// asynchronous runtime.
+    /// Connects to `redis://…` or `redis-cluster://…`. Calls block, so they must not run on threads of an asynchronous
+    /// runtime.
     pub fn connect(url: &str, options: &Options) -> Result<Self, RankingError> {
         let redis = Redis::new(Address::parse(url, RANKING)?, options)?;
         redis.connect()?;
         Ok(Self { redis: Arc::new(redis) })
     }
 
-    /// The same; one that does not answer now is connected to when it is needed.
+    /// Like [`Self::connect`]. A server that does not answer now is connected to when it is needed.
     pub fn open(url: &str, options: &Options) -> Result<Self, RankingError> {
         let redis = Redis::new(Address::parse(url, RANKING)?, options)?;
         redis.connect_or_later()?;
         Ok(Self { redis: Arc::new(redis) })
     }
 
-    /// The order of a part. Nothing is asked yet.
+    /// The ranking of a window. This sends no request.
     pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisWindow {
         let address = self.redis.address();
         let dense = definition.ranking == Ranking::Dense;
-        // Distinct scores are counted in one place.
+        // Distinct scores can only be counted in one partition.
         let partitions = if dense { 1 } else { address.partitions };
         let keys = keys::of_window(&address.prefix, board, part, partitions, dense);
         let inner = Inner {
@@ -66,24 +66,24 @@ impl RedisBackend {
         RedisWindow { inner: Arc::new(inner) }
     }
 
-    /// Says which store the rankings are of, before anything is loaded. One Redis keeps those of several stores apart by prefix;
-    /// what was loaded from another store is never read or written, and loading over it is refused.
+    /// Sets the store of the rankings, before anything is loaded. Prefixes keep several stores in one Redis apart. Data
+    /// of another store is never read or written, and a load over it is refused.
     pub fn set_store(&self, id: [u8; 16]) {
         self.redis.set_store(id);
     }
 
-    /// Where it is, without the password.
+    /// The address, without the password.
     pub fn address(&self) -> String {
         self.redis.address().to_string()
     }
 
-    /// One player's rank in each of several parts, all asked at once. What fails fails alone.
+    /// The rank of a player in each of several windows, queried at once. Each fails alone.
     pub fn ranks(&self, items: &[(&RedisWindow, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
-        looks::ranks(&self.redis, items)
+        lookups::ranks(&self.redis, items)
     }
 }
 
-/// The order of one part. Clones are the same order.
+/// The ranking of one window. Clones are the same ranking.
 #[derive(Clone, Debug)]
 pub struct RedisWindow {
     inner: Arc<Inner>,
@@ -96,21 +96,21 @@ struct Inner {
     ranking: Ranking,
     keys: Vec<PartitionKeys>,
     totals: Vec<AtomicU64>,
-    /// Readings of each partition that are under way.
-    lines: Vec<Arc<Line>>,
+    /// The waiting reads of each partition.
+    lines: Vec<Arc<ReadQueue>>,
 }
 
 impl RedisWindow {
-    /// Asks it. The first question that fails is the answer to all of them.
+    /// Runs queries. The first one that fails fails the whole read.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         let reader = Reader::new(self);
         let answer = with(&reader);
         reader.end(answer)
     }
 
-    /// The same without keeping a thread waiting: `with` is run anew whenever what it has asked for is there.
+    /// Like [`Self::read`], without blocking a thread: `with` runs again when an answer that it needs has arrived.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Result<T, RankingError> {
-        let mut replay = Replay::default();
+        let mut replay = ReexecutedRead::default();
         loop {
             let wanted = match replay.run(|| self.read(&with)) {
                 Ok(answer) => return answer,
@@ -120,9 +120,9 @@ impl RedisWindow {
         }
     }
 
-    /// Answers to what a reading wants, without keeping a thread.
+    /// Sends the requests of a read, without blocking a thread.
     async fn hear_later(&self, wanted: Vec<Request>) -> Answers {
-        if !wanted.iter().all(Line::takes) {
+        if !wanted.iter().all(ReadQueue::takes) {
             return self.redis().all_later(wanted).await;
         }
         let lines = wanted.into_iter().map(|request| {
@@ -132,17 +132,17 @@ impl RedisWindow {
         join_all(lines).await
     }
 
-    /// How many players it has.
+    /// The number of players.
     pub fn total(&self) -> Result<u64, RankingError> {
         Ok(self.totals()?.iter().sum())
     }
 
-    /// How many players it had by the last answer of each partition.
+    /// The number of players by the last answer of each partition.
     pub fn known_total(&self) -> u64 {
         self.inner.totals.iter().map(|total| total.load(Ordering::Relaxed)).sum()
     }
 
-    /// Whether it may be read: everything that a load has written is there, and no change was lost since.
+    /// Whether it may be read: a load is complete, and no change was lost since.
     pub fn is_ready(&self) -> Result<bool, RankingError> {
         match self.total() {
             Ok(_) => Ok(true),
@@ -151,37 +151,36 @@ impl RedisWindow {
         }
     }
 
-    /// The ranks of some players in one round trip per hundred of them, all sent together.
+    /// The ranks of some players. There is one request for each hundred, all sent together.
     pub fn ranks(&self, players: &[PlayerId]) -> Vec<Result<Option<Ranked>, RankingError>> {
         let items: Vec<_> = players.iter().map(|player| (self, player)).collect();
-        looks::ranks(self.redis(), &items)
+        lookups::ranks(self.redis(), &items)
     }
 
-    /// A player's rank in each of several parts of one Redis, all asked at once. What fails fails alone.
+    /// The rank of a player in each of several windows of one Redis, queried at once. Each fails alone.
     pub(crate) fn ranks_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
-        items.first().map_or_else(Vec::new, |(part, _)| looks::ranks(part.redis(), items))
+        items.first().map_or_else(Vec::new, |(part, _)| lookups::ranks(part.redis(), items))
     }
 
-    /// Begins to load it: whatever was there is gone, and it is not read until the load is finished. `epoch` is random.
-    /// Records must be read from the store after this: a change that was published before is not.
+    /// Begins a load: the old data is deleted, and reads fail until the load is finished. `epoch` is random. Records
+    /// must be read from the store after this, because earlier changes are deleted.
     pub fn load(&self, epoch: u64) -> Result<Loader, RankingError> {
         Loader::begin(self, epoch, |_| false)
     }
 
-    /// The same of partitions that are lost, and of these; the others stay.
+    /// Like [`Self::load`], for partitions that are lost and those in `also`. The others stay.
     pub(crate) fn load_lost(&self, epoch: u64, also: &BTreeSet<usize>) -> Result<Loader, RankingError> {
         Loader::begin(self, epoch, |partition| !also.contains(&partition))
     }
 
-    /// Deletes it.
+    /// Deletes the ranking.
     pub fn forget(&self) -> Result<(), RankingError> {
         let requests: Vec<Request> =
             (0..self.partitions()).map(|at| self.request(Script::Forget, at, Vec::new())).collect();
         self.redis().all(&requests).into_iter().try_for_each(|answer| answer.map(drop))
     }
 
-    /// Forgets players who went with an older version than this, when no change older than that can still arrive.
-    /// Gives how many.
+    /// Deletes the tombstones before this version, when no older change can still arrive. Returns how many.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
         let mut gone = 0;
         let mut cursors: Vec<(usize, u64)> = (0..self.partitions()).map(|at| (at, 0)).collect();
@@ -205,12 +204,16 @@ impl RedisWindow {
         Ok(gone)
     }
 
-    /// The same of each partition.
+    /// The number of players of each partition.
     pub(super) fn totals(&self) -> Result<Vec<u64>, RankingError> {
-        Ok(self.ask_everywhere(&Ask::default(), Want::Kept)?.iter().map(|answer| answer.total).collect())
+        Ok(self
+            .ask_everywhere(&PartitionQuery::default(), PlayerFields::Kept)?
+            .iter()
+            .map(|answer| answer.total)
+            .collect())
     }
 
-    /// An answer has said how many players a partition has.
+    /// Caches the number of players of a partition.
     pub(super) fn saw(&self, partition: usize, total: u64) {
         self.inner.totals[partition].store(total, Ordering::Relaxed);
     }
@@ -219,7 +222,7 @@ impl RedisWindow {
         &self.inner.redis
     }
 
-    /// The same for clones and for nothing else.
+    /// Equal for clones only.
     pub(super) fn identity(&self) -> *const () {
         Arc::as_ptr(&self.inner).cast()
     }

@@ -1,27 +1,27 @@
-//! Where players stand: one, several among each other, or one in each of several parts.
+//! Lookups of ranks: of one player, of several among each other, or of one in each of several windows.
 //!
-//! Where a part is one partition a look tells everything. Where it is split, a look at the player's own partition tells
-//! the key, and a second round asks every partition how many stand before it. Between the two others may move: the answer
-//! is that of no single instant, but nobody is counted twice.
+//! In a window of one partition, one lookup returns everything. In a partitioned window, a lookup in the player's
+//! partition returns the key, and a second round counts the entries before it in every partition. Other players may
+//! move between the rounds. So the answer is that of no single instant, but no player is counted twice.
 
 use super::RankingError;
-use super::asks::{Answer, Ask, Look, Seen, Want};
 use super::client::{Redis, Request};
-use super::part::RedisWindow;
+use super::queries::{Answer, HashEntry, PartitionQuery, PlayerFields, RankedMember};
 use super::reply;
+use super::window::RedisWindow;
 use crate::page::{Among, Ranked, RankedEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::definition::Ranking;
 use tally_rules::rank::{self, Counts};
 use tally_rules::{PlayerId, Record};
 
-/// Players or bounds of one request: a larger one would keep others waiting in Redis.
+/// Players or bounds of one request. A larger one would delay other requests in Redis.
 const AT_ONCE: usize = 100;
 
-/// A player in a part.
+/// A player in a window.
 type Item<'a> = (&'a RedisWindow, &'a PlayerId);
 
-/// Where a player stands.
+/// The member of a player, with its counts.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     pub(super) member: Vec<u8>,
@@ -29,14 +29,14 @@ pub(super) struct Lookup {
     pub(super) total: u64,
 }
 
-type Looked = Vec<Result<Option<Lookup>, RankingError>>;
+type Lookups = Vec<Result<Option<Lookup>, RankingError>>;
 
-/// What the second round is for.
+/// What the second round counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
-    /// What a rank counts.
+    /// The entries that a rank counts.
     Ahead,
-    /// Everybody before.
+    /// All entries before.
     Before,
 }
 
@@ -51,10 +51,10 @@ pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Rank
     items.iter().zip(found).map(|(item, found)| found?.map(|found| ranked(item, found)).transpose()).collect()
 }
 
-/// Where each of these stands, in one round trip, or two where a part is split.
-pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Looked {
+/// Looks up each item in one round trip, or two if a window is partitioned.
+pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
     let mut looks = first_round(redis, items, count);
-    let mut all: Looked = looks
+    let mut all: Lookups = looks
         .iter_mut()
         .map(|look| {
             let (total, seen) = std::mem::replace(look, Ok((0, None)))?;
@@ -67,33 +67,37 @@ pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Look
         .collect();
     second_round(redis, items, count, &mut all);
     for standing in all.iter_mut().flatten().flatten() {
-        // Others may have gone between two rounds.
+        // Other players may be removed between the rounds.
         standing.total = standing.total.max(standing.counts.before.max(standing.counts.better) + 1);
     }
     all
 }
 
-/// Looks at every player; gives the total of the partition with each.
+/// Looks up every player. Returns the total of the partition with each.
 fn first_round(
     redis: &Redis,
     items: &[Item<'_>],
     count: Count,
-) -> Vec<Result<(u64, Option<Seen>), RankingError>> {
+) -> Vec<Result<(u64, Option<RankedMember>), RankingError>> {
     let mut by_place: BTreeMap<(*const (), usize), Vec<usize>> = BTreeMap::new();
     for (at, (part, player)) in items.iter().enumerate() {
         by_place.entry((part.identity(), part.partition_of(player))).or_default().push(at);
     }
-    let mut asks: Vec<(Ask, Want, Vec<usize>)> = Vec::new();
+    let mut asks: Vec<(PartitionQuery, PlayerFields, Vec<usize>)> = Vec::new();
     for ((_, partition), whom) in by_place {
         for some in whom.chunks(AT_ONCE) {
             let part = items[some[0]].0;
             let want = match count {
-                _ if part.is_split() => Want::Kept,
-                Count::Ahead => Want::Counts(part.ranking()),
-                Count::Before => Want::Place,
+                _ if part.is_split() => PlayerFields::Kept,
+                Count::Ahead => PlayerFields::Counts(part.ranking()),
+                Count::Before => PlayerFields::Place,
             };
             let players = some.iter().map(|at| part.codec().field(items[*at].1)).collect();
-            asks.push((Ask { partition, players, ..Ask::default() }, want, some.to_vec()));
+            asks.push((
+                PartitionQuery { partition, players, ..PartitionQuery::default() },
+                want,
+                some.to_vec(),
+            ));
         }
     }
     let requests: Vec<Request> =
@@ -113,15 +117,15 @@ fn first_round(
     all
 }
 
-/// Counts before everybody who was found in a split part, in all of its partitions.
-fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looked) {
+/// Counts the entries before each player that was found in a partitioned window, in all of its partitions.
+fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Lookups) {
     let mut by_part: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in items.iter().enumerate() {
         if part.is_split() && matches!(all[at], Ok(Some(_))) {
             by_part.entry(part.identity()).or_default().push(at);
         }
     }
-    let mut asks: Vec<(Ask, &[usize])> = Vec::new();
+    let mut asks: Vec<(PartitionQuery, &[usize])> = Vec::new();
     for whom in by_part.values() {
         let part = items[whom[0]].0;
         for some in whom.chunks(AT_ONCE) {
@@ -129,15 +133,16 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looke
                 .iter()
                 .filter_map(|at| Some(part.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
                 .collect();
-            let ask = |partition| Ask { partition, bounds: bounds.clone(), ..Ask::default() };
+            let ask =
+                |partition| PartitionQuery { partition, bounds: bounds.clone(), ..PartitionQuery::default() };
             asks.extend((0..part.partitions()).map(|partition| (ask(partition), some)));
         }
     }
     let requests: Vec<Request> =
-        asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, Want::Kept)).collect();
+        asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Kept)).collect();
     for ((ask, whom), value) in asks.iter().zip(redis.all(&requests)) {
         let part = items[whom[0]].0;
-        let answer = value.and_then(|value| part.answer(ask, Want::Kept, value));
+        let answer = value.and_then(|value| part.answer(ask, PlayerFields::Kept, value));
         for (nth, at) in whom.iter().enumerate() {
             let Ok(Some(standing)) = &mut all[*at] else { continue };
             match &answer {
@@ -158,7 +163,7 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looke
 }
 
 impl RedisWindow {
-    /// The bytes below which everybody is who counts as before or ahead of this member.
+    /// All entries that count as before or ahead of this member are below these bytes.
     pub(super) fn bound(&self, member: &[u8], count: Count) -> Vec<u8> {
         match (count, self.ranking()) {
             (Count::Before, _) | (_, Ranking::Ordinal) => member.to_vec(),
@@ -166,11 +171,11 @@ impl RedisWindow {
         }
     }
 
-    /// A player's member, if the player is there.
+    /// The member of a player, if it has an entry.
     pub(super) fn present(&self, player: &PlayerId) -> Result<Option<Vec<u8>>, RankingError> {
         let (partition, field) = self.whereabouts(player);
-        let ask = Ask { partition, players: vec![field], ..Ask::default() };
-        let look = only(self.ask(&[ask], Want::Kept))?.players.pop().unwrap_or(Ok(None))?;
+        let ask = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
+        let look = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
         Ok(look.and_then(|look| look.seen).map(|seen| seen.member))
     }
 
@@ -193,20 +198,20 @@ impl RedisWindow {
         let dense = self.ranking() == Ranking::Dense;
         let (bounds, distinct) =
             if dense { (vec![], vec![bound.clone()]) } else { (vec![bound.clone()], vec![]) };
-        let mut asks: Vec<Ask> = (0..self.partitions())
-            .map(|partition| Ask {
+        let mut asks: Vec<PartitionQuery> = (0..self.partitions())
+            .map(|partition| PartitionQuery {
                 partition,
                 bounds: bounds.clone(),
                 distinct: distinct.clone(),
-                ..Ask::default()
+                ..PartitionQuery::default()
             })
             .collect();
         asks[partition].players.push(field);
-        let want = if dense { Want::Same } else { Want::Kept };
+        let want = if dense { PlayerFields::Same } else { PlayerFields::Kept };
         let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();
-        let look: Option<Look> = answers[partition].players.pop().unwrap_or(Ok(None))?;
+        let look: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
         // The player's present entry is not one of the others.
         let own = look.and_then(|look| look.seen).is_some_and(|own| match self.ranking() {
             Ranking::Ordinal => own.member < bound,
@@ -230,7 +235,7 @@ impl RedisWindow {
                 None => missing.push((*player).clone()),
             }
         }
-        // The order of members is the order of the board.
+        // Members sort like the ranking.
         found.sort_unstable_by(|a, b| a.member.cmp(&b.member));
         let total = match found.iter().map(|standing| standing.total).max() {
             Some(total) => total,
@@ -257,7 +262,7 @@ impl RedisWindow {
     }
 }
 
-/// The answer of a question to one partition.
+/// The answer of a query of one partition.
 fn only(mut answers: Vec<Result<Answer, RankingError>>) -> Result<Answer, RankingError> {
     answers.pop().unwrap_or(Err(RankingError::Lost))
 }

@@ -1,6 +1,6 @@
-//! The revision guard: a batch is written only where its leaderboards still have the revisions that it was planned on.
+//! The revision guard: a batch is written only if its leaderboards still have the revisions of its plan.
 //!
-//! A plan depends on schedules, periods and bans as this server knows them, and other servers change them. The transaction locks
+//! A plan depends on schedules, periods and bans as cached by this server, and other servers change them. The transaction locks
 //! its leaderboards and reads their revisions. If one differs, nothing is written: the leaderboard is read again and the batch is
 //! planned again. So no score counts by an old schedule or in a closed period, and no banned player is published. Between the
 //! plan and the publication of a batch that changes a leaderboard, this server does not renew it.
@@ -15,7 +15,7 @@ use std::time::Instant;
 use tally_ranking::{PUBLISHED_WITHIN, RankingError, RemoteRanking};
 use tally_store::{BoardChange, BoardNo, Committed, Loaded, ReadSet, Revisions, ScoreKey, WriteSet};
 
-/// Why a batch has to be planned again, or cannot be decided now.
+/// Why a batch must be planned again, or cannot be decided now.
 #[derive(Debug)]
 pub(super) enum Replan {
     /// These leaderboards have changed since.
@@ -24,7 +24,7 @@ pub(super) enum Replan {
     Missing(Vec<ScoreKey>),
     /// A ranking elsewhere differs from the store: a change is on its way there.
     Behind(Vec<ScoreKey>),
-    /// A ranking does not answer.
+    /// A ranking is unavailable.
     Ranking(RankingError),
 }
 
@@ -34,8 +34,8 @@ impl From<RankingError> for Replan {
     }
 }
 
-/// The leaderboards of a batch that others may change, with the revisions that were known before anything else was read.
-pub(super) struct Guard {
+/// The leaderboards of a batch that other servers may change, with their revisions from before all other reads.
+pub(super) struct RevisionGuard {
     boards: BTreeMap<BoardNo, (Arc<Board>, Revisions)>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct OnShard {
 /// What a planned batch keeps until it is published.
 #[derive(Debug)]
 pub(super) struct Planned {
-    /// Whether what it writes is published outside.
+    /// Whether its changes are published to Redis.
     pub(super) marks: bool,
     /// Whether it may change what its leaderboards are.
     pub(super) is_exclusive: bool,
@@ -59,7 +59,7 @@ pub(super) struct Planned {
     changing: Vec<Changing>,
 }
 
-impl Guard {
+impl RevisionGuard {
     pub(super) fn of(batch: &[Request]) -> Self {
         let mut boards = BTreeMap::new();
         let mut add = |board: &Arc<Board>| {
@@ -71,7 +71,7 @@ impl Guard {
         Self { boards }
     }
 
-    /// Keeps leaderboards as they are where the batch may change them. None where one has changed already.
+    /// Protects leaderboards that the batch may change. `None` if one has changed already.
     pub(super) fn plan(&self, batch: &[Request], targets: &Targets) -> Option<Planned> {
         let is_exclusive = targets.stores_windows() || changes_boards(batch);
         let (marks, began) = (!self.boards.is_empty(), Instant::now());
@@ -122,16 +122,16 @@ impl Planned {
         self.changing.iter_mut().for_each(|changing| changing.doubt(shard));
     }
 
-    /// Gives up to publish elsewhere where this process was stopped for long since the plan.
+    /// Marks the rankings in Redis as lagging if this process was stopped for long since the plan.
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
-            for (board, _) in Guard::of(batch).boards.values() {
+            for (board, _) in RevisionGuard::of(batch).boards.values() {
                 board.each_order(|_, order| order.remote().map_or((), RemoteRanking::miss));
             }
         }
     }
 
-    /// The batch is published, so its leaderboards may be renewed again. What it changed is known here as of its revision; a
+    /// The batch is published, so its leaderboards may be renewed again. Its changes are in memory as of their revision; a
     /// leaderboard whose revision was lost with the reply is read again.
     pub(super) fn end(self, done: &[OnShard]) {
         for OnShard { shard, committed, changed } in done {

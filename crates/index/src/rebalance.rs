@@ -1,12 +1,11 @@
-//! What happens to a leaf or node that became too empty: it merges with a sibling, or the two share. So memory
-//! comes back when members leave, and every node but the root has two children or more.
+//! Rebalances a leaf or node that has become too empty: it merges with a sibling, or the two share. So memory
+//! comes back when players are removed, and every node but the root has two children or more.
 //!
-//! Leaves and nodes are mended by the same plan: take both apart, put the sum into the left one if that does
-//! not make it too full, else halve it. The sums of counts and heads of the two do not change. Leaves, which
-//! are nearly all of the memory, are mended under three eighths and merged up to seven, which after twenty
-//! random updates of every member leaves them 55 % full; a quarter and three quarters would leave 48 %. Two
-//! leaves of which one has narrow entries and one wide ones may hold more apart than in halves: then nothing
-//! is done.
+//! Leaves and nodes are rebalanced alike: both are unpacked into the left one or, if that would be too full,
+//! halved. The sums of counts and heads of the two do not change. Leaves, which are nearly all of the memory,
+//! are rebalanced under three eighths and merged up to seven. After twenty random updates of every player
+//! that leaves them 55 % full; a quarter and three quarters would leave 48 %. Two leaves, one with narrow
+//! entries and one with wide ones, may hold more apart than in halves: then nothing is done.
 
 use crate::leaf::{Item, Span};
 use crate::nodes::Link;
@@ -15,8 +14,8 @@ use crate::score::Score;
 use crate::tree::Tree;
 
 impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
-    /// Mends a leaf that has a parent. It may be empty.
-    pub(crate) fn mend_leaf(&mut self, leaf: u32) {
+    /// Rebalances a leaf that has a parent. It may be empty.
+    pub(crate) fn rebalance_leaf(&mut self, leaf: u32) {
         let link = self.leaves[leaf].link();
         let (parent, at) = (link.parent, self.left_of_pair(link));
         let left = self.nodes.child(parent, at);
@@ -30,11 +29,11 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             self.share_leaves(parent, at, &items, before, middle);
         }
         self.scratch = items;
-        self.mend_node(parent);
+        self.rebalance_node(parent);
     }
 
     /// Gives the entries of two sibling leaves to the left one up to `middle`, which was `before`, and the
-    /// others to the right one, which goes if there are none.
+    /// others to the right one. A right one without entries is removed.
     fn share_leaves(&mut self, parent: u32, at: usize, items: &[Item<S>], before: usize, middle: usize) {
         let left = self.nodes.child(parent, at);
         let right = self.nodes.child(parent, at + 1);
@@ -42,7 +41,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.leaves[left].fill(stay);
         self.leaves[right].fill(go);
         let moved = &items[before.min(middle)..before.max(middle)];
-        self.rehome(moved, if before < middle { left } else { right });
+        self.set_locations(moved, if before < middle { left } else { right });
         let heads = self.heads_in(self.score_before(left, 0), stay);
         let both = self.nodes.branch(parent, at).heads + self.nodes.branch(parent, at + 1).heads;
         self.nodes.set_sums(parent, at, stay.len() as u32, heads);
@@ -57,8 +56,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.renew_first(left);
     }
 
-    /// Mends a node if it needs it.
-    fn mend_node(&mut self, number: u32) {
+    /// Rebalances a node if it is too empty.
+    fn rebalance_node(&mut self, number: u32) {
         let link = self.nodes.link(number);
         if link == Link::ROOT {
             if self.nodes.len(number) == 1 {
@@ -95,15 +94,15 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
             let summary = self.nodes.summary(right);
             self.nodes.set_branch(parent, at + 1, summary);
         }
-        self.mend_node(parent);
+        self.rebalance_node(parent);
     }
 
-    /// The place of a child, or of the one before it if it is the last: it and the next are siblings.
+    /// The index of a child, or of the one before it if it is the last: it and the next are siblings.
     fn left_of_pair(&self, link: Link) -> usize {
         (link.at as usize).min(self.nodes.len(link.parent) - 2)
     }
 
-    /// Takes a leaf without entries out of the chain and gives its number back.
+    /// Removes a leaf without entries from the chain and frees it.
     fn unlink(&mut self, leaf: u32) {
         let (prev, next) = (self.leaves[leaf].prev, self.leaves[leaf].next);
         if prev != NONE {
@@ -115,7 +114,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         self.leaves.release(leaf);
     }
 
-    /// The only child of the root takes its place.
+    /// Replaces the root by its only child.
     fn drop_root(&mut self) {
         let old = self.root;
         self.root = self.nodes.child(old, 0);
@@ -129,12 +128,12 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
     }
 }
 
-/// How many of the entries of two siblings, the left of which has `before` now, the left one is to have.
-/// None if they are to stay as they are: together they are too many for one leaf and, because a mixture needs
-/// wider numbers, do not fit into two halves either.
+/// The number of entries for the left of two siblings, which has `before` now. `None` if both stay as they
+/// are. Then they are too many for one leaf and, because a mixture needs wider numbers, do not fit into two
+/// halves either.
 fn share<S: Score, const LEAF: usize>(items: &[Item<S>], before: usize) -> Option<usize> {
     let room = |items: &[Item<S>]| Span::of(items).room::<LEAF>();
-    // What one leaf held alone it goes on holding.
+    // The entries of one leaf alone still fit into one.
     if before == 0 || before == items.len() || items.len() <= room(items) * 7 / 8 {
         return Some(items.len());
     }

@@ -1,11 +1,12 @@
-//! Readings of one partition that wait at the same time go out as one question.
+//! Request coalescing: reads of one partition that wait at the same time become one query.
 //!
-//! The same as with writes: what is asked while others are under way gathers, and goes when one of them is back. So a question
-//! is as large as the load makes it, and nobody waits for others to come. Redis looks once whether its data is what we think
-//! and runs one script, and here one answer is received, where there were as many as readers. Not a lane: nothing is committed,
-//! any order will do, and a node that is silent holds up nobody but those who ask it.
+//! As with writes, reads wait while others are in flight, and go out together when one of those returns. So a query is
+//! as large as the load makes it, and no read waits for later ones. Redis checks its data once and runs one script, and
+//! one answer is received instead of one for each read. This is not a lane: nothing is committed, order does not matter,
+//! and a silent node delays only reads of its own.
 //!
-//! Only stretches gather ([`Script::Page`]): what asks for more at once asks for all of it already.
+//! Only reads of entry ranges are coalesced ([`Script::Page`]). Others that need several answers send one query
+//! already.
 
 use super::RankingError;
 use super::client::{Redis, Request, Shared};
@@ -16,21 +17,21 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Questions under way at once: while one is answered the next is on its way.
+/// Queries in flight: while Redis answers one, the next is on its way.
 const FLYING: usize = 2;
-/// Readings in one question.
+/// Reads in one query.
 const READINGS: usize = 64;
-/// Entries in one answer: Redis does nothing else meanwhile. One that asks for more goes alone.
+/// Entries in one answer, because Redis does nothing else meanwhile. A larger read goes alone.
 const ENTRIES: usize = 1_000;
-/// Arguments of a stretch in front of those that each reading has: widths of the part.
+/// Arguments before those of each read: the widths of the window.
 const COMMON: usize = 2;
 
-/// What one reading hears.
+/// The answer to one read.
 type Heard = Result<Value, RankingError>;
 
-/// The readings of one partition.
+/// The waiting reads of one partition.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct ReadQueue {
     state: Mutex<State>,
 }
 
@@ -40,13 +41,13 @@ struct State {
     flying: usize,
 }
 
-impl Line {
-    /// Whether requests of this kind can go together.
+impl ReadQueue {
+    /// Whether requests of this kind are coalesced.
     pub(super) fn takes(request: &Request) -> bool {
         request.script == Script::Page
     }
 
-    /// Asks one together with others. Without a thread that waits.
+    /// Sends a request together with others, without blocking a thread.
     pub(super) async fn ask(self: &Arc<Self>, redis: &Redis, request: Request) -> Heard {
         let (sender, receiver) = oneshot::channel();
         let sets_out = {
@@ -60,22 +61,23 @@ impl Line {
             let (line, shared) = (Arc::clone(self), Arc::clone(&redis.shared));
             redis.spawn(async move { line.fly(&shared).await });
         }
-        receiver.await.unwrap_or_else(|_| Err(RankingError::Away("the request ended".into())))
+        receiver.await.unwrap_or_else(|_| Err(RankingError::Unavailable("the request ended".into())))
     }
 
-    /// Asks what waits, again and again, until nothing does.
+    /// Sends waiting requests until there are none.
     async fn fly(&self, shared: &Shared) {
         while let Some((request, readers)) = self.next() {
             let answers = shared.call(&request).await.and_then(|answer| each(answer, readers.len()));
             let answers = answers.unwrap_or_else(|error| vec![Err(error); readers.len()]);
             for (reader, answer) in readers.into_iter().zip(answers) {
-                // Whoever has gone meanwhile hears nothing.
+                // A reader that was dropped meanwhile gets nothing.
                 drop(reader.send(answer));
             }
         }
     }
 
-    /// What waits, as one question, and who hears the answers; nothing where nobody waits, and then one flies less.
+    /// The waiting requests as one query, with their readers. If there are none, returns `None` and counts one query
+    /// less in flight.
     fn next(&self) -> Option<(Request, Vec<oneshot::Sender<Heard>>)> {
         let mut state = self.state();
         let Some((mut request, first)) = state.waiting.pop_front() else {
@@ -100,7 +102,7 @@ impl Line {
     }
 }
 
-/// The answer of each reading, as if it had asked alone.
+/// The answer to each read, as if it had been sent alone.
 fn each(answer: Value, readers: usize) -> Result<Vec<Heard>, RankingError> {
     let answers = reply::list(answer)?;
     if answers.len() != readers {
