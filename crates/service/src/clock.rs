@@ -56,9 +56,16 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// How long something is kept: for good while the time is in doubt.
-    pub(crate) fn keep(&self, micros: i64) -> i64 {
-        if self.doubt.is_some() { i64::MAX } else { micros }
+    /// Wall time without its known error: the jump from the trusted time, or the lead over the clock of the store.
+    pub(crate) fn corrected(&self) -> Micros {
+        self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump))
+    }
+
+    /// The time by which outcomes of requests are stored and compared, and how long they are kept: for good while the clock is
+    /// not trusted. An outcome with the time of a clock that is behind would look old to a server with a right clock, and a
+    /// retry would be done twice.
+    pub(crate) fn retention(&self, micros: i64) -> (Micros, i64) {
+        (self.corrected(), if self.doubt.is_some() { i64::MAX } else { micros })
     }
 }
 

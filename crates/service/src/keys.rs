@@ -189,7 +189,7 @@ impl Keys {
         identity: Option<&IdempotencyKey>,
     ) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now();
+        let now = self.clock.read().corrected();
         let (row, token) = self.invent(identity, (role, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
@@ -212,7 +212,7 @@ impl Keys {
     /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Returns whether it was a replay.
     pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now();
+        let now = self.clock.read().corrected();
         self.read_again()?;
         let (present, last_admin) = {
             let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
@@ -247,7 +247,7 @@ impl Keys {
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
-        let keep_micros = self.clock.read().keep(self.keep_micros);
+        let (_, keep_micros) = self.clock.read().retention(self.keep_micros);
         let place = (&*self.store, &self.in_doubt);
         servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
     }

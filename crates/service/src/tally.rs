@@ -303,8 +303,7 @@ impl Tally {
     /// The stored outcome of a request, without doing it.
     pub(crate) async fn stored(&self, identity: &IdempotencyKey) -> Result<Option<Outcome>, Failure> {
         let (store, identity) = (Arc::clone(&self.store), identity.clone());
-        let time = self.clock.read();
-        let (now, keep_micros) = (time.now, time.keep(self.settings.idempotency_keep_micros));
+        let retention = self.clock.read().retention(self.settings.idempotency_keep_micros);
         let read = move || -> Result<Option<Outcome>, Failure> {
             let plan = ReadSet { requests: vec![identity.key.clone()], ..ReadSet::default() };
             let mut stored = None;
@@ -312,7 +311,7 @@ impl Tally {
                 stored.clone_from(&loaded.requests[0]);
                 WriteSet::default()
             })?;
-            Ok(outcomes::replay(Some(&identity), stored.as_ref(), (now, keep_micros))?)
+            Ok(outcomes::replay(Some(&identity), stored.as_ref(), retention)?)
         };
         blocking(read).await
     }
@@ -376,7 +375,7 @@ impl Tally {
         now: Micros,
         change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
-        let keep_micros = self.clock.read().keep(self.settings.idempotency_keep_micros);
+        let (_, keep_micros) = self.clock.read().retention(self.settings.idempotency_keep_micros);
         run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)
     }
 }

@@ -149,7 +149,7 @@ fn create(
     definition: impl Fn() -> Result<Definition, Rejection>,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Made, Failure> {
-    let now = tally.now();
+    let now = tally.clock.read().corrected();
     let full = !make_room(tally, 1)?;
     // A leaderboard that no request sees is replaced.
     let unseen = tally.boards.get(id);
@@ -268,7 +268,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
-    let (now, mut owes) = (tally.clock.now(), false);
+    let (now, mut owes) = (tally.clock.read().corrected(), false);
     let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());

@@ -138,7 +138,7 @@ impl BatchHandler for LedgerWork {
             let read_at = Instant::now();
             self.times.read.record(read_at.duration_since(since));
             self.read_at = Some(read_at);
-            let when = (now, time.keep(self.keep_micros));
+            let when = (now, time.retention(self.keep_micros));
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
@@ -226,7 +226,7 @@ pub(super) fn decide(
     mut ids: &[Uuid],
     (plan, loaded): (&ReadSet, &Loaded),
     settings: &LedgerSettings,
-    when: (Micros, i64),
+    when: (Micros, (Micros, i64)),
 ) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
     let mut decide = |request: &dyn AnyRequest| request.decide(&mut state, take(&mut ids, request));

@@ -51,13 +51,13 @@ impl<'a> BatchState<'a> {
         plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
-        (now, keep_micros): (Micros, i64),
+        (now, retention): (Micros, (Micros, i64)),
     ) -> Self {
         let mut state = Self {
             now,
             settings,
             book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
-            outcomes: Outcomes::new(&plan.requests, &loaded.requests, (now, keep_micros)),
+            outcomes: Outcomes::new(&plan.requests, &loaded.requests, retention),
             handles: WorkingSet::new(),
             members: WorkingSet::new(),
             imports: WorkingSet::new(),

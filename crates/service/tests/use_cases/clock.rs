@@ -176,6 +176,29 @@ fn a_request_is_not_done_twice_because_of_a_jump() {
     world.stop();
 }
 
+/// The outcome is stored with the time of a clock that is behind. It is no older for that when the clock is right again.
+#[test]
+fn a_request_is_not_done_twice_because_a_clock_was_behind() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    let ask = |key: &str| {
+        let new = NewScore { identity: Some(identity(key)), ..world.score("ann", Given::Int(5)) };
+        world.wait(submit(&world.tally(), new)).unwrap().1
+    };
+    world.put(&BoardSpec::default()).unwrap();
+    assert!(!ask("before").replayed);
+    clock.jump(-AHEAD);
+    assert!(!ask("once").replayed);
+    assert!(ask("before").replayed);
+    clock.jump(AHEAD);
+    assert_eq!(world.tally().clock_jump(), None, "the jump was undone");
+    let again = ask("once");
+    assert_eq!((again.replayed, again.record.score), (true, 10));
+    world.advance(AHEAD);
+    assert!(!ask("once").replayed);
+    world.stop();
+}
+
 #[test]
 fn time_that_only_passes_is_believed() {
     let world = World::new(10 * DAY + HOUR);

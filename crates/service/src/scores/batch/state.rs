@@ -29,9 +29,9 @@ pub(super) fn decide(
     targets: &Targets,
     reading: &Reading,
     loaded: &Loaded,
-    (now, keep_micros): (Micros, i64),
+    when: (Micros, (Micros, i64)),
 ) -> Result<(WriteSet, Vec<Decision>), Replan> {
-    let mut state = State::new(reading, loaded, now, keep_micros);
+    let mut state = State::new(reading, loaded, when);
     let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
     let decisions = batch.iter().enumerate().map(decide).collect();
     if let Some(fault) = state.fault.take() {
@@ -89,13 +89,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn new(reading: &Reading, loaded: &Loaded, now: Micros, keep_micros: i64) -> Self {
+    fn new(reading: &Reading, loaded: &Loaded, (now, retention): (Micros, (Micros, i64))) -> Self {
         let plan = &reading.plan;
         let mut state = Self {
             now,
             live: plan.boards.iter().copied().zip(loaded.boards.iter().map(Option::is_some)).collect(),
             scores: WorkingSet::new(),
-            outcomes: Outcomes::new(&plan.requests, &loaded.requests, (now, keep_micros)),
+            outcomes: Outcomes::new(&plan.requests, &loaded.requests, retention),
             imports: WorkingSet::new(),
             profiles: WorkingSet::new(),
             bans: BTreeMap::new(),

@@ -59,7 +59,7 @@ impl ScoreBatchHandler {
         shard: usize,
     ) -> Result<Result<Transacted, Replan>, Failure<Fault>> {
         let Shared { store, keep_micros, .. } = &*self.shared;
-        let (now, keep_micros) = (time.now, time.keep(*keep_micros));
+        let when = (time.now, time.retention(*keep_micros));
         let mut reading = read::read(batch, targets, &**store, more);
         reading.plan.shards = ShardSet::of(shard);
         (reading.plan.outbox, reading.plan.exclusive) = (planned.marks, planned.is_exclusive);
@@ -78,7 +78,7 @@ impl ScoreBatchHandler {
             *read_at = Some(has_read);
             let all = guard
                 .check(&reading.plan, loaded, shard)
-                .and_then(|()| state::decide(batch, targets, &reading, loaded, (now, keep_micros)));
+                .and_then(|()| state::decide(batch, targets, &reading, loaded, when));
             let (changes, done) = match all {
                 Ok((changes, decisions)) => {
                     let (changed, stale) = (guard.changed(&changes), OutdatedArchives::of(&changes));
