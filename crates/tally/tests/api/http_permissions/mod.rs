@@ -3,6 +3,7 @@
 //! The expectation is written from the contract's table, the routes come from the server's list. A refused caller must
 //! leave no trace. Not here: what an allowed request answers, and how long a member's token lives (`tokens`).
 
+mod headers;
 mod tokens;
 
 use crate::TALLY;
