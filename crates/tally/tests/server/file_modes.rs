@@ -7,6 +7,8 @@ use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use tally_testkit::TestTally;
 
 const LOOSE: &str = "other accounts of this machine";
@@ -23,10 +25,26 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it is there").permissions().mode() & 0o777
 }
 
-/// What others may do something with, by name.
+/// What others may do something with, by name. A file that is gone meanwhile is none.
 fn open_to_others(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("an entry").path());
-    entries.filter(|path| mode(path) & 0o077 != 0).collect()
+    let is_open =
+        |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+    entries.filter(is_open).collect()
+}
+
+/// Runs a command to its end. Meanwhile and afterwards the folder has nothing that is open to others.
+#[track_caller]
+fn run_private(command: &mut Command, folder: &Path) {
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    loop {
+        let ended = running.try_wait().expect("it can be asked");
+        assert_eq!(open_to_others(folder), [] as [PathBuf; 0], "{command:?}, ended: {ended:?}");
+        if let Some(status) = ended {
+            return assert!(status.success(), "{command:?}: {status}");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A server on a data directory that others may list.
@@ -62,7 +80,9 @@ fn copies_and_directories_of_commands_are_private() {
     let place = folder.path().join("copies");
     fs::create_dir(&place).expect("it can be made");
     let copy = place.join("copy.db");
-    server.run(&["backup", copy.to_str().expect("UTF-8")]).expect(0);
+    let mut backup = tally_testkit::command::command(&at_umask_022(folder.path()), &["backup"]);
+    run_private(backup.arg(&copy).arg("--data").arg(server.data()), &place);
+    assert_eq!(mode(&copy), 0o600);
     // A copy of an earlier release.
     fs::set_permissions(&copy, Permissions::from_mode(0o644)).expect("it is ours");
     let made = place.join("deep/data");
