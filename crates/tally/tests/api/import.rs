@@ -315,6 +315,36 @@ fn members_are_imported_once_with_and_without_a_server() {
     assert!(bad.stderr.contains("`sex` means nothing here; there are: login_id, password"), "{}", bad.stderr);
 }
 
+/// The command digests passwords itself, so no server sees them: it refuses those that the API refuses, in the same words.
+#[test]
+fn an_import_refuses_the_passwords_that_the_api_refuses() {
+    let server = TestTally::start_set(TALLY, &[("TALLY_MEMBERS_PASSWORD_LENGTH_MIN", "10")]);
+    // Characters count, not bytes.
+    let passwords =
+        ["x".into(), "y".repeat(9), "z".repeat(10), "é".repeat(9), "é".repeat(10), "l".repeat(257)];
+    let rows: String =
+        passwords.iter().enumerate().map(|(at, text)| format!("imported{at},{text}\n")).collect();
+    let path = file(&server, "passwords.csv", &format!("login_id,password\n{rows}"));
+    let done = server.run(&["import", "members", path.to_str().expect("a path of text")]);
+    assert!(done.expect(0).contains("imported 2 members") && done.stdout.contains("4 rejected"), "{done:?}");
+    let rejects = std::fs::read_to_string(path.with_extension("rejects.csv")).expect("it is there");
+    let rejects: Vec<&str> = rejects.lines().skip(1).collect();
+    let mut local = server.local();
+    let mut refused = Vec::new();
+    for (at, password) in passwords.iter().enumerate() {
+        let member = json!({"login_id": format!("made{at}"), "name": "M", "password": password});
+        let answer = local.post("/v1/members", &member);
+        if answer.status == 201 {
+            continue;
+        }
+        answer.refused(400, "invalid_field");
+        let problem = answer.json();
+        let why = problem["errors"][0]["detail"].as_str().expect("a reason").to_owned();
+        refused.push(format!("{},password: {why},imported{at},{password}", at + 2));
+    }
+    assert_eq!(rejects, refused);
+}
+
 /// Seeds twice, the second time further, with a server and without one, and replays the ledger.
 fn seeded(server: &mut TestTally) {
     let seed = |server: &TestTally, members: &str, transactions: &str| {
