@@ -4,6 +4,7 @@
 //! replies without an order of their own are sorted first. Not here: our own commands, and boards that `PUT` has made.
 
 mod commands;
+mod ranges;
 
 use crate::TALLY;
 use commands::{Command, Commands};
