@@ -36,3 +36,80 @@ impl Trust {
 fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::security::Security;
+    use std::sync::Arc;
+
+    fn gate(keys_required: bool) -> Arc<Readiness> {
+        let limits = Limits { keys_required, ..Limits::default() };
+        Readiness::new(
+            Arc::default(),
+            limits,
+            None,
+            Security::default(),
+            String::new(),
+            serde_json::Value::Null,
+        )
+    }
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn tcp(peer: &str) -> PeerAddress {
+        PeerAddress::Tcp(address(peer))
+    }
+
+    #[test]
+    fn a_loopback_address_on_a_loopback_listener_is_direct() {
+        for (peer, listener) in [
+            ("127.0.0.1:5", "127.0.0.1:8420"),
+            ("127.9.9.9:5", "127.0.0.1:8420"),
+            ("[::1]:5", "[::1]:8420"),
+            // An IPv4 address as a socket of IPv6 shows it.
+            ("[::ffff:127.0.0.1]:5", "[::ffff:127.0.0.1]:8420"),
+        ] {
+            assert_eq!(Trust::of(&gate(false), tcp(peer), Some(address(listener))), Trust::Direct, "{peer}");
+            assert_eq!(Trust::of(&gate(true), tcp(peer), Some(address(listener))), Trust::Local, "{peer}");
+        }
+    }
+
+    #[test]
+    fn a_loopback_address_on_a_listener_for_others_is_local() {
+        for listener in ["0.0.0.0:8420", "[::]:8420", "192.0.2.7:8420"] {
+            for required in [false, true] {
+                let trust = Trust::of(&gate(required), tcp("127.0.0.1:5"), Some(address(listener)));
+                assert_eq!(trust, Trust::Local, "{listener}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_of_the_loopback_interface_is_foreign_on_every_listener() {
+        for peer in [
+            "192.0.2.7:5",
+            "10.0.0.1:5",
+            "[2001:db8::1]:5",
+            "[fe80::1]:5",
+            "[::ffff:192.0.2.7]:5",
+            "0.0.0.0:5",
+        ] {
+            for listener in ["127.0.0.1:8420", "0.0.0.0:8420", "192.0.2.7:8420", "[::1]:8420"] {
+                let trust = Trust::of(&gate(false), tcp(peer), Some(address(listener)));
+                assert_eq!(trust, Trust::Foreign, "{peer} on {listener}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_unix_socket_is_direct_beside_any_listener() {
+        for listener in [None, Some(address("127.0.0.1:8420")), Some(address("0.0.0.0:8420"))] {
+            assert_eq!(Trust::of(&gate(false), PeerAddress::Unix, listener), Trust::Direct);
+            assert_eq!(Trust::of(&gate(true), PeerAddress::Unix, listener), Trust::Local);
+        }
+    }
+}

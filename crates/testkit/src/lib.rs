@@ -43,11 +43,24 @@ pub use tally_wire::resp::Reply;
 pub use wait::wait_until;
 pub use wall_clock::WallClock;
 
-/// An address of this machine outside the loopback interface, if it has one.
-pub fn own_address() -> Option<std::net::IpAddr> {
-    // A connected UDP socket knows its own address; nothing is sent.
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    let address = socket.local_addr().ok()?.ip();
-    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+/// An address of this machine that is not of the loopback interface.
+///
+/// # Panics
+///
+/// If it has none: a test that needs one fails then, and never skips itself.
+#[track_caller]
+pub fn own_address() -> std::net::IpAddr {
+    // A socket that is connected says where it would send from; nothing is sent.
+    let of_route = || {
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+        socket.connect("192.0.2.1:9")?;
+        socket.local_addr()
+    };
+    let found = of_route().map(|address| address.ip());
+    let other = found.as_ref().ok().filter(|address| !address.is_loopback() && !address.is_unspecified());
+    *other.unwrap_or_else(|| {
+        panic!(
+            "this test needs an address that is not of the loopback interface, and a route from it: {found:?}"
+        )
+    })
 }

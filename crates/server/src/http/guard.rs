@@ -246,3 +246,29 @@ fn starting(readiness: &Readiness) -> Problem {
 fn same(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::security::Security;
+    use hyper::header::HeaderValue;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_token_of_this_machine_is_good_on_this_machine_only() {
+        let (token, settings) = ("0123".to_owned(), serde_json::Value::Null);
+        let gate =
+            Readiness::new(Arc::default(), Limits::default(), None, Security::default(), token, settings);
+        let sent = |token: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(token));
+            [Trust::Direct, Trust::Local, Trust::Foreign].map(|trust| is_this_machine(&gate, trust, &headers))
+        };
+        assert_eq!(sent("Bearer tally_local_0123"), [true, true, false]);
+        for other in ["Bearer tally_local_0124", "Bearer tally_local_012", "Bearer 0123", "tally_local_0123"]
+        {
+            assert_eq!(sent(other), [false; 3], "{other}");
+        }
+    }
+}
