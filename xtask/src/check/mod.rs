@@ -15,6 +15,7 @@ mod links;
 mod lints;
 mod map;
 mod metadata;
+mod ports;
 mod repository;
 mod text;
 mod unsafety;
@@ -62,6 +63,7 @@ const RULES: &[(&str, Rule)] = &[
     (unsafety::RULE, unsafety::check),
     (lints::RULE, lints::check),
     (images::RULE, images::check),
+    (ports::RULE, ports::check),
     ("readme", readme_commands),
 ];
 
