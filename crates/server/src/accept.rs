@@ -218,6 +218,85 @@ fn network(ip: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listener::Listen;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixStream;
+
+    const FULL: &[u8] = b"full";
+
+    async fn acceptor(all: usize, address: usize, loopback: Option<usize>, health: bool) -> Acceptor {
+        let (listeners, _, _) = Listen::default().open().await.unwrap();
+        Acceptor::new(listeners, ConnectionLimits { all, address, loopback }, health, FULL)
+    }
+
+    /// A connection from this address to the acceptor, and its other end.
+    fn connect(acceptor: &mut Acceptor, from: &str) -> (Option<Accepted>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let peer = PeerAddress::Tcp((from.parse::<IpAddr>().unwrap(), 5).into());
+        (acceptor.admit(Transport::Unix(ours), peer), theirs)
+    }
+
+    /// Opens so many that get a slot; whether the slots are reserved ones.
+    fn fill(acceptor: &mut Acceptor, count: usize, from: &str, reserved: bool) -> Vec<Accepted> {
+        let open = (0..count).map(|_| connect(acceptor, from).0.expect("there is a slot"));
+        open.inspect(|open| assert_eq!(open.slot.reserved, reserved, "{from}")).collect()
+    }
+
+    #[tokio::test]
+    async fn the_last_slots_are_reserved_for_this_machine_and_for_health_checks() {
+        let mut acceptor = acceptor(30, 30, None, true).await;
+        let mut ordinary = fill(&mut acceptor, 24, "192.0.2.1", false);
+        let health = fill(&mut acceptor, 3, "192.0.2.2", true);
+        assert!(
+            connect(&mut acceptor, "192.0.2.3").0.is_none(),
+            "no other address gets those of this machine"
+        );
+        assert_eq!(acceptor.waiting.len(), 1);
+        let local = fill(&mut acceptor, 3, "127.0.0.1", true);
+        assert!(connect(&mut acceptor, "127.0.0.1").0.is_none(), "then this machine waits, too");
+        assert_eq!(acceptor.waiting.len(), 2);
+        drop((health, local));
+        assert_eq!(acceptor.waiting.len(), 2, "a connection that waits gets an ordinary slot");
+        ordinary.pop();
+        let next = acceptor.next().await;
+        assert!(
+            !next.slot.reserved && next.peer.ip() == IpAddr::from([192, 0, 2, 3]),
+            "the first comes first"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_knows_no_health_check_has_slots_for_this_machine_only() {
+        let mut acceptor = acceptor(30, 30, None, false).await;
+        let _ordinary = fill(&mut acceptor, 27, "192.0.2.1", false);
+        assert!(connect(&mut acceptor, "192.0.2.2").0.is_none());
+        let _local = fill(&mut acceptor, 3, "::1", true);
+        assert!(connect(&mut acceptor, "::1").0.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_beyond_the_limit_of_its_address_is_told_and_closed() {
+        let mut acceptor = acceptor(30, 2, None, true).await;
+        let mut open = fill(&mut acceptor, 2, "2001:db8::1", false);
+        let (refused, mut end) = connect(&mut acceptor, "2001:db8::ffff:2");
+        assert!(refused.is_none() && acceptor.waiting.is_empty(), "it is of the same /64");
+        let mut told = Vec::new();
+        end.read_to_end(&mut told).await.unwrap();
+        assert_eq!(told, FULL);
+        open.extend(fill(&mut acceptor, 1, "2001:db8:0:1::1", false));
+        open.extend(fill(&mut acceptor, 10, "127.0.0.1", false));
+        open.remove(0);
+        assert!(connect(&mut acceptor, "2001:db8::3").0.is_some(), "its slot is free again");
+    }
+
+    #[tokio::test]
+    async fn loopback_addresses_have_a_limit_of_their_own() {
+        let mut acceptor = acceptor(30, 3, Some(1), true).await;
+        let _open = (fill(&mut acceptor, 1, "127.0.0.1", false), fill(&mut acceptor, 1, "127.0.0.2", false));
+        assert!(connect(&mut acceptor, "127.0.0.1").0.is_none());
+        assert!(acceptor.waiting.is_empty());
+        fill(&mut acceptor, 3, "192.0.2.1", false);
+    }
 
     #[test]
     fn addresses_are_counted_by_network_and_given_back() {

@@ -141,3 +141,116 @@ impl AsyncWrite for Socket {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    /// No answer in this time is a fault; no measurement.
+    const GIVE_UP: Duration = Duration::from_secs(60);
+    /// What a client is sent that has more to read than the system takes.
+    const MUCH: usize = 1 << 20;
+
+    fn socket(patience: Duration) -> (Socket, Linger, UnixStream) {
+        let ((ours, theirs), linger) = (UnixStream::pair().unwrap(), Linger::default());
+        (Socket::new(Transport::Unix(ours), patience, linger.clone()), linger, theirs)
+    }
+
+    /// The system takes so many bytes of many, and then no more for now.
+    async fn takes(socket: &mut Socket, bytes: usize) -> Poll<io::Result<usize>> {
+        poll_fn(|cx| {
+            assert!(socket.judge(cx, Poll::Ready(Ok(bytes)), MUCH).is_ready());
+            Poll::Ready(socket.judge(cx, Poll::Pending, MUCH))
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_byte_now_and_then_is_no_progress() {
+        let (mut socket, _, _client) = socket(Duration::from_millis(50));
+        for _ in 0..5_000 {
+            if let Poll::Ready(ended) = takes(&mut socket, 1).await {
+                return assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        panic!("a client that takes a byte now and then keeps its connection");
+    }
+
+    #[tokio::test]
+    async fn the_time_begins_again_with_64_kib_or_all_there_is() {
+        let (mut socket, _, _client) = socket(GIVE_UP);
+        assert!(takes(&mut socket, 0).await.is_pending());
+        let begun = socket.stalled.as_ref().unwrap().end.deadline();
+        let deadline = |socket: &Socket| socket.stalled.as_ref().unwrap().end.deadline();
+        sleep(Duration::from_millis(5)).await;
+        assert!(takes(&mut socket, PROGRESS_BYTES - 1).await.is_pending());
+        assert_eq!(deadline(&socket), begun, "one byte less is no progress");
+        assert!(takes(&mut socket, 1).await.is_pending());
+        assert!(deadline(&socket) > begun, "bytes of one stretch count together");
+        let wrote = poll_fn(|cx| Poll::Ready(socket.judge(cx, Poll::Ready(Ok(10)), 10))).await;
+        assert!(wrote.is_ready() && socket.stalled.is_none(), "nothing is left to be taken");
+    }
+
+    /// Writes until the other end is closed, or so much; what was written.
+    async fn write(client: &mut UnixStream, most: usize) -> usize {
+        let (chunk, mut wrote) = ([0; 16 << 10], 0);
+        while wrote < most {
+            match client.write(&chunk).await {
+                Ok(some) => wrote += some,
+                Err(_) => break,
+            }
+        }
+        wrote
+    }
+
+    async fn close(mut socket: Socket) {
+        tokio::time::timeout(GIVE_UP, socket.shutdown()).await.expect("it closes").unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_lingers_reads_what_is_still_sent() {
+        let (mut socket, linger, mut client) = socket(GIVE_UP);
+        socket.write_all(b"why").await.unwrap();
+        linger.ask();
+        let sends = async {
+            let wrote = write(&mut client, MUCH).await;
+            client.shutdown().await.unwrap();
+            let mut told = String::new();
+            client.read_to_string(&mut told).await.unwrap();
+            (wrote, told)
+        };
+        let ((), (wrote, told)) = tokio::join!(close(socket), sends);
+        assert_eq!((wrote, told.as_str()), (MUCH, "why"));
+    }
+
+    #[tokio::test]
+    async fn a_socket_lingers_only_if_it_was_asked_to() {
+        let (mut socket, _, _client) = socket(GIVE_UP);
+        // It would be too long, because the client neither sends nor closes.
+        socket.lingering = Some(Stretch::new(2 * GIVE_UP));
+        close(socket).await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_never_stops_sending_is_cut() {
+        let (mut socket, linger, mut client) = socket(GIVE_UP);
+        linger.ask();
+        // The time is not what ends it here.
+        socket.lingering = Some(Stretch::new(GIVE_UP));
+        let ((), wrote) = tokio::join!(close(socket), write(&mut client, 4 * LINGER_BYTES));
+        assert!((LINGER_BYTES..2 * LINGER_BYTES).contains(&wrote), "{wrote}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_neither_sends_nor_closes_is_cut() {
+        let (mut socket, linger, _client) = socket(GIVE_UP);
+        linger.ask();
+        // As if the time had begun almost `LINGER` ago.
+        socket.lingering = Some(Stretch::new(Duration::from_millis(20)));
+        close(socket).await;
+    }
+}

@@ -110,3 +110,30 @@ fn a_body_that_was_not_asked_for_is_not_waited_for() {
         assert!(told.contains("connection: close"), "{line}: {told}");
     }
 }
+
+/// A small body is waited for, but not for ever; and the length of one in chunks is known at its end only.
+#[test]
+fn behind_a_body_that_is_not_read_to_its_end_the_connection_closes() {
+    let (server, reader) = world();
+    // All wait for their bodies at once.
+    let mut waiting = REFUSED.map(|(line, headers, _)| {
+        let mut stream = connect(&server);
+        stream.write_all(head(line, headers, &reader, 1_000).as_bytes()).expect("it listens");
+        stream
+    });
+    for ((line, _, status), stream) in REFUSED.iter().zip(&mut waiting) {
+        let told = answer(stream);
+        assert!(told.starts_with(&format!("http/1.1 {status} ")), "{line}: {told}");
+        assert!(told.contains("connection: close"), "{line}: {told}");
+    }
+    for (length, closes) in [(60 << 10, false), (70 << 10, true)] {
+        let chunk = format!("{length:x}\r\n{}\r\n0\r\n\r\n", " ".repeat(length));
+        let head = head("POST /nothing", "", &reader, 0);
+        let head = head.replace("Content-Length: 0", "Transfer-Encoding: chunked");
+        let mut stream = connect(&server);
+        stream.write_all(format!("{head}{chunk}").as_bytes()).expect("it reads on");
+        let told = answer(&mut stream);
+        assert!(told.starts_with("http/1.1 404 "), "{told}");
+        assert_eq!(told.contains("connection: close"), closes, "{length}: {told}");
+    }
+}
