@@ -2,13 +2,13 @@
 //!
 //! Each test lets clients take what they can, while another one goes on writing, and looks at the most memory that the process
 //! has had. The bounds of all clients together are set low; the ceilings are far above what the bounds allow, and far below
-//! what was taken without them. Not here: how long anything takes.
+//! what was taken without them. The longest write of the other client is printed for people, and not judged.
 
 use super::{TALLY, key};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tally_testkit::{Request, RespClient, TestTally};
 use tally_wire::resp::{Reply, command};
 
@@ -73,26 +73,37 @@ fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
 
 /// Does something while another client writes; the memory that it made the server take.
 #[track_caller]
-fn grown(server: &TestTally, key: &str, does: impl FnOnce()) -> u64 {
+#[expect(clippy::print_stderr, reason = "the figures are for the reader of a run")]
+fn grown(server: &TestTally, key: &str, what: &str, does: impl FnOnce()) -> u64 {
     let before = status(server, "VmRSS");
     let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let (writes, longest) = std::thread::scope(|scope| {
         let writing = scope.spawn(|| {
             let mut redis = RespClient::connect(server.resp());
             redis.call(&["AUTH", key]);
-            let mut writes = 0_usize;
+            let (mut writes, mut longest) = (0_usize, Duration::ZERO);
             while writes < WRITES_MIN || !done.load(Ordering::Relaxed) {
+                let begun = Instant::now();
                 let reply = redis.call(&["ZADD", "big", &writes.to_string(), "writer"]);
+                longest = longest.max(begun.elapsed());
                 assert!(matches!(reply, Reply::Integer(0 | 1)), "{reply:?}");
                 writes += 1;
                 std::thread::sleep(Duration::from_millis(1));
             }
+            (writes, longest)
         });
         does();
         done.store(true, Ordering::Relaxed);
-        writing.join().expect("writes go on");
+        writing.join().expect("writes go on")
     });
-    status(server, "VmHWM").saturating_sub(before)
+    let grown = status(server, "VmHWM").saturating_sub(before);
+    eprintln!("{what}: {} MiB more; {writes} writes beside it, the longest {longest:?}", grown / MIB);
+    grown
+}
+
+/// A case for people: what clients did, and with which key.
+fn case(what: &str, role: Option<&str>) -> String {
+    format!("{what}, {}", role.unwrap_or("no key"))
 }
 
 /// Each reply is whole, or says that there was no room for it.
@@ -109,8 +120,9 @@ fn check_replies(replies: &[Reply]) {
 #[test]
 fn a_transaction_of_reads_has_a_bound() {
     let (server, keys) = filled(&[]);
-    for key in keys.iter().flatten() {
-        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+    for (key, role) in keys.iter().zip(CALLERS).filter_map(|(key, role)| Some((key.as_ref()?, role))) {
+        let what = case("a transaction of reads", role);
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), &what, || {
             let mut redis = RespClient::connect(server.resp());
             redis.call(&["AUTH", key]);
             let reads = (0..300).map(|_| &["ZRANGE", "big", "0", "-1"][..]);
@@ -130,7 +142,8 @@ fn gathered_commands_have_a_bound() {
     let key = keys[1].as_ref().expect("a server's");
     // Reads behind a change, and between two.
     for last in [&["PING"][..], &["ZADD", "other", "2", "a"]] {
-        let grown = grown(&server, key, || {
+        let what = format!("reads behind a change and before {}, server", last[0]);
+        let grown = grown(&server, key, &what, || {
             let mut redis = RespClient::connect(server.resp());
             redis.call(&["AUTH", key]);
             let reads = (0..300).map(|_| &["ZRANGE", "big", "0", "-1"][..]);
@@ -159,8 +172,9 @@ fn unfinished_commands_have_a_bound() {
     let (server, keys) = filled(&[("TALLY_RESP_BUFFER_BYTES_MAX", "134217728")]);
     let argument = [b"$524288\r\n".as_slice(), &[b'x'; 524_288], b"\r\n"].concat();
     let unfinished = [b"*1000\r\n".as_slice(), &argument.repeat(120)].concat();
-    for key in &keys {
-        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+    for (key, role) in keys.iter().zip(CALLERS) {
+        let what = case("unfinished commands", role);
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), &what, || {
             let mut open: Vec<TcpStream> = (0..10).map(|_| open(server.resp(), key.as_ref())).collect();
             std::thread::scope(|scope| {
                 for stream in &mut open {
@@ -180,7 +194,8 @@ fn open_transactions_have_a_bound() {
     command(&["MULTI"], &mut queued);
     let text = "x".repeat(500_000);
     (0..100).for_each(|_| command(&["ZSCORE", "big", &text], &mut queued));
-    let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+    let what = case("open transactions", CALLERS[0]);
+    let grown = grown(&server, keys[1].as_ref().expect("a server's"), &what, || {
         let mut open: Vec<TcpStream> = (0..12).map(|_| open(server.resp(), keys[0].as_ref())).collect();
         std::thread::scope(|scope| {
             for stream in &mut open {
@@ -197,8 +212,9 @@ fn replies_that_are_not_read_have_a_bound() {
     let mut reads = Vec::new();
     (0..4).for_each(|_| command(&["ZRANGE", "big", "0", "-1"], &mut reads));
     let all = [reads.repeat(4), b"PING\r\n".repeat(6 << 20)].concat();
-    for key in &keys {
-        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+    for (key, role) in keys.iter().zip(CALLERS) {
+        let what = case("replies that are not read", role);
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), &what, || {
             let mut open: Vec<TcpStream> = (0..12).map(|_| open(server.resp(), key.as_ref())).collect();
             std::thread::scope(|scope| {
                 for stream in &mut open {
@@ -214,7 +230,7 @@ fn replies_that_are_not_read_have_a_bound() {
 fn bodies_have_a_bound() {
     let (server, keys) = filled(&[("TALLY_HTTP_BODIES_BYTES_MAX", "33554432")]);
     let body = vec![b' '; 2 << 20];
-    for key in &keys {
+    for (key, role) in keys.iter().zip(CALLERS) {
         let mut request = Request::new("POST", "/v1/scores/batch").body("application/json", body.clone());
         if let Some(key) = key {
             request = request.key(key);
@@ -222,7 +238,8 @@ fn bodies_have_a_bound() {
         let bytes = request.bytes("127.0.0.1");
         // Its last byte is missing, so that the server goes on holding it.
         let bytes = &bytes[..bytes.len() - 1];
-        let grown = grown(&server, keys[1].as_ref().expect("a server's"), || {
+        let what = case("bodies", role);
+        let grown = grown(&server, keys[1].as_ref().expect("a server's"), &what, || {
             let mut open: Vec<TcpStream> =
                 (0..150).map(|_| TcpStream::connect(server.address()).expect("it listens")).collect();
             for some in open.chunks_mut(10) {
