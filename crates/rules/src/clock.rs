@@ -42,6 +42,22 @@ impl Reading {
     }
 }
 
+/// The time at which requests are decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecisionTime {
+    /// Wall time.
+    pub now: Micros,
+    /// Whether the wall clock is trusted.
+    pub is_trusted: bool,
+}
+
+impl DecisionTime {
+    /// A time that is trusted.
+    pub fn trusted(now: Micros) -> Self {
+        Self { now, is_trusted: true }
+    }
+}
+
 /// Why a clock is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distrust {

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
-use tally_rules::clock::{ClockBounds, ClockWatch, Distrust, Reading, SKEW_WARN};
+use tally_rules::clock::{ClockBounds, ClockWatch, DecisionTime, Distrust, Reading, SKEW_WARN};
 use tally_store::Store;
 
 /// A source of time.
@@ -66,6 +66,12 @@ impl ClockReading {
     /// retry would be done twice.
     pub(crate) fn retention(&self, micros: i64) -> (Micros, i64) {
         (self.corrected(), if self.doubt.is_some() { i64::MAX } else { micros })
+    }
+}
+
+impl From<ClockReading> for DecisionTime {
+    fn from(ClockReading { now, doubt }: ClockReading) -> Self {
+        Self { now, is_trusted: doubt.is_none() }
     }
 }
 

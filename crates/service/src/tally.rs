@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use tally_lanes::{Barrier, Times};
 use tally_ranking::{RankingBackend, RemoteRanking, WindowRanking};
+use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::{IdempotencyKey, RequestKey, Stored};
 use tally_rules::instant::{Instants, SECOND};
 use tally_rules::outcome::Outcome;
@@ -195,6 +196,11 @@ impl Tally {
     /// The service's time, if it is trusted: what cannot be taken back waits for it.
     pub fn trusted_now(&self) -> Option<Micros> {
         self.clock.trusted()
+    }
+
+    /// The service's time, and whether it is believed.
+    pub fn decision_time(&self) -> DecisionTime {
+        self.clock.read().into()
     }
 
     /// By how much the clock has jumped, in microseconds, while that keeps it in doubt.

@@ -6,6 +6,7 @@
 use super::id::{MemberId, TransferId};
 use super::money::Amount;
 use super::wallet::WalletKey;
+use crate::clock::DecisionTime;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
 
@@ -84,8 +85,9 @@ impl Hold {
         self.end.is_none() && self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// Decides about an ending.
-    pub fn judge(&self, ending: Ending, now: Micros) -> Result<Verdict, Rejection> {
+    /// Judges an ending. A hold that is due only by an untrusted clock can still be captured and voided: nothing has released
+    /// its money.
+    pub fn judge(&self, ending: Ending, time: DecisionTime) -> Result<Verdict, Rejection> {
         let whole = || Amount::new(self.amount).expect("a hold is of an amount");
         match (self.end.map(|(end, _)| end), ending) {
             (Some(End::Expired), _) => Err(Rejection::HoldExpired),
@@ -96,7 +98,7 @@ impl Hold {
                 Ok(Verdict::AsItStands)
             }
             (Some(End::Voided | End::Captured { .. }), _) => Err(Rejection::HoldResolved),
-            (None, _) if self.is_due(now) => Err(Rejection::HoldExpired),
+            (None, _) if time.is_trusted && self.is_due(time.now) => Err(Rejection::HoldExpired),
             (None, Ending::Void) => Ok(Verdict::Void),
             (None, Ending::Capture { amount, .. }) => {
                 let amount = amount.unwrap_or_else(whole);
@@ -149,7 +151,20 @@ mod tests {
             (Some(End::Expired), Ending::Void, 9, Err(Rejection::HoldExpired)),
         ];
         for (end, ending, now, wanted) in rows {
-            assert_eq!(hold(end).judge(ending, Micros(now)), wanted, "{end:?} {ending:?} at {now}");
+            let time = DecisionTime::trusted(Micros(now));
+            assert_eq!(hold(end).judge(ending, time), wanted, "{end:?} {ending:?} at {now}");
+        }
+        let doubtful = DecisionTime { now: Micros(999), is_trusted: false };
+        let rows = [
+            // (how it ended, the ending wanted, the verdict while the clock is untrusted)
+            (None, part, Ok(Verdict::Capture(units(20)))),
+            (None, capture(Some(51), None), Err(Rejection::ExceedsHold)),
+            (None, Ending::Void, Ok(Verdict::Void)),
+            (Some(End::Expired), Ending::Void, Err(Rejection::HoldExpired)),
+            (Some(End::Voided), all, Err(Rejection::HoldResolved)),
+        ];
+        for (end, ending, wanted) in rows {
+            assert_eq!(hold(end).judge(ending, doubtful), wanted, "{end:?} {ending:?} in doubt");
         }
     }
 

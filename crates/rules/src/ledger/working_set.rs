@@ -17,6 +17,7 @@ use super::limits::Limits;
 use super::money::{Amount, Currencies, Currency};
 use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
 use super::wallet::{Wallet, WalletKey};
+use crate::clock::DecisionTime;
 use crate::instant::Micros;
 use crate::rejection::Rejection;
 use std::collections::BTreeMap;
@@ -254,9 +255,9 @@ impl<'a> LedgerWorkingSet<'a> {
         id: HoldId,
         ending: Ending,
         transfer: TransferId,
-        now: Micros,
+        time: DecisionTime,
     ) -> Result<Hold, Rejection> {
-        self.end_for(id, ending, (transfer, None), now)
+        self.end_for(id, ending, (transfer, None), time)
     }
 
     /// Like [`end`](Self::end), with the contest whose fee it captures as reference.
@@ -265,10 +266,10 @@ impl<'a> LedgerWorkingSet<'a> {
         id: HoldId,
         ending: Ending,
         (transfer, reference): (TransferId, Option<&Arc<str>>),
-        now: Micros,
+        time: DecisionTime,
     ) -> Result<Hold, Rejection> {
         let hold = self.hold(&id).ok_or(Rejection::HoldNotFound)?;
-        let end = match (hold.judge(ending, now)?, ending) {
+        let end = match (hold.judge(ending, time)?, ending) {
             (Verdict::AsItStands, _) => return Ok(hold),
             (Verdict::Capture(amount), Ending::Capture { to, .. }) => {
                 self.capture(&hold, (amount, to), transfer, reference)?;
@@ -279,7 +280,7 @@ impl<'a> LedgerWorkingSet<'a> {
                 End::Voided
             }
         };
-        Ok(self.ended(id, hold, end, now))
+        Ok(self.ended(id, hold, end, time.now))
     }
 
     /// Expires a hold that is due; `None` for other holds.

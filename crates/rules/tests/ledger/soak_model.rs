@@ -6,6 +6,7 @@
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
+use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
@@ -185,13 +186,15 @@ fn by_the_book(book: &mut LedgerWorkingSet<'_>, op: &Op, id: Uuid, now: Micros) 
         }
         Op::Capture { hold, amount, to } => {
             let ending = Ending::Capture { amount: amount.map(amount_of), to: to.map(member) };
-            let done = book.end(hold, ending, TransferId(id), now)?;
+            let done = book.end(hold, ending, TransferId(id), DecisionTime::trusted(now))?;
             match done.end {
                 Some((End::Captured { amount, .. }, _)) => Ok(amount),
                 end => panic!("{end:?}"),
             }
         }
-        Op::Void { hold } => book.end(hold, Ending::Void, TransferId(id), now).map(|_| 0),
+        Op::Void { hold } => {
+            book.end(hold, Ending::Void, TransferId(id), DecisionTime::trusted(now)).map(|_| 0)
+        }
         Op::Expire { hold } => Ok(i64::from(book.expire(hold, now).is_some())),
     }
 }

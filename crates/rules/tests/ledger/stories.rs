@@ -5,6 +5,7 @@
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
+use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::hold::{End, Ending};
 use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::money::{AMOUNT_MAX, BALANCE_MAX};
@@ -105,9 +106,11 @@ fn one(
         "capture" => {
             let amount = words.get(2).filter(|word| **word != "all").map(|_| amount(2)).transpose()?;
             let ending = Ending::Capture { amount, to: words.get(3).map(|name| named(name)) };
-            Ok(show(&book.end(hold_of(holds), ending, TransferId(id()), now)?))
+            Ok(show(&book.end(hold_of(holds), ending, TransferId(id()), DecisionTime::trusted(now))?))
         }
-        "void" => Ok(show(&book.end(hold_of(holds), Ending::Void, TransferId(id()), now)?)),
+        "void" => {
+            Ok(show(&book.end(hold_of(holds), Ending::Void, TransferId(id()), DecisionTime::trusted(now))?))
+        }
         "expire" => Ok(book.expire(hold_of(holds), now).map_or("not due".into(), |hold| show(&hold))),
         "free" => {
             let wallet = book.wallet(&WalletKey { member: named(words[1]), currency: currency(2) });
@@ -294,7 +297,8 @@ fn a_hold_whose_time_ran_out_is_let_go() {
     let id = *world.holds.keys().next().unwrap();
     world.now = world.now.plus(10_000_000);
     let now = world.now;
-    let refused = world.transact(|book, new| book.end(id, Ending::Void, TransferId(new()), now));
+    let time = DecisionTime::trusted(now);
+    let refused = world.transact(|book, new| book.end(id, Ending::Void, TransferId(new()), time));
     assert_eq!(refused, Err(Rejection::HoldExpired));
     for wanted in [Some("expired".to_owned()), None] {
         let got = world.transact(|book, _| book.expire(id, now)).map(|hold| show(&hold));

@@ -91,7 +91,7 @@ impl LedgerRequest for EndHold {
         if let Some(Outcome::HoldEnded(first)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Held::Replayed(first));
         }
-        let hold = state.book.end(self.hold, self.ending, TransferId(ids[0]), state.now)?;
+        let hold = state.book.end(self.hold, self.ending, TransferId(ids[0]), state.time)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::HoldEnded(self.hold));
         Ok(Held::Now(self.hold, hold))
     }

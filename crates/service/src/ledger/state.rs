@@ -7,6 +7,7 @@ use crate::outcomes::Outcomes;
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
 use tally_rules::Micros;
+use tally_rules::clock::DecisionTime;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
 use tally_rules::ledger::member::Handle;
@@ -33,6 +34,7 @@ pub(crate) struct Added {
 /// What a batch has read, as changed so far.
 pub(crate) struct BatchState<'a> {
     pub(crate) now: Micros,
+    pub(crate) time: DecisionTime,
     pub(crate) settings: &'a LedgerSettings,
     pub(crate) book: LedgerWorkingSet<'a>,
     pub(crate) outcomes: Outcomes,
@@ -51,10 +53,12 @@ impl<'a> BatchState<'a> {
         plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
-        (now, retention): (Micros, (Micros, i64)),
+        (time, retention): (DecisionTime, (Micros, i64)),
     ) -> Self {
+        let now = time.now;
         let mut state = Self {
             now,
+            time,
             settings,
             book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
             outcomes: Outcomes::new(&plan.requests, &loaded.requests, retention),

@@ -6,6 +6,7 @@ use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
 use std::collections::BTreeSet;
+use tally_rules::clock::DecisionTime;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
@@ -55,7 +56,7 @@ fn decided(batch: &[Box<dyn AnyRequest>]) -> (WriteSet, Vec<Decision>) {
     let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
     let of = |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    decide(batch, &ids, (&plan, &loaded), &settings, (NOW, (NOW, KEEP_DEFAULT_MICROS)))
+    decide(batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)))
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn refunded(
     let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
     let (changes, mut decisions) =
-        decide(&batch, &ids, (&plan, &loaded), &settings, (NOW, (NOW, KEEP_DEFAULT_MICROS)));
+        decide(&batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)));
     (changes, of_contest(decisions.remove(0)))
 }
 

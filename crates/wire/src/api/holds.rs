@@ -2,7 +2,7 @@
 
 use crate::time;
 use serde::Serialize;
-use tally_rules::Micros;
+use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::hold::{End, Hold};
 use tally_rules::ledger::{HoldId, MemberId};
 
@@ -24,9 +24,9 @@ pub struct HoldAnswer {
 }
 
 impl HoldAnswer {
-    /// A hold at `now`. A hold past its expiry is shown as expired, even if the store has not recorded it yet.
-    pub fn new(id: HoldId, hold: &Hold, now: Micros) -> Self {
-        let due = hold.is_due(now).then_some(End::Expired);
+    /// A hold as it is at `time`. A hold that is due is shown as expired before the store has that, but not by an untrusted clock.
+    pub fn new(id: HoldId, hold: &Hold, time: DecisionTime) -> Self {
+        let due = (time.is_trusted && hold.is_due(time.now)).then_some(End::Expired);
         let end = hold.end.map(|(end, _)| end).or(due);
         let (status, captured) = match end {
             None => ("open", None),
@@ -60,17 +60,19 @@ impl HoldAnswer {
 mod tests {
     use super::*;
     use serde_json::json;
+    use tally_rules::Micros;
     use tally_rules::ledger::{Currency, TransferId, Uuid, WalletKey};
 
     #[test]
     fn each_end_is_told() {
         let member = MemberId(Uuid([1; 16]));
-        let shown = |end, now| {
+        let shown_at = |end, time| {
             let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
             let hold = Hold { wallet, amount: 50, expires_at: Some(Micros(1_000_000)), end };
             let id = HoldId(Uuid::new(Micros(7), 0));
-            serde_json::to_value(HoldAnswer::new(id, &hold, Micros(now))).unwrap()
+            serde_json::to_value(HoldAnswer::new(id, &hold, time)).unwrap()
         };
+        let shown = |end, now| shown_at(end, DecisionTime::trusted(Micros(now)));
         let open = shown(None, 999_999);
         assert_eq!(
             (&open["status"], &open["ended_at"], &open["captured"]),
@@ -82,6 +84,7 @@ mod tests {
         );
         // The same whether the store recorded it or not.
         assert_eq!(shown(None, 1_000_000), shown(Some((End::Expired, Micros(5_000_000))), 9));
+        assert_eq!(shown_at(None, DecisionTime { now: Micros(1_000_000), is_trusted: false }), open);
         let transfer = TransferId(Uuid::new(Micros(8), 0));
         let end = End::Captured { amount: 20, to: Some(member), transfer };
         let captured = shown(Some((end, Micros(2))), 9);

@@ -5,6 +5,7 @@ use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
 use hyper::StatusCode;
+use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::HoldId;
 use tally_rules::ledger::hold::Ending;
@@ -25,7 +26,7 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
     let new = NewHold { wallet, amount, expires_at, identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     // A retry gets the hold as it was created, at any later time.
-    let body = HoldAnswer::new(done.id, &done.hold, done.id.0.at());
+    let body = HoldAnswer::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
     Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
 }
 
@@ -35,7 +36,7 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
     let hold = holds::find(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::ok(&HoldAnswer::new(id, &hold, tally.now())))
+    Ok(answer::ok(&HoldAnswer::new(id, &hold, tally.decision_time())))
 }
 
 /// `POST /v1/holds/{hold}/capture`
@@ -59,6 +60,6 @@ async fn end(call: Call, ending: Ending) -> Result<Answer, Problem> {
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
     let done =
         holds::end(&tally, id, ending, identity).await.map_err(|failure| problem::of_failure(&failure))?;
-    let body = HoldAnswer::new(done.id, &done.hold, tally.now());
+    let body = HoldAnswer::new(done.id, &done.hold, tally.decision_time());
     Ok(answer::replayed(answer::ok(&body), done.replayed))
 }

@@ -96,7 +96,7 @@ impl BatchState<'_> {
     pub(crate) fn release(&mut self, hold: Option<HoldId>) {
         if let Some(hold) = hold {
             // A hold that has ended in another way needs no void.
-            let _ended = self.book.end(hold, Ending::Void, TransferId(hold.0), self.now);
+            let _ended = self.book.end(hold, Ending::Void, TransferId(hold.0), self.time);
         }
     }
 

@@ -309,7 +309,7 @@ impl BatchState<'_> {
         for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {
             if let Some(hold) = application.hold {
                 let whole = Ending::Capture { amount: None, to: None };
-                self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.now)?;
+                self.book.end_for(hold, whole, (TransferId(*id), Some(&reference)), self.time)?;
             }
             let division = division::of(place, record.contest.division_size);
             let enrolled = ContestMember { place, division, member: application.member };

@@ -1,6 +1,8 @@
 //! Holds: made, captured, voided, and ended by time.
 
 use crate::wallets::world::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tally_rules::Rejection;
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::hold::{End, Ending};
@@ -62,5 +64,47 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         let hold = world.wait(holds::find(&world.tally, hold.id)).unwrap();
         assert!(matches!(hold.end, Some((End::Expired, _))), "{hold:?}");
         world.end(&[ann]);
+    }
+}
+
+/// A hold that is due by a wrong clock only is open: its money is held, and it can be captured and voided.
+#[test]
+fn a_wrong_clock_ends_no_hold_and_refuses_no_end() {
+    const HOUR: i64 = 3_600 * SECOND;
+    for kind in [Kind::Sqlite, Kind::MariaDb] {
+        let ahead = Arc::new(AtomicI64::new(0));
+        let world = World::with_ahead(kind, &ahead);
+        let (ann, bob) = (world.member("ann", 100), world.member("bob", 0));
+        let [kept, captured, voided] = [("kept", 60), ("captured", 30), ("voided", 10)]
+            .map(|(key, units)| place(&world, ann, units, Some(3_600), key).unwrap());
+        let find = |hold: &HoldDone| world.wait(holds::find(&world.tally, hold.id)).unwrap();
+        let is_held = || {
+            // The background task checks every second; this is one more check.
+            world.tally.work().unwrap();
+            let all = world.transfer(ann, bob, 1, None);
+            find(&kept).end.is_none() && refused(all) == Rejection::InsufficientFunds
+        };
+        assert!(is_held());
+        ahead.store(25 * HOUR, Ordering::SeqCst);
+        assert!(is_held(), "an expiry that is due by the wrong clock only");
+        assert_eq!(world.tally.clock_jump(), Some(25 * HOUR));
+        let capture = Ending::Capture { amount: None, to: Some(bob) };
+        let done = end(&world, &captured, capture, "c").unwrap();
+        assert!(matches!(done.hold.end, Some((End::Captured { amount: 30, .. }, _))), "{done:?}");
+        let done = end(&world, &voided, Ending::Void, "v").unwrap();
+        assert!(matches!(done.hold.end, Some((End::Voided, _))), "{done:?}");
+        assert_eq!((world.balance(ann), world.balance(bob)), (70, 30));
+        // What was voided is free, and the rest is held.
+        world.transfer(ann, bob, 10, None).unwrap();
+        assert!(is_held());
+        ahead.store(0, Ordering::SeqCst);
+        assert_eq!(world.tally.clock_jump(), None);
+        assert!(is_held(), "the jump was undone");
+        world.advance(HOUR);
+        assert_eq!(refused(end(&world, &kept, Ending::Void, "late")), Rejection::HoldExpired);
+        world.tally.work().unwrap();
+        assert!(matches!(find(&kept).end, Some((End::Expired, _))));
+        world.transfer(ann, bob, 60, None).unwrap();
+        world.end(&[ann, bob]);
     }
 }

@@ -1,5 +1,6 @@
 //! A service with members and a clock of the test's own, on a store of each kind.
 
+use crate::world::Clocks;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -79,6 +80,11 @@ pub(crate) fn with_phone(name: &str, phone: &str) -> NewMember {
 
 impl World {
     pub(crate) fn new(kind: Kind) -> Self {
+        Self::with_ahead(kind, &Arc::default())
+    }
+
+    /// The same with a wall clock that is so far ahead of monotonic time.
+    pub(crate) fn with_ahead(kind: Kind, ahead: &Arc<AtomicI64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = |kind| {
             let url = ScratchDatabase::shared(kind).create_database();
@@ -93,14 +99,19 @@ impl World {
             Kind::MariaDb => database(DatabaseKind::MariaDb10),
             Kind::MySql => database(DatabaseKind::MySql9),
         };
-        Self::on(store, folder)
+        Self::by(store, folder, ahead)
     }
 
     pub(crate) fn on(store: Arc<dyn Store>, folder: tempfile::TempDir) -> Self {
+        Self::by(store, folder, &Arc::default())
+    }
+
+    fn by(store: Arc<dyn Store>, folder: tempfile::TempDir, ahead: &Arc<AtomicI64>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
         let now = Arc::new(AtomicI64::new(1_700_000_000_000_000));
-        let tally = start(store, &now, settings()).unwrap();
+        let clocks = Clocks { now: Arc::clone(&now), ahead: Arc::clone(ahead), boot: false };
+        let tally = start_by(store, Clock::new(clocks), settings(), None).unwrap();
         Self { tally, now, runtime, _folder: folder }
     }
 

@@ -23,10 +23,10 @@ use tokio::runtime::Runtime;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
 /// Clocks of the test's own: monotonic time, and how far wall time is ahead of it.
-struct Clocks {
-    now: Arc<AtomicI64>,
-    ahead: Arc<AtomicI64>,
-    boot: bool,
+pub(crate) struct Clocks {
+    pub(crate) now: Arc<AtomicI64>,
+    pub(crate) ahead: Arc<AtomicI64>,
+    pub(crate) boot: bool,
 }
 
 impl TimeSource for Clocks {

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::collections::BTreeMap;
+use tally_rules::clock::DecisionTime;
 use tally_rules::ledger::account::{Account, AccountKey, Total, Totals};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::{End, Ending};
@@ -450,7 +451,8 @@ fn any_order(
         4 if !holds.is_empty() => {
             let capture = Ending::Capture { amount: None, to: Some(one) };
             let ending = if rng.percent(50) { capture } else { Ending::Void };
-            let _refused = book.end(*rng.pick(holds), ending, TransferId(id), now);
+            let time = DecisionTime::trusted(now);
+            let _refused = book.end(*rng.pick(holds), ending, TransferId(id), time);
             return None;
         }
         _ => TransferKind::Transfer { from: one, to: other },
