@@ -1,9 +1,12 @@
 //! What a clock that jumps does to periods: scores go in by the clock, and nothing is closed before it is believed.
 
+use crate::intercepted::Intercepted;
+use crate::log_lines::LogLines;
 use crate::world::{DAY, World, board, identity, rule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tally_ranking::PageQuery;
+use tally_rules::Micros;
 use tally_rules::clock::ClockBounds;
 use tally_rules::contest::{Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Update};
@@ -14,7 +17,10 @@ use tally_rules::score::Given;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
-use tally_service::{Failure, Fault, boards};
+use tally_service::secret::Secret;
+use tally_service::{Background, Clock, Failure, Fault, Keys, Progress, Settings, Tally, boards};
+use tally_store::sqlite::{Options, SqliteStore};
+use tracing::Level;
 
 const HOUR: i64 = 3_600 * SECOND;
 /// A wrong reading of the clock is so far ahead.
@@ -240,4 +246,47 @@ fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
     world.put(&daily(5)).unwrap();
     assert!(!delete().unwrap());
     world.stop();
+}
+
+/// From 1 s on the difference from the clock of the store is a line of the log, once each time; from 5 s on it is a doubt.
+#[test]
+fn a_small_difference_from_the_clock_of_the_store_is_a_warning_and_no_doubt() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap();
+    let store = Intercepted::new(Arc::new(sqlite));
+    let clock = Clock::of(|| Micros(1_700_000_000_000_000));
+    // Every reading of the clock is made by this thread, whose log lines are counted.
+    let background = Background::ByHand(std::thread::yield_now);
+    let (secret, settings) = (Secret::new([1; 32]), Settings { background, ..Settings::default() });
+    let keys = Keys::load(Arc::clone(&store) as _, secret.clone(), clock.clone(), &settings).unwrap();
+    let (keys, progress) = (Arc::new(keys), Progress::default());
+    let tally = Tally::start(Arc::clone(&store) as _, keys, &secret, clock, settings, &progress).unwrap();
+    let lines = LogLines::default();
+    tracing::subscriber::with_default(lines.clone(), || {
+        let rows = [
+            // (how far the clock is ahead, whether it is believed, the warnings and the errors so far)
+            (SECOND, true, (0, 0)),
+            (SECOND + 1, true, (1, 0)),
+            (4 * SECOND, true, (1, 0)),
+            (-5 * SECOND, true, (1, 0)),
+            (0, true, (1, 0)),
+            (-SECOND - 1, true, (2, 0)),
+            (-2 * SECOND, true, (2, 0)),
+            (5 * SECOND + 1, false, (2, 1)),
+            (6 * SECOND, false, (2, 1)),
+            (2 * SECOND, true, (2, 1)),
+            (0, true, (2, 1)),
+        ];
+        for (ahead, is_believed, wanted) in rows {
+            store.set_clock_ahead(ahead);
+            for _ in 0..3 {
+                assert_eq!(tally.believed_now().is_some(), is_believed, "{ahead}");
+            }
+            let warned = lines.count(Level::WARN, "the clock is not the store's: set it by NTP");
+            let doubted = lines.count(Level::ERROR, "the clock has jumped, or is not the store's");
+            assert_eq!((warned, doubted), wanted, "{ahead}");
+        }
+        assert_eq!(lines.count(Level::WARN, "the clock is believed again"), 1);
+    });
+    tally.drain();
 }

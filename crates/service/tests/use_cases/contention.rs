@@ -26,7 +26,7 @@ fn start(url: &str) -> Arc<Tally> {
 fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_found() {
     let url = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
     let tally = start(&url);
-    let [held, old] = ["held", "old"].map(|name| BoardId::new(name).unwrap());
+    let [held, old, new] = ["held", "old", "new"].map(|name| BoardId::new(name).unwrap());
     boards::put(&tally, &old, &BoardSpec::default(), None).unwrap();
     let no = boards::put(&tally, &held, &BoardSpec::default(), None).unwrap().board.no;
     let other = MySqlStore::open(&url, &Options::default()).unwrap();
@@ -52,13 +52,19 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_keeps_no_other_from_being_foun
                     assert!(began.elapsed() < GIVE_UP && !change.is_finished());
                     std::thread::yield_now();
                 }
+                let has_not_waited =
+                    |what: &str| assert!(!change.is_finished(), "{what} waited for this one");
                 boards::sorted_set(tally, &old).unwrap();
-                assert!(!change.is_finished(), "another leaderboard waited for this one");
+                has_not_waited("finding another leaderboard");
+                // As the first ZADD of a name makes it.
+                boards::sorted_set(tally, &new).unwrap();
+                has_not_waited("making another leaderboard");
                 changing = Some(change);
                 WriteSet::default()
             })
             .unwrap();
         changing.unwrap().join().unwrap().unwrap();
     });
+    assert!(tally.boards.get(&new).is_some());
     tally.drain();
 }
