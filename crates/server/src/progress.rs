@@ -231,7 +231,7 @@ mod tests {
     async fn a_socket_lingers_only_if_it_was_asked_to() {
         let (mut socket, _, _client) = socket(GIVE_UP);
         // It would be too long, because the client neither sends nor closes.
-        socket.lingering = Some(Stretch::new(2 * GIVE_UP));
+        socket.lingering = Some(ProgressDeadline::new(2 * GIVE_UP));
         close(socket).await;
     }
 
@@ -240,7 +240,7 @@ mod tests {
         let (mut socket, linger, mut client) = socket(GIVE_UP);
         linger.ask();
         // The time is not what ends it here.
-        socket.lingering = Some(Stretch::new(GIVE_UP));
+        socket.lingering = Some(ProgressDeadline::new(GIVE_UP));
         let ((), wrote) = tokio::join!(close(socket), write(&mut client, 4 * LINGER_BYTES));
         assert!((LINGER_BYTES..2 * LINGER_BYTES).contains(&wrote), "{wrote}");
     }
@@ -250,7 +250,7 @@ mod tests {
         let (mut socket, linger, _client) = socket(GIVE_UP);
         linger.ask();
         // As if the time had begun almost `LINGER` ago.
-        socket.lingering = Some(Stretch::new(Duration::from_millis(20)));
+        socket.lingering = Some(ProgressDeadline::new(Duration::from_millis(20)));
         close(socket).await;
     }
 }

@@ -128,8 +128,13 @@ fn refunded(
     loaded.ledger.contests.contests = vec![Some(record.clone())];
     let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    let (changes, mut decisions) =
-        decide(&batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)));
+    let (changes, mut decisions) = decide(
+        &batch,
+        &ids,
+        (&plan, &loaded),
+        &settings,
+        (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)),
+    );
     (changes, of_contest(decisions.remove(0)))
 }
 

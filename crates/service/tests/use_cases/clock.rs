@@ -280,7 +280,7 @@ fn a_small_difference_from_the_clock_of_the_store_is_a_warning_and_no_doubt() {
         for (ahead, is_believed, wanted) in rows {
             store.set_clock_ahead(ahead);
             for _ in 0..3 {
-                assert_eq!(tally.believed_now().is_some(), is_believed, "{ahead}");
+                assert_eq!(tally.trusted_now().is_some(), is_believed, "{ahead}");
             }
             let warned = lines.count(Level::WARN, "the clock is not the store's: set it by NTP");
             let doubted = lines.count(Level::ERROR, "the clock has jumped, or is not the store's");
