@@ -268,13 +268,13 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
-    let (now, mut owes) = (tally.clock.read().corrected(), false);
-    let stored = tally.once(&plan(id, identity), identity, now, |loaded, changes| {
+    let (time, mut owes) = (tally.clock.read(), false);
+    let stored = tally.once(&plan(id, identity), identity, time.corrected(), |loaded, changes| {
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
         let present = present.ok_or(Rejection::LeaderboardNotFound(None))?;
-        owes = board.is_some_and(|board| prizes::owes(&board.periods(), now, &written));
+        owes = board.is_some_and(|board| prizes::owes(&board.periods(), time.now, &written));
         // Any rejection would do: nothing is changed.
         if owes || !may_go {
             return Err(Rejection::BoardInUse);
