@@ -1,4 +1,4 @@
-//! A walk allocates nothing per row, and neither does a look-up: counted at the allocator.
+//! A range scan allocates nothing per row, and neither does a look-up: counted at the allocator.
 
 #![allow(unsafe_code)]
 
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often this thread allocated meanwhile.
+/// The number of allocations of this thread meanwhile.
 fn allocations(run: impl FnOnce()) -> u64 {
     let before = CALLS.with(Cell::get);
     run();

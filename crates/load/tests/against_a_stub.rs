@@ -1,4 +1,4 @@
-//! Runs against a stub that answers what it is told to: what counts, what fails, and what the proof finds.
+//! Runs against a stub with fixed answers: what counts, what fails, and what the proof finds.
 //!
 //! The stub reads requests of this crate and nothing else; the real server is measured by the bench scenario `http`.
 

@@ -1,9 +1,9 @@
-//! A lane without a thread: each turn is its caller's.
+//! A lane without a thread: the caller runs each batch.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Reply, Resolution, Weight};
 
-/// Loses the answer of each commit with a 9, and does not know for two questions what became of it.
+/// Loses the reply of each commit with a 9, and answers two queries for its outcome with "unknown".
 #[derive(Default)]
 struct Forgetful {
     asked: u32,

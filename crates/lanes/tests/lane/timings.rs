@@ -1,4 +1,4 @@
-//! What a reply hears of its request's way through the lane, with the primitives of `std`.
+//! The timings of a reply through the lane, with the primitives of `std`.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;

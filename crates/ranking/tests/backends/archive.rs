@@ -116,7 +116,7 @@ fn every_question_has_the_answer_of_the_order() {
     }
 }
 
-/// What rank a record would have that the player does not hold now: better, equal, worse, first and last in time.
+/// The rank that a record would have, if the player does not hold it now: better, equal, worse, first and last in time.
 fn check_ranks_of_records(
     closed: &ArchivedRanking<'_, Stored>,
     order: &MemoryRanking,

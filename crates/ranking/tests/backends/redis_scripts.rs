@@ -69,7 +69,7 @@ impl Part {
         self.eval(BULK, std::iter::once(Vec::new()).chain(rows.iter().flat_map(row)).collect())
     }
 
-    /// Members, distinct scores, and how many versions are kept of those who went.
+    /// Members, distinct scores, and the number of tombstones.
     fn content(&mut self) -> (Vec<String>, Vec<String>, i64) {
         let mut list = |key: usize| {
             let key = self.keys[key].clone();

@@ -1,4 +1,4 @@
-//! What is found in the server, held against the model.
+//! Compares the server's state with the model.
 
 use crate::contests;
 use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
@@ -25,7 +25,7 @@ pub(crate) fn index_of(player: &PlayerId) -> usize {
     player.as_str()[1..].parse().unwrap()
 }
 
-/// What the server has. Holds are not read: wallets say what is held. Of files it reads those that are asked for.
+/// What the server has. Holds are not read: wallets say what is held. Of files it reads only the named ones.
 pub(crate) fn read(world: &World, members: &[MemberId], files: &BTreeSet<(usize, u8)>) -> Model {
     let mut found = Model::default();
     for index in 0..BOARDS.len() {

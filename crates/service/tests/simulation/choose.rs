@@ -1,4 +1,4 @@
-//! What the seed chooses to ask for. Not here: when it is asked, and what the answers mean.
+//! The requests that the seed chooses. Not here: when they are sent, and what the replies mean.
 
 use crate::model::{BOARDS, MEMBERS, PLAYERS};
 use crate::operations::{Operation, Payment, Periods};

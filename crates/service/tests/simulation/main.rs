@@ -1,8 +1,8 @@
 //! A simulation of the whole server: one seed drives callers, clocks, faults of the disk and power cuts.
 //!
-//! A run has one thread: it polls callers, does the turns of lanes, and does what runs in the background. So a seed gives the same run again.
-//! Requests are in flight together (`traffic`), and what may be there afterwards is a set of worlds (`possible`). After each
-//! restart and each power cut one of them must be what is there: records, bans, balances, contests, ranks, `verify`.
+//! A run has one thread: it polls callers, runs the batches of lanes, and runs the background tasks. So a seed gives the same run
+//! again. Requests are in flight together (`traffic`), and what may be there afterwards is a set of worlds (`possible`). After
+//! each restart and each power cut the server must have one of them: records, bans, balances, contests, ranks, `verify`.
 //! `TALLY_SEED` runs that seed alone, `TALLY_SIMULATE_MINUTES` goes on from there.
 //!
 //! Not here: several servers, databases, Redis.

@@ -1,4 +1,4 @@
-//! What callers ask for, and what they are answered.
+//! The requests of callers, and their replies.
 
 use crate::check::{board_id, player_id};
 use crate::contests::{self, ContestAct};
@@ -95,7 +95,7 @@ pub(crate) enum Payment {
     Transfer { from: usize, to: usize, units: i64 },
 }
 
-/// What a caller knows of its request.
+/// The observed result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is done and durable. Of a submit the record: score and instant. Of a hold its id.
@@ -156,14 +156,14 @@ impl Operation {
     }
 }
 
-/// Who asks: the members, and the holds that are known by the numbers of their requests.
+/// The acting members, and the holds that are known by the numbers of their requests.
 #[derive(Clone)]
 pub(crate) struct Callers {
     pub(crate) members: Vec<MemberId>,
     pub(crate) holds: BTreeMap<usize, HoldId>,
 }
 
-/// What a caller waits for.
+/// The pending reply of a caller.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
 fn identity(number: usize) -> IdempotencyKey {
@@ -276,7 +276,7 @@ impl Callers {
         TransferRequest { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
     }
 
-    /// Whether both lanes take work, by requests that are refused.
+    /// Checks that both lanes work, by requests that are rejected.
     pub(crate) fn lanes_work(&self, world: &World, board: Option<usize>) -> bool {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
@@ -322,12 +322,12 @@ fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], las
     }
 }
 
-/// What a file is known by.
+/// The identity of a file.
 pub(crate) fn digest(file: u8) -> [u8; 32] {
     [file; 32]
 }
 
-/// What a board is: daily periods, of which few are kept.
+/// The definition of a board: daily periods, of which few are kept.
 fn spec(board: usize, Periods { keep, hour, grace_s }: Periods) -> BoardSpec {
     let update = match BOARDS[board] {
         "latest" => Update::Latest,

@@ -1,6 +1,6 @@
 //! The server on a simulated disk: its clocks, its start and its end.
 //!
-//! There are no threads but that of the simulation, which does the turns of the lanes. So a seed gives the same run again.
+//! There are no threads but that of the simulation, which runs the batches of the lanes. So a seed gives the same run again.
 
 use crate::traffic;
 use std::future::Future;
@@ -52,7 +52,7 @@ pub(crate) struct World {
     running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
     /// The latest wall time so far.
     pub(crate) latest: i64,
-    /// How many rows a batch may have.
+    /// The maximum number of rows of a batch.
     batch_rows_max: usize,
     folder: Option<TempDir>,
 }
@@ -109,7 +109,7 @@ impl World {
         wait_for_last(&store);
     }
 
-    /// Takes the power away: the next disk has what this one may have left.
+    /// Cuts the power: the next disk has what this one may have left.
     pub(crate) fn cut(&mut self, rng: &mut Rng) {
         self.disk.stop_at(self.disk.operations() + 1);
         self.stop();
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// Waits until others have let go: a task that blocked on the store may hold it for a moment.
+/// Waits until other tasks have dropped it: a task that blocked on the store may hold it for a moment.
 fn wait_for_last<T>(one: &Arc<T>) {
     while Arc::strong_count(one) > 1 {
         std::thread::yield_now();

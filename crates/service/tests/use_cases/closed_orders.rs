@@ -1,8 +1,8 @@
 //! Closed periods whose records change afterwards, on a disk that fails at every operation in turn; and forgotten ones that
 //! come back.
 //!
-//! An answer is held against what is there: after a success, readers of the closed period see the change or are asked to
-//! come again; after a failure that says so, nothing was done. Not here: power cuts (`simulation`).
+//! Checks a reply against the state. After a success, readers of the closed period see the change or get a retry error.
+//! After a failure that says so, nothing was done. Not here: power cuts (`simulation`).
 
 use crate::disk_world::{DAY, MIDNIGHT, World, player};
 use tally_rules::Rejection;
@@ -15,7 +15,7 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
 use tally_testkit::disk::{DiskError, Fault as DiskFault};
 
-/// More looks of the background than any of these needs.
+/// More background steps than any of these needs.
 const LOOKS: usize = 1_000;
 
 /// A change of a period that is closed.
@@ -35,7 +35,7 @@ impl Change {
         }
     }
 
-    /// Who is in the period once it is done, best first.
+    /// The players in the period afterwards, best first.
     fn done(self) -> &'static [(&'static str, i64)] {
         match self {
             Self::Ban | Self::Erase => &[("ann", 3), ("cid", 1)],
@@ -44,7 +44,7 @@ impl Change {
     }
 }
 
-/// Who is in the closed period at first.
+/// The players in the closed period at first.
 const BEFORE: &[(&str, i64)] = &[("ann", 3), ("bob", 2), ("cid", 1)];
 
 fn named(entries: &[(&str, i64)]) -> Vec<(String, i64)> {
@@ -64,7 +64,7 @@ fn closed_day() -> World {
     world
 }
 
-/// Whether the change is there, by its records and bans.
+/// Whether the change is present, by its records and bans.
 fn is_done(world: &World, change: Change) -> bool {
     match change {
         Change::Ban => world.hides("bob"),

@@ -116,7 +116,7 @@ impl Served {
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
-    /// Scores of many players in one request: what became of each.
+    /// Scores of many players in one request: the result of each.
     fn submit(&self, board: &str, rows: &[(&str, i64)]) -> Vec<Result<i64, Failure>> {
         let new = |(name, score): &(&str, i64)| NewScore {
             board: BoardId::new(board).unwrap(),
@@ -150,7 +150,7 @@ impl Served {
         self.runtime.block_on(members::create(&self.tally, new)).unwrap().id
     }
 
-    /// Deposits to many at once: what became of each.
+    /// Deposits to many at once: the result of each.
     fn deposit(&self, to: &[MemberId]) -> Vec<Result<(), Failure>> {
         let new = |to: &MemberId| {
             let order = TransferRequest {
@@ -214,7 +214,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(done.pop().unwrap().unwrap(), 25);
         done.into_iter().for_each(|row| assert_eq!(row.unwrap(), 1));
         assert_eq!(served.ranks("b"), 41);
-        // That it has no rank says nothing.
+        // Its missing rank is no evidence.
         let board = tally.boards.get("b").unwrap();
         let key = damaged::noted(&*tally.store, &board, Some(ALL_TIME), &player("ann")).unwrap();
         assert_eq!(named(damaged::check(&*tally.store, key)).1, "1/0/ann");
@@ -369,7 +369,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
     }
 }
 
-/// What two pages of a list give: the first with one row that can be read, and all behind it.
+/// The result of two pages of a list: the first with one readable row, and all behind it.
 #[track_caller]
 fn pages<T: Clone>(page: impl Fn(Option<T>, usize) -> Listing<T>) -> (usize, Vec<(&'static str, String)>) {
     let first = page(None, 1);

@@ -31,7 +31,7 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 /// Periods from midnight to midnight.
 pub(crate) const MIDNIGHT: &str = "0 0 * * *";
 
-/// How often lanes are asked whether they work again, before that is a fault of the server.
+/// The number of checks whether lanes work again, before the test counts that as a fault of the server.
 const ATTEMPTS_MAX: u32 = 1_000_000;
 
 /// The service with its disk and its clock.
@@ -83,7 +83,7 @@ impl World {
             if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
                 return done;
             }
-            // Another thread of the test may have done the turn that has the answer.
+            // Another thread of the test may have run the batch with the reply.
             if !self.tally().step(LaneByHand::Scores(0)) {
                 std::thread::yield_now();
             }
@@ -107,7 +107,7 @@ impl World {
         self.wait(submit(&self.tally(), new_score(name, score))).unwrap();
     }
 
-    /// A score that waits in the lane while something else is asked; what became of it.
+    /// A score that waits in the lane during another request; its outcome.
     pub(crate) fn submit_beside(&self, name: &str, score: i64, beside: impl FnOnce()) -> Result<(), Failure> {
         let tally = self.tally();
         let mut waiting = Box::pin(submit(&tally, new_score(name, score)));

@@ -1,4 +1,4 @@
-//! What the clock does to contests, who is hidden, two starts at once, and what a wallet cannot take.
+//! The scheduler of contests, banned players, two starts at once, and limits of wallets.
 //!
 //! Not here: random histories (`histories`).
 
@@ -32,7 +32,7 @@ use tally_service::members::change::MemberChange;
 use tally_service::settings::Background;
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
-/// Two places more than those who come, a fee or none, and prizes that nobody shares.
+/// Two places more than the applicants, a fee or none, and prizes without shared ranks.
 pub(crate) fn spec(fee: bool) -> ContestSpec {
     let fee = if fee { FEE } else { 0 };
     histories::spec(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
@@ -58,7 +58,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     let timed = ContestSpec { opens_at: at(10), starts_at: at(20), ends_at: at(30), ..spec(true) };
     let (cup, idle) = (ContestId::new("cup").unwrap(), ContestId::new("idle").unwrap());
     change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
-    // Nobody is to open this one.
+    // This one is not to be opened.
     let never = ContestSpec { opens_at: Some(None), ..timed.clone() };
     change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
     world.advance(12_000_000);
@@ -72,7 +72,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
         (record.state, (record.since.0 - now.0) / 1_000_000)
     };
     assert_eq!((after(&cup), after(&idle)), ((State::Open, 10), (State::Draft, 0)));
-    // The server is away at both moments.
+    // The server is down at both moments.
     tally.drain();
     let late = Arc::new(AtomicI64::new(now.0 + 100_000_000));
     let next = start(Arc::clone(&tally.store), &late, settings()).unwrap();
@@ -116,7 +116,7 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
     let ended = Rejection::ContestState(State::Finished);
     assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
-    // Nor by the board's own door.
+    // Nor by a request to the board itself.
     let board = id.board(None);
     let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
     assert_eq!(refused(world.wait(shown)), ended);
@@ -156,7 +156,7 @@ fn two_starts_at_once_are_one() {
     world.end(&members);
 }
 
-/// Whoever was made staff after it applied is not accepted, does not start, and a member is not made staff.
+/// An applicant that was made staff later is not accepted and does not start. A member is not made staff.
 #[test]
 fn staff_does_not_take_part_however_late_it_became_staff() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -239,7 +239,7 @@ fn a_player_with_an_entry_is_not_renamed() {
     }
 }
 
-/// A contest is not opened with more places than leaderboards allow, nor is anybody accepted for whom there is none.
+/// A contest is not opened with a larger capacity than leaderboards allow, nor is a player accepted without one.
 #[test]
 fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -356,7 +356,7 @@ fn applications_close_when_the_contest_is_to_start() {
     }
 }
 
-/// Whoever cannot be paid a prize does not take part, whether it costs something or not.
+/// A player that cannot be paid a prize does not take part, whether it costs something or not.
 #[test]
 fn a_member_who_is_closed_does_not_start() {
     for (kind, fee) in [(Kind::Sqlite, false), (Kind::MariaDb, false), (Kind::Sqlite, true)] {

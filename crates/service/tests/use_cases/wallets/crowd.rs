@@ -1,4 +1,4 @@
-//! Many at once: opposite transfers, rings and a hot wallet never stand in each other's way, and the books agree.
+//! Many at once: opposite transfers, rings and a hot wallet never deadlock, and the books agree.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -20,7 +20,7 @@ fn crowd(kind: Kind) {
             tokio::spawn(async move {
                 let (mut done, mut refused) = (0, 0);
                 for round in 0..ROUNDS {
-                    // A ring, the same ring the other way, and everybody to one.
+                    // A ring, the same ring the other way, and all to one.
                     let at = caller % all.len();
                     let (from, to) = match caller % 3 {
                         0 => (all[at], all[(at + 1) % all.len()]),

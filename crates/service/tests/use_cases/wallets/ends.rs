@@ -1,6 +1,6 @@
 //! Ends of members, clocks, processes and leaderboards while entries or money of a contest hang on them.
 //!
-//! Not here: currencies that are gone (`owed`), and random stories of all of it (`story`).
+//! Not here: removed currencies (`owed`), and random stories of all of it (`story`).
 
 use crate::wallets::contests::spec;
 use crate::wallets::histories::dying::{Dying, End};
@@ -80,9 +80,9 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
         };
         refuses("open");
         apply::decide(tally, &cup(), &Actor::Admin, &names[..1], true, None).unwrap();
-        // A retry of what was done is told what was done.
+        // A retry of a done request gets its outcome.
         assert!(world.create(heir("ann", "ann")).unwrap().replayed);
-        // What is no member's moves no money.
+        // Accounts without a member move no money.
         let bob = world.create(heir("bob", "new")).unwrap().id;
         finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
         let ann = world.create(heir("ann", "new ann")).unwrap().id;
@@ -91,7 +91,7 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
     }
 }
 
-/// Another server closes the member between the look at its name and the transaction that gives it to a new one.
+/// Another server closes the member between the read of its name and the transaction that gives it to a new one.
 #[test]
 fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -267,7 +267,7 @@ fn work_of_a_contest_waits_for_no_clock() {
     }
 }
 
-/// What is written down is settled, whatever becomes of the first payment.
+/// Stored payouts are settled, whatever the outcome of the first payment.
 #[test]
 fn a_settling_that_is_committed_is_no_error() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -294,7 +294,7 @@ fn a_settling_that_is_committed_is_no_error() {
     }
 }
 
-/// A leaderboard is there, or not, as it is stored, also after a request whose outcome was not known.
+/// A leaderboard exists, or not, as it is stored, also after a request whose outcome was not known.
 #[test]
 fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -351,7 +351,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
             std::thread::yield_now();
         }
         let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
-        // The lane may not have heard of it yet.
+        // The lane may not know it yet.
         let is_there = || process.work().is_ok() && process.boards.get(&cup().board(None)).is_some();
         let mut looks = 0..2000;
         while !is_there() {

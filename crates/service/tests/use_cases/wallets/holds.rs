@@ -57,7 +57,7 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         assert_eq!(refused(other), Rejection::InsufficientFunds);
         world.advance(10 * SECOND);
         assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldExpired);
-        // Somebody looks every second.
+        // A background task checks every second.
         while place(&world, ann, 100, None, "j").is_err() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

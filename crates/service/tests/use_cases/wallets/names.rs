@@ -1,4 +1,4 @@
-//! What members are found by, over their whole life: phone numbers that earlier versions stored, and what a closed member
+//! Members' handles over their whole life: phone numbers that earlier versions stored, and those that a closed member
 //! leaves. Not here: which texts are accepted, and kills (`tally/tests/api/money/names.rs`).
 
 use crate::wallets::verify::verify;
@@ -19,7 +19,7 @@ fn stored(text: &str) -> Phone {
     Phone::of_stored(text).unwrap()
 }
 
-/// Writes what an earlier version wrote: the number in a member's row, and whom numbers find.
+/// Writes the rows of an earlier version: the number in a member's row, and the members that numbers find.
 fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str, Option<MemberId>)]) {
     let mut members: Vec<(MemberId, Member)> = rows
         .iter()
@@ -37,7 +37,7 @@ fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str,
     store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
 }
 
-/// What a process that was killed leaves of an open file.
+/// An open file of a killed process.
 fn crash_image(store: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(store).unwrap() {
@@ -68,7 +68,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
     .map(|(name, phone)| make(name, phone));
     let store = Arc::clone(&world.tally.store);
     let rows = [
-        // Nobody has what it becomes.
+        // Its new number is free.
         (alone, Some("00111111")),
         // Another has.
         (late, Some("00222222")),

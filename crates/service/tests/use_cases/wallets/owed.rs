@@ -1,5 +1,5 @@
-//! What contests and periods owe: it is paid once the currency is there, a start without that currency is refused, and what an earlier
-//! release left unpaid by mistake is paid by a start.
+//! Debts of contests and periods: they are paid once the currency is configured, and a start without that currency is refused. A
+//! start pays what an earlier release left unpaid by mistake.
 
 use crate::wallets::contests::spec;
 use crate::wallets::histories::paper::FEE;
@@ -100,7 +100,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let id = ContestId::new("cup").unwrap();
         let fee = Fee { currency: code("USD"), amount: amount(FEE) };
         running(&world, &id, &ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) }, &members);
-        // Or it would pay before one looks.
+        // Otherwise it would pay before the test reads.
         world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
         assert!(scheduler::do_due(&poor).is_err());
@@ -230,7 +230,7 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     members
 }
 
-/// What a closed member is still owed: a fee goes back to it, a prize does not.
+/// The claims of a closed member: a fee goes back to it, a prize does not.
 const OF_A_CLOSED_MEMBER: [&str; 2] =
     ["contest won: prize 7 KRW, member_closed", "period gone/daily:1: prize 7 KRW, member_closed"];
 
@@ -249,7 +249,7 @@ fn what_was_left_unpaid_by_mistake_is_paid_once_by_a_start() {
     }
 }
 
-/// An earlier release has written them after the first start that looked for them: later starts do not, their scheduler does.
+/// An earlier release has written them after the first start that searched for them: later starts do not, their scheduler does.
 #[test]
 fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -267,7 +267,7 @@ fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
     }
 }
 
-/// However many contests there are, a page costs so many reads, and the walk comes to its end.
+/// A page costs a fixed number of reads however many contests there are, and the scan comes to its end.
 #[test]
 fn a_page_of_what_is_owed_is_bounded() {
     let world = World::new(Kind::Sqlite);

@@ -36,7 +36,7 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     (replayed, found)
 }
 
-/// What is owed, as it is listed.
+/// Debts, as they are listed.
 pub(crate) fn owed(replayed: &Replayed) -> Vec<String> {
     let listed: Vec<String> = replayed.owed.first.iter().map(ToString::to_string).collect();
     assert_eq!(listed.len() as u64, replayed.owed.count.min(100));
@@ -55,7 +55,7 @@ struct Made {
     second: TransferId,
 }
 
-/// Three members, two currencies, and holds that are open, captured in part, captured whole, and let go.
+/// Three members, two currencies, and holds that are open, captured in part, captured whole, and voided.
 fn make(world: &World) -> Made {
     let [ann, cid] = [("ann", 1000), ("cid", 0)].map(|(name, units)| world.member(name, units));
     let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
@@ -104,7 +104,7 @@ fn a_ledger_that_nobody_touched_agrees() {
 /// A fault as SQL, and what is said of it: as many words as rows disagree.
 pub(crate) type Broken = (String, Vec<String>);
 
-/// Nobody's and nothing's.
+/// Rows without an owner.
 pub(crate) const GHOST: Uuid = Uuid([1; 16]);
 
 pub(crate) fn fault(sql: String, wanted: &[&str]) -> Broken {
@@ -420,7 +420,7 @@ impl Place {
         }
     }
 
-    /// Breaks rows by each fault in turn, and looks whether that and nothing else is named.
+    /// Breaks rows by each fault in turn, and checks that `verify` names exactly that fault.
     pub(crate) fn break_each(&self, tables: &[&str], faults: Vec<Broken>) {
         for (sql, wanted) in faults {
             let (_, found) = self.broken(tables, &sql, verify);

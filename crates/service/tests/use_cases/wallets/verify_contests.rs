@@ -1,5 +1,5 @@
-//! Replaying contests: by SQL one row of each kind wrong, each named. That nothing is wrong where nothing is, every history of
-//! contests says (`histories`).
+//! Replaying contests: by SQL one row of each kind wrong, each named. Every history of contests proves that a sound store has no
+//! finding (`histories`).
 
 use crate::wallets::histories::paper::{FEE, Op, Shape};
 use crate::wallets::histories::{Hand, player_of, spec};

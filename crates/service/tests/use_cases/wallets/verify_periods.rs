@@ -11,7 +11,7 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 const TABLES: [&str; 5] =
     ["period_payments", "contest_applications", "contest_members", "contest_prizes", "entries"];
 
-/// Two members who were paid for the first two ranks of a day, and what its prizes are found by.
+/// Two members that were paid for the first two ranks of a day, and the keys of its prizes.
 struct Made {
     ann: MemberId,
     bob: MemberId,
@@ -111,7 +111,7 @@ fn every_row_of_a_periods_prizes_that_was_broken_by_sql_is_named() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let (world, name) = in_a_database(server);
     let made = make(&world);
-    // The schedulers' own looks would pay what a fault makes due again.
+    // The schedulers themselves would pay what a fault makes due again.
     world.tally.drain();
     let faults = [of_prizes(&made), of_movements(&made)].concat();
     Place::Server(world, server, name).break_each(&TABLES, faults);

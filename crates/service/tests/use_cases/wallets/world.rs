@@ -56,7 +56,7 @@ pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
     Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]) })
 }
 
-/// What a member is made of.
+/// The data of a member.
 pub(crate) fn new_member(name: &str) -> NewMember {
     let member = Member {
         login: Login::new(name).unwrap(),
@@ -238,7 +238,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Rejection
     }
 }
 
-/// Before and after, as a caller is told.
+/// Before and after, as in the reply.
 pub(crate) fn shown(receipt: &Receipt) -> (i64, i64) {
     (receipt.posted.entry.before(), receipt.posted.entry.after)
 }

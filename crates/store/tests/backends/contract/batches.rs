@@ -1,4 +1,4 @@
-//! Transactions: all of one or nothing, durable, and decided on what is there.
+//! Transactions: all of one or nothing, durable, and decided on the present state.
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
     assert_eq!(loaded.requests, [None]);
 }
 
-/// Changes of every table whose last row cannot be stored: a key that is there, after a board that is not.
+/// Changes of every table whose last row cannot be stored: an existing key, after a missing board.
 fn changes_with_a_bad_last_row(next: BoardNo) -> WriteSet {
     let id = BoardId::new("second").unwrap();
     let board = BoardRow { no: next, id, definition: Definition::default(), created_at: Micros(1) };

@@ -110,7 +110,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     looks();
     store.checkpoint().unwrap();
     looks();
-    // What is under way is due whatever the clock says; a draft that nobody opens never is.
+    // Work that is under way is due whatever the clock says; a draft that is never opened never is.
     let due_behind = |now, after, limit| {
         let found = store.ledger().due_contests(Micros(now), after, limit).unwrap();
         found.into_iter().map(|(at, id)| (at.0, id.as_str().to_owned())).collect::<Vec<_>>()

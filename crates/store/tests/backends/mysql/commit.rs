@@ -1,4 +1,4 @@
-//! The answer to a COMMIT is lost: the transaction was done or not, and whoever asks hears which.
+//! The answer to a COMMIT is lost: the transaction was done or not, and every query for it gets the same outcome.
 
 use super::*;
 use tally_store::BatchId;
@@ -73,7 +73,7 @@ fn one_that_nobody_can_ask_about_is_found_later(kind: DatabaseKind) {
     assert!(add(&store, |_| ()).unwrap() > version);
 }
 
-/// The worst case: the message with the COMMIT is somewhere on the way, and arrives after it was asked about.
+/// The worst case: the message with the COMMIT is still on its way, and arrives after the query for its outcome.
 fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let (proxy, store, url) = behind_proxy(server);
@@ -87,7 +87,7 @@ fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
         "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '{name}' AND command <> 'Sleep'"
     );
     proxy.pass();
-    // The server reads the message, and then that nobody is there any more.
+    // The server reads the message, and then that the client is gone.
     while proxy.connections() > 0 || server.sql(&connections) != "0" {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -1,4 +1,4 @@
-//! What networks and servers do: each either goes well in the end or says what happened, and the store goes on by itself.
+//! Faults of networks and servers: each either goes well in the end or reports what happened. The store goes on by itself.
 
 use super::*;
 use std::sync::Barrier;
@@ -53,7 +53,7 @@ fn a_batch_that_is_cut_is_done_once_or_not_at_all(kind: DatabaseKind) {
     let mut done = 0;
     for at in ["START TRANSACTION", "FOR UPDATE", "INSERT INTO scores"] {
         for cut in [Cut::Before, Cut::Answer] {
-            // Once: it is begun again. Each time: it is away, unless the cut took the answer to its end along.
+            // The first time it begins again. Each time it is unavailable, unless the cut took the answer to its end along.
             proxy.cut_at(at.as_bytes(), cut);
             add(&store, |_| ()).unwrap();
             done += 1;
@@ -125,7 +125,7 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     });
     done.unwrap();
     assert_eq!(count(&other), 3);
-    // What only reads is not ended where it is slow, also when others end what holds rows.
+    // A slow read is not ended, also when others end transactions that hold rows.
     beside.totals().unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     std::thread::sleep(Duration::from_secs(5));
@@ -192,7 +192,7 @@ fn a_database_that_is_read_only_is_away(kind: DatabaseKind) {
     let server = ScratchDatabase::start(kind);
     let url = server.create_database();
     let name = url.rsplit('/').next().unwrap();
-    // Whoever may administer a server may write to it all the same.
+    // An account that may administer a server may write to it all the same.
     server.sql(&format!(
         "CREATE USER player@'127.0.0.1' IDENTIFIED BY 'secret'; GRANT ALL ON {name}.* TO player@'127.0.0.1'"
     ));
@@ -219,7 +219,7 @@ fn a_killed_server_is_away_until_it_is_back(kind: DatabaseKind) {
     add(&store, |_| ()).unwrap();
     server.kill();
     server.restart();
-    // Nobody asked meanwhile: the first to ask finds its connection gone and makes another.
+    // There was no query meanwhile: the first one finds its connection gone and makes another.
     add(&store, |_| ()).unwrap();
     assert_eq!(count(&store), 3);
 }
@@ -239,7 +239,7 @@ fn a_frozen_server_is_given_up_in_time(kind: DatabaseKind) {
     });
     let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
     server.thaw();
-    // It may have been done, after all; what is said of it is what is there.
+    // It may have been done, after all; the reported outcome is the present state.
     let was_done = loop {
         match store.resolve(&batch) {
             Ok(done) => break done.is_some(),
@@ -290,7 +290,7 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
         all(3)
     }));
     assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(2))));
-    // What does not fit by itself is a row that is refused.
+    // A row that is too large by itself is refused.
     let window = WindowKey { board: BoardNo(1), window: Window(5) };
     let large = Block { distinct_better: 0, entries: vec![7; 200 << 10] };
     let blocks = vec![(BlockKey { window, version: 1, block: 0 }, large)];

@@ -1,6 +1,6 @@
 //! Kills the database under load, at random moments, and compares what it has with what was acknowledged: exactly.
 //!
-//! A caller that hears of a lost commit asks what became of it, so at the end everybody knows what was done.
+//! A caller of a lost commit queries its outcome, so at the end every caller knows what was done.
 
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! MariaDB and MySQL under the contract, and what only a server can be asked: real ones, started by the test kit.
+//! MariaDB and MySQL under the contract, and the tests of real servers, started by the test kit.
 //!
 //! `for_both!` makes a test of a function for each of the two, as `store_contract!` does for the contract.
 
@@ -23,7 +23,7 @@ use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 struct Database {
     kind: DatabaseKind,
     url: String,
-    /// Whether it is opened as by the only writer, which need not look at everything before it writes.
+    /// Whether it is opened as by the only writer, which need not read everything before it writes.
     alone: bool,
 }
 

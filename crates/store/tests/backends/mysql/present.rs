@@ -19,7 +19,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
     let (store, other) = (open(&url), open(&url));
     let (new, else_) = (key(1, 0, "new"), key(1, 0, "somebody else"));
     let plan = ReadSet { requests: vec![request("s", "k")], ..plan_of(vec![new.clone(), else_.clone()]) };
-    // What it writes: the key itself, another key, a removal of the key, nothing.
+    // Its writes: the key itself, another key, a removal of the key, nothing.
     let writes = [
         scores(vec![(new.clone(), Some(record(1)))]),
         scores(vec![(else_.clone(), Some(record(1)))]),
@@ -67,7 +67,7 @@ fn many_new_players_at_once_are_no_deadlock(kind: DatabaseKind) {
                     let names = (0..30).map(|number| format!("{:03}", (number * 37 + round * 11) % 1000));
                     let keys = names.map(|name| key(1, 0, &format!("{name} {thread}"))).collect();
                     let plan = plan_of(keys);
-                    // Not tried again: nobody is in anybody's way.
+                    // Not tried again: there is no conflict.
                     store
                         .run(&plan, &mut |_| {
                             scores(plan.scores.iter().map(|key| (key.clone(), Some(record(1)))).collect())

@@ -1,4 +1,4 @@
-//! What several servers of one store hear of each other: revisions, marks and turns.
+//! The exchange between several servers of one store: revisions, the outbox and task leases.
 
 use super::*;
 use crate::contract::{create, key_row, load, write};
@@ -27,7 +27,7 @@ fn ban(board: BoardNo, player: &str, hidden: bool) -> WriteSet {
     WriteSet { bans: vec![(BanKey { board, player }, hidden)], ..WriteSet::default() }
 }
 
-/// What changed since; the follower goes on from there.
+/// The changes since then; the follower goes on from there.
 fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> FeedPage {
     let changed = store.change_feed(from).unwrap();
     assert!(changed.next >= *from && !changed.more);
@@ -164,7 +164,8 @@ fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind)
     }
 }
 
-/// Three hide players and show them, two read: who is hidden are those of the changes up to the revision, and of no later one.
+/// Three ban players and restore them, two read: the banned players are those of the changes up to the revision, and of no later
+/// one.
 fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     const ROUNDS: usize = 60;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -259,7 +260,7 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     let known = store.board(BoardRef::No(board), None).unwrap().unwrap().revisions.of(0);
     let plan = ReadSet { boards: vec![board], ..counter() };
     let mut seen = Vec::new();
-    // Somebody who hides a player waits until this one has ended.
+    // A server that bans a player waits until this one has ended.
     std::thread::scope(|scope| {
         let mut hiding = None;
         store
@@ -291,12 +292,12 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
     assert_eq!(found.len(), 2, "another server sees both");
     assert!(found.iter().all(|one| one.what == OutboxContent::Records(counter().scores)));
     assert_eq!(other.outbox(Duration::from_secs(3600), None).unwrap(), []);
-    // Published: it goes with the next transaction of its server, or with its next look.
+    // Published: it goes with the next transaction of its server, or with its next read.
     store.published(first.outbox.unwrap());
     add(&store, |_| ()).unwrap();
     let left: Vec<_> = other.outbox(Duration::ZERO, None).unwrap().into_iter().map(|one| one.batch).collect();
     assert_eq!(left, [second.outbox.unwrap()]);
-    // Published by another: the row still says what became of the commit.
+    // Published by another: the row still has the outcome of the commit.
     other.clear_outbox(&left).unwrap();
     assert_eq!(other.outbox(Duration::ZERO, None).unwrap(), []);
     assert_eq!(other.resolve(&left[0]).unwrap().map(|done| done.version), Some(second.version));

@@ -60,7 +60,7 @@ impl Servers {
         for node in &self.nodes {
             node.sql(&format!("{create} {on_nodes}"));
         }
-        // Two hosts by name: Spider's two-phase commit tells nodes apart by that alone.
+        // Two hosts by name: Spider's two-phase commit distinguishes nodes by that alone.
         let place = |host: &str, at: usize| format!("'{host}', PORT {}", self.nodes[at].address().port());
         let on_front = on_front
             .replace("'node1.example', PORT 3306", &place("127.0.0.1", 0))
@@ -111,7 +111,7 @@ fn counted(node: &ScratchDatabase, name: &str) -> u64 {
     row.rsplit('\t').next().expect("a value").parse().expect("a number")
 }
 
-/// What the settings are for: with Spider's own a node gets a statement for each row.
+/// The reason for the settings: with Spider's own a node gets a statement for each row.
 #[test]
 fn a_batch_is_one_statement_at_each_node() {
     let servers = Servers::start();
@@ -147,7 +147,7 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
         is_away(&store.records(&keys));
     }
     servers.nodes[1].restart();
-    // A connection that was lost is found out by the first statement on it.
+    // The first statement on a lost connection detects the loss.
     let mut tries = 0;
     while store.records(&keys).is_err() {
         tries += 1;

@@ -1,5 +1,5 @@
-//! Transactions of the first shard and another that are cut between the two: the first one's part stays, the caller is told that a
-//! part is done or in doubt, and a retry finishes the rest.
+//! Transactions of the first shard and another that are cut between the two. The first one's part stays, the caller gets a
+//! partial or in-doubt result, and a retry finishes the rest.
 
 use super::*;
 use tally_store::ImportKey;

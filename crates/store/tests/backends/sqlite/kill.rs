@@ -1,8 +1,8 @@
-//! Kills a process that writes, at random moments, and looks at what it left.
+//! Kills a process that writes, at random moments, and checks what it left.
 //!
-//! The child is this test binary again, running only [`kill_child`] with the path of the file in its environment. It
-//! prints the number of each batch that was acknowledged; what is found afterwards must hold at least the last number
-//! read, at most one batch more, and no part of a batch. Not here: a machine that loses power, which no test can do.
+//! The child is this test binary again, running only [`kill_child`] with the path of the file in its environment. It prints
+//! the number of each acknowledged batch. Afterwards the store must hold at least the last number read, at most one batch
+//! more, and no part of a batch. Not here: a machine that loses power, which no test can do.
 
 use crate::contract::{key, load, record, request, stored, walk};
 use std::io::{BufRead, BufReader, Write};
@@ -66,7 +66,7 @@ fn kill_child() {
     }
 }
 
-/// Little room and a small log, so that many kills fall into a fold.
+/// Small limits and a small log, so that many kills fall into a flush.
 fn open(path: &Path) -> SqliteStore {
     let options = Options {
         wal_bytes_max: 256 << 10,
@@ -99,7 +99,7 @@ fn run_and_kill(path: &Path, time: Duration) -> Option<u64> {
     reading.join().unwrap()
 }
 
-/// Gives the number of the last batch found, having looked at every row.
+/// Returns the number of the last batch found, after reading every row.
 fn verify(path: &Path) -> u64 {
     let store = open(path);
     let counters = load(&store, &plan());

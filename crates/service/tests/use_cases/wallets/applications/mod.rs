@@ -53,7 +53,7 @@ fn members(tally: &Tally, id: &ContestId) -> Vec<PlayerId> {
     rows.into_iter().map(|(player, ..)| player).collect()
 }
 
-/// Three lists of players, as somebody would keep them on paper.
+/// Three lists of players, as on paper.
 #[derive(Clone, Debug, Default)]
 struct Paper {
     pending: Vec<usize>,
@@ -183,8 +183,8 @@ fn histories_agree_with_paper(kind: Kind) {
     }
 }
 
-/// Two servers, and everybody asks both at once: one application each, no more than there are places, and whoever was told
-/// last to be accepted when it started takes part, and nobody else.
+/// Two servers, with concurrent requests to both: one application for each player, no more than the capacity. The members are
+/// those whose last reply before the start was "accepted".
 fn many_at_once_are_exact(kind: Kind) {
     let site = Site::new(kind);
     let servers = [site.serve(), site.serve()];
@@ -205,7 +205,7 @@ fn many_at_once_are_exact(kind: Kind) {
         }
     });
     assert_eq!((applied.into_inner(), listed(&servers[0], &id, Status::Pending).len()), (24, 24));
-    // What each was told last. A row is asked for by one thread, so that has an order.
+    // The last reply for each. One thread sends the requests of a row, so they have an order.
     let told = Mutex::new(BTreeMap::<PlayerId, Status>::new());
     let started = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -234,7 +234,7 @@ fn many_at_once_are_exact(kind: Kind) {
         for tally in &servers {
             let (id, started, all, told) = (&id, &started, &all, &told);
             scope.spawn(move || {
-                // Not for ever: who was accepted may withdraw, and once the other has started nobody else is accepted.
+                // Not for ever: an accepted player may withdraw, and once the other has started no other is accepted.
                 while told.lock().unwrap().len() < 2 && started.load(Ordering::Relaxed) == 0 {
                     std::thread::yield_now();
                 }
@@ -308,7 +308,7 @@ fn money_is_never_elsewhere(kind: Kind) {
     tally.drain();
 }
 
-/// Whoever is erased has applied nowhere, and may apply again; a rejection stays.
+/// An erased player has applied nowhere, and may apply again; a rejection stays.
 fn who_is_erased_has_not_applied(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();

@@ -48,7 +48,7 @@ impl Outside {
         happened
     }
 
-    /// Whoever comes next is let through.
+    /// The next caller passes.
     pub(super) fn pass(&self) {
         self.proxy.pass();
     }
