@@ -92,7 +92,7 @@ fn another_definition_is_a_conflict_that_names_the_fields() {
             assert!(detail.contains(field), "{body}: {detail}");
         }
     }
-    // What is left out is no spec.
+    // Absent fields are no spec.
     assert_eq!(client.put("/v1/leaderboards/b", &json!({})).expect(200)["update"], "sum");
 }
 

@@ -233,7 +233,7 @@ fn a_batch_stands_for_its_rows() {
     for (player, sum) in [("a", 1), ("b", 2), ("c", 3)] {
         assert_eq!(score(&mut client, player), sum);
     }
-    // K#1 is the second row's key, through every door.
+    // K#1 is the second row's key, through every listener.
     assert_eq!(replays(&client.send(&add("K#1", "b", 2)))["score"], 2);
     client.send(&add("K#0", "a", 2)).refused(422, "idempotency_key_reused");
     let with_id = json!({"scores": [{"board": "b", "player": "c", "score": 3, "id": "K#2"}]});

@@ -423,7 +423,7 @@ fn scores_seeded_without_a_server_are_those_seeded_through_one() {
     let text = seed(&server, "beside", PLAYERS);
     assert!(text.contains("20900 scores on `beside`"), "{text}");
     assert!(seed(&server, "beside", PLAYERS).contains("0 scores on `beside`"));
-    // Where there is none it is made; where scores count for more, a server does it.
+    // A missing board is made; where scores count for more, a server does it.
     assert!(seed(&server, "new", 10).contains("10 scores on `new`"));
     assert!(seed(&server, "weekly", 10).contains("10 scores on `weekly`"));
     server.restart();

@@ -1,7 +1,7 @@
-//! Pages read by cursor while others write: nobody who did not move is skipped or shown twice, in both directions.
+//! Pages read by cursor while others write: a player that did not move is never skipped or shown twice, in both directions.
 //!
-//! The movers change all the time, the others never; removals hit the entry that a cursor stands on. Also pages of
-//! random boards against the model. Not here: exact answers of single pages (`http_scores.rs`).
+//! The movers change all the time, the others never; removals hit the entry of a cursor. Also pages of random boards
+//! against the model. Not here: exact answers of single pages (`http_scores.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn submit_all(client: &mut Client, rows: &[Value]) {
     }
 }
 
-/// Moves and removes players until it is told to stop.
+/// Moves and removes players until it is stopped.
 fn stir(mut client: Client, stop: &AtomicBool, moved: &AtomicUsize, seed: u64) {
     let mut rng = Rng::new(seed);
     while !stop.load(Ordering::Relaxed) {

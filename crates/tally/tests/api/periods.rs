@@ -259,7 +259,7 @@ fn closed_years_are_a_sort_of_their_rows_whatever_happens() {
     let mut client = server.client();
     check_years(&mut client, year, &expected);
 
-    // What hides or erases a player reaches closed years, and lasts.
+    // A ban or an erasure of a player reaches closed years, and lasts.
     for (verb, player) in [("ban", "p7"), ("ban", "p8"), ("restore", "p8")] {
         client.post(&format!("/v1/leaderboards/years/players/{player}/{verb}"), &json!({})).expect(200);
         for board in expected.values_mut() {

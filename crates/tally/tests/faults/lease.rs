@@ -64,7 +64,7 @@ fn a_second_server_is_refused_and_the_first_goes_on() {
     for words in ["another process has the store open", &address, first.data().to_str().unwrap(), waits] {
         assert!(second.stderr.contains(words), "no {words:?} in {}", second.stderr);
     }
-    // Nor may a command that would work on the store itself; one beside the server asks it.
+    // Nor may a command that would work on the store itself; one beside the server calls it.
     stopped_on(&url).run(&["keys", "list"]).expect(1);
     first.run(&["keys", "list"]).expect(0);
     assert_eq!(best(&mut first.client()), ("ann".into(), 10));
@@ -168,7 +168,7 @@ fn a_database_that_was_away_for_longer_than_the_lease_ends_nothing() {
     let (server, url) = database();
     let proxy = Proxy::start(server.address());
     let mut tally = stopped_on(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
-    // What runs in the background asks the store as well.
+    // The background tasks read the store as well.
     tally.allow("the store is unavailable");
     tally.restart();
     let mut client = tally.client();

@@ -1,10 +1,10 @@
-//! The end of a period under load, over HTTP and by the real clock: every acknowledged score is in exactly the period
-//! of its instant, and nobody is refused.
+//! The end of a period under load, over HTTP and by the real clock. Every acknowledged score is in exactly the period of
+//! its instant, and none is refused.
 //!
-//! The finest schedule is a minute and the binary has no clock of the test's, so a run waits for the next full minute;
-//! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and
-//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits (`cargo
-//! xtask bench periods`).
+//! The finest schedule is a minute and the binary has no clock of the test's. So a run waits for the next full minute;
+//! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and zones
+//! (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits
+//! (`cargo xtask bench periods`).
 
 use crate::TALLY;
 use jiff::{Timestamp, ToSpan};
@@ -21,13 +21,13 @@ const MINUTES_MAX: usize = 3;
 const CONNECTIONS: usize = 6;
 const BATCH_ROWS: usize = 40;
 const PLAYERS: u64 = 30;
-/// How long before and after a boundary scores stream.
+/// The time before and after a boundary in which scores stream.
 const AROUND: Duration = Duration::from_millis(1_500);
-/// How long late scores are taken on the board `late`.
+/// The grace of the board `late`.
 const GRACE: Duration = Duration::from_secs(4);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What was acknowledged: by board and minute, the sum of each player.
+/// The acknowledged scores: by board and minute, the sum of each player.
 type Sums = BTreeMap<(&'static str, Timestamp), BTreeMap<String, i64>>;
 
 /// By board and period, the states it was seen in, in order.
@@ -70,7 +70,7 @@ fn row(board: &str, number: usize, rng: &mut Rng) -> Value {
     row
 }
 
-/// Streams scores until told to stop; each answer says which minute it counted for.
+/// Streams scores until it is stopped; each answer says which minute it counted for.
 fn stream(mut client: Client, number: usize, stop: &AtomicBool) -> Sums {
     let mut rng = Rng::of(&format!("boundary {number}"));
     let mut sums = Sums::new();
@@ -180,7 +180,7 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
             });
             boundaries.push(boundary);
         }
-        // Until the last one is closed, and a look of the keeper longer.
+        // Until the last one is closed, and a round of the scheduler longer.
         let last = *boundaries.last().expect("there is one");
         sleep_until(last + GRACE + Duration::from_secs(1));
         done.store(true, Ordering::Relaxed);
@@ -241,7 +241,7 @@ fn soak_a_stream_of_scores_crosses_boundaries_exactly() {
     }
 }
 
-/// What ended was open, closing as long as late scores were taken and until that was stored, and closed.
+/// An ended period was open, closing as long as late scores were taken and until that was stored, and closed.
 fn check_states(seen: &States, boundaries: &[Timestamp]) {
     for boundary in boundaries {
         let states = |board: &str| seen[&(board.to_owned(), period(*boundary - 1.minute()))].clone();
@@ -252,7 +252,7 @@ fn check_states(seen: &States, boundaries: &[Timestamp]) {
     }
 }
 
-/// The newest closed minutes are there, the oldest are gone.
+/// The newest closed minutes are present, the oldest are removed.
 fn check_kept(client: &mut Client, minutes: &BTreeSet<Timestamp>, keep: usize, old: Timestamp) {
     let mut closed: Vec<Timestamp> = vec![old, old + 1.minute()];
     closed.extend(minutes);
@@ -270,7 +270,7 @@ fn check_kept(client: &mut Client, minutes: &BTreeSet<Timestamp>, keep: usize, o
     }
 }
 
-/// What is closed takes nothing more.
+/// A closed period takes no more scores.
 fn check_late(client: &mut Client, boundaries: &[Timestamp], sums: &Sums) {
     let at = boundaries[0] - 1.microsecond();
     let late = json!({"player": "late", "score": 1, "at": at.to_string()});
@@ -280,7 +280,7 @@ fn check_late(client: &mut Client, boundaries: &[Timestamp], sums: &Sums) {
     assert_eq!(page(client, "late", &period(minute(at))), sums[&("late", minute(at))]);
 }
 
-/// The rank of the record before is told again when the period is long closed.
+/// A replay has the rank of the record before when the period is long closed.
 #[test]
 fn soak_a_retry_after_the_boundary_has_its_ranks() {
     let server = TestTally::start(TALLY);

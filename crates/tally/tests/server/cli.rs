@@ -1,4 +1,4 @@
-//! The command line: help, usage, keys, exports, who may open a store, and the end by SIGTERM.
+//! The command line: help, usage, keys, exports, permission to open a store, and the end by SIGTERM.
 //!
 //! Texts are asserted by the words a user needs, answers by value. Not here: imports (`import.rs`).
 
@@ -275,7 +275,7 @@ fn another_secret_is_refused() {
     server.restart();
 }
 
-/// What one client of the drain knows: increments that were acknowledged, and those it cannot know of.
+/// The record of one client of the drain: acknowledged increments, and those of unknown outcome.
 fn add_until_the_end(mut client: tally_testkit::Client, acknowledged: &AtomicU64, unsure: &AtomicU64) {
     let add = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
     loop {

@@ -1,7 +1,7 @@
 //! `serve --demo`: the shipped football as leaderboards, the same figures however the filling went.
 //!
-//! What the boards must hold is added up here from the sample itself, in the plainest way. Not here: the import that
-//! fills them (`import.rs`).
+//! The required content of the boards is added up here from the sample itself, in the plainest way. Not here: the import
+//! that fills them (`import.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ fn check_boards(client: &mut Client) {
     check_years(client);
 }
 
-/// What is left out is said, not silent.
+/// Omitted rows are reported, not silent.
 fn check_told(server: &TestTally) {
     let log = server.log().join("\n");
     let ((_, own, nobody), (_, unplayed)) = (goals(), points());

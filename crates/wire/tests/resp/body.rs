@@ -1,8 +1,8 @@
-//! What must hold for any bytes that a client sends: the same commands as a plain reading, however they are cut.
+//! Invariants for any bytes of a client: the same commands as a plain reading, however they are cut.
 //!
-//! The fuzz target and the property tests run this one body, so that it is exercised where there is no fuzzer.
-//! It decodes whole, cut, and by a model that looks at everything again each time. Half of all inputs are sent as they
-//! are; the others say which requests to make, some of them broken, so that chance comes further than the first byte.
+//! The fuzz target and the property tests run this one body, so that it is exercised where there is no fuzzer. It decodes
+//! whole, cut, and by a model that reads everything again each time. Half of all inputs are sent as they are. The others
+//! say which requests to make, some of them broken, so that chance comes further than the first byte.
 //!
 //! Not here: which texts are numbers or quoted, beyond what the model needs; tables say that.
 
@@ -15,8 +15,8 @@ type Decoded = (Vec<Command>, Result<usize, ProtocolError>);
 
 /// Small bounds, so that a short stream comes to each of them.
 const SMALL: Bounds = Bounds { args_max: 6, bulk_max: 40, inline_max: 48 };
-/// What a decoder keeps between commands, and what it may take for each byte that has arrived: an argument of two bytes
-/// is a range of sixteen, in a list that doubles.
+/// The state of a decoder between commands, and the most that it may take for each byte that has arrived. An argument of
+/// two bytes is a range of sixteen, in a list that doubles.
 const HELD_IDLE: usize = 24 << 10;
 const HELD_A_BYTE: usize = 20;
 /// Streams up to here are also sent byte by byte.

@@ -1,4 +1,4 @@
-//! What must hold for any text of a client: bodies, cursors, queries and hosts.
+//! Invariants for any text of a client: bodies, cursors, queries and hosts.
 //!
 //! The fuzz targets and the property tests run these functions, so that they are exercised where there is no fuzzer.
 //!

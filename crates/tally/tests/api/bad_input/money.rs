@@ -105,7 +105,7 @@ fn fields_of_movements_and_holds() {
         for (name, value, status, code) in bad {
             let request =
                 Request::new("POST", path).body("application/json", body(&members, name, value.as_deref()));
-            // A rule that looks at the amount alone names it; the others look at more than a field.
+            // A rule about the amount alone names it; the others are about more than a field.
             let named = status == 400 || ["invalid_amount", "limit_exceeded"].contains(&code);
             let pointer = format!("/{name}");
             world.refuse(&request, status, code, named.then_some(&*pointer));

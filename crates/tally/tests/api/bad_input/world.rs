@@ -1,4 +1,4 @@
-//! The server that wrong requests are sent to, what a problem looks like, and whether anything changed.
+//! The server of the wrong requests, the shape of a problem, and whether anything changed.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tally_testkit::routes::Route;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 thread_local! {
-    /// The token of the member who asks for itself.
+    /// The token of the member that acts for itself.
     static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -17,7 +17,7 @@ pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff001122334455667
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
-/// What is no id of a row, as it is written.
+/// Text that is no id of a row, as it is written.
 pub(crate) const BAD_IDS: [&str; 5] = ["null", "1", "\"\"", "\"a b\"", "\"ä\""];
 
 /// The fields of an object as they are written, one of them with another value or left out.
@@ -28,7 +28,7 @@ pub(crate) fn replaced(mut fields: Vec<(&str, String)>, name: &str, value: Optio
     fields.map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
 }
 
-/// A server with something on it, and how it looked at first.
+/// A server with data, and its state at first.
 pub(crate) struct World {
     pub(crate) server: TestTally,
     pub(crate) client: Client,
@@ -68,7 +68,7 @@ impl World {
         Self { server, client, before, failures: Vec::new() }
     }
 
-    /// Whatever is no list of rows is refused whole, in the body of a batch; `row` would be taken.
+    /// Anything but a list of rows is refused whole, in the body of a batch; `row` would be taken.
     pub(crate) fn refuse_lists(&mut self, path: &str, name: &str, row: &Value) {
         let lists = [
             json!(null),
@@ -89,7 +89,7 @@ impl World {
         self.refuse(&request, 400, "unknown_field", Some("/extra"));
     }
 
-    /// Sends a request that must be refused so, and must change nothing. What is wrong is told when the world ends, so
+    /// Sends a request that must be refused so, and must change nothing. The errors are reported when the world ends, so
     /// that one wrong row of a table does not hide the others.
     pub(crate) fn refuse(
         &mut self,
@@ -130,7 +130,7 @@ impl Drop for World {
     }
 }
 
-/// The member who asks for itself.
+/// The member that acts for itself.
 fn own() -> Value {
     let phone = "010-1234-5678";
     json!({"login_id": "own", "name": "Own", "password": "open sesame", "pin": "0042", "phone_number": phone})
@@ -140,7 +140,7 @@ fn sign_in() -> Value {
     json!({"loginId": "own", "password": "open sesame"})
 }
 
-/// What it may send to `/transfer/phone-num`.
+/// Its valid bodies for `/transfer/phone-num`.
 pub(crate) fn payment() -> Value {
     json!({"phoneNumber": "010-0000-0000", "amount": 1, "password": "0042"})
 }

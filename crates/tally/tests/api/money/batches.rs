@@ -11,7 +11,7 @@ fn send(world: &mut World, rows: &[Value]) -> Vec<Value> {
     answer["results"].as_array().expect("results").clone()
 }
 
-/// What each row came to: `posted`, or the code of its error.
+/// The result of each row: `posted`, or the code of its error.
 fn told(results: &[Value]) -> Vec<String> {
     let one = |row: &Value| {
         row["status"].as_str().or(row["error"]["code"].as_str()).expect("one of both").to_owned()
@@ -112,7 +112,7 @@ fn each_row_has_a_key_of_its_own() {
     };
     let first = world.post_under("k", BATCH, &body(500));
     assert_eq!((first.is_replay(), replayed(&first)), (false, vec![false; 3]));
-    // What was refused is tried again, what was done is repeated.
+    // Rejected requests are tried again, done ones are repeated.
     world.post("/v1/deposits", &json!({"to": ann, "amount": 500})).expect(201);
     let second = world.post_under("k", BATCH, &body(500));
     assert_eq!((second.is_replay(), replayed(&second)), (false, vec![true, false, true]));

@@ -94,7 +94,7 @@ fn a_hold_whose_time_runs_out_frees_its_money() {
     let made = world.post("/v1/holds", &json!({"member": ann, "amount": 70, "expires_at": soon})).expect(201);
     assert_eq!((&made["status"], &made["expires_at"]), (&json!("open"), &json!(soon)));
     let path = format!("/v1/holds/{}", made["id"].as_str().unwrap());
-    // However long it takes: what ends it looks every second.
+    // This does not depend on time: the background task that ends it runs every second.
     let begun = Instant::now();
     while world.purse(&ann) != purse(100, 0) {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing ends the hold");

@@ -1,5 +1,5 @@
-//! What members are found by: every text that creation accepts finds its member, as it was sent and as it is stored. And keys
-//! of requests and codes of currencies: each text is itself alone.
+//! Members' handles: every text that creation accepts finds its member, as it was sent and as it is stored. And keys of requests
+//! and codes of currencies: each text is itself alone.
 //!
 //! Not here: which texts are refused in which words (`bad_input`).
 
@@ -104,7 +104,7 @@ fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
     }
 }
 
-/// Keys that a store may take for one another: by case, by what ends them, by what stands before another.
+/// Keys that a store may take for one another: by case, by their ends, by prefixes.
 fn keys(rng: &mut Rng) -> Vec<String> {
     let visible: Vec<char> = ('!'..='~').collect();
     let mut keys = Vec::new();

@@ -75,7 +75,7 @@ impl World {
         self.client.get(path).expect(200)
     }
 
-    /// What a member has: balance, held, available.
+    /// The state of a member: balance, held, available.
     pub(crate) fn purse(&mut self, member: &str) -> (String, String, String) {
         let wallets = self.get(&format!("/v1/wallets/{member}"));
         let wallet = &wallets["wallets"][0];

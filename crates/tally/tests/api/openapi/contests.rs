@@ -21,7 +21,7 @@ fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
     made["id"].as_str().expect("an id").to_owned()
 }
 
-/// What can be done with the series of the examples, in an order in which it can be.
+/// The operations of the series of the examples, in a possible order.
 const SERIES: [(&str, u16); 4] = [
     ("createContestSeries", 201),
     ("updateContestSeries", 200),
@@ -212,7 +212,7 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
     }
 }
 
-/// Where as many leaderboards and applications are there as may be.
+/// With the maximum of leaderboards and applications.
 pub(crate) fn narrow(tour: &mut Tour<'_>) {
     tour.example("createContest", 201);
     let open = tour.document.operation("openContest").example(0);

@@ -1,4 +1,4 @@
-//! The members' part of the tour: who they are, what they do themselves, and who guesses.
+//! The members' part of the tour: their data, their own operations, and guesses.
 
 use super::operations::Tour;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn of(member: &Value, method: &str, what: &str) -> Request {
     Request::new(method, format!("/v1/members/{id}{what}"))
 }
 
-/// Payments, and who guesses. Ann has nothing at first.
+/// Payments, and guesses. Ann has nothing at first.
 pub(crate) fn payments(tour: &mut Tour<'_>) {
     tour.keys += 1;
     let key = format!("pay-{}", tour.keys);

@@ -1,7 +1,7 @@
 //! Every answer that the document has, given by the real server and held to its schema.
 //!
-//! Requests are the document's own examples, whole and with one thing wrong. What is left over at the end must stand in
-//! a list with a reason, so an answer that is documented and never given is found.
+//! Requests are the document's own examples, whole and with one thing wrong. Every unseen answer must be in a list with a
+//! reason, so a documented answer that is never given is found.
 
 use super::document::{Document, Operation, Seen};
 use super::schema::Unnamed;
@@ -29,7 +29,7 @@ const NOT_HERE: [(u16, &str); 12] = [
 const MEMBER: &str = "019de3a8-5c00-7a3b-8c4d-5e6f708192a3";
 const NEEDS_A_RIVAL: &str = "idempotency_in_progress";
 
-/// A walk through a server, with what it has seen.
+/// A tour through a server, with the observed answers.
 pub(crate) struct Tour<'a> {
     pub(crate) document: &'a Document,
     pub(crate) local: Client,
@@ -64,7 +64,7 @@ impl<'a> Tour<'a> {
         Request { target: target.into_bytes(), ..request.clone() }
     }
 
-    /// Sends as this machine's commands do, unless the request says who asks.
+    /// Sends as this machine's commands do, unless the request names its caller.
     pub(crate) fn send(&mut self, operation: &Operation, request: &Request) -> Answer {
         let mut request = self.of_member(request);
         let says_who = request.headers.iter().any(|(name, _)| name == "Authorization");
@@ -266,7 +266,7 @@ fn periods(tour: &mut Tour<'_>) {
     assert_eq!(results[1]["closed_periods"], json!(["weekly:1971-07-12"]), "{results}");
 }
 
-/// Boards whose numbers look different.
+/// Boards whose numbers have different forms.
 fn other_kinds(tour: &mut Tour<'_>) {
     for (board, definition, scores) in [
         (
@@ -405,7 +405,7 @@ fn by_rules(tour: &mut Tour<'_>) {
     }
 }
 
-/// What takes things away.
+/// The deleting operations.
 fn endings(tour: &mut Tour<'_>) {
     let created = tour.example("createKey", 201);
     let id = created["id"].as_str().expect("an id").to_owned();
@@ -472,13 +472,13 @@ fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     (tour.seen, tour.failures)
 }
 
-/// Where one stream may be open: somebody's, and that of each.
+/// The possible owners of an open stream: a subject's own, and that of each.
 fn streams(tour: &mut Tour<'_>, server: &TestTally) {
     let document = tour.document;
     let local = format!("tally_local_{}", server.token());
     for (opens, key) in [("streamLeaderboard", local), ("streamMe", tour.token.clone())] {
         let request = document.operation(opens).example(0).key(&key);
-        // The one before takes a moment to be gone.
+        // The one before takes a moment to end.
         let open = loop {
             match EventStream::open(server.address(), &request) {
                 Ok(stream) => break stream,

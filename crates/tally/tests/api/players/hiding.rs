@@ -1,10 +1,10 @@
-//! `ban` and `restore`: a hidden player plays on and is nowhere to be seen.
+//! `ban` and `restore`: a banned player plays on and is in no ranking.
 
 use super::{TALLY, check_replay, check_standing, create, end_and_start, place, submit, turn};
 use serde_json::{Value, json};
 use tally_testkit::{Client, Request, TestTally};
 
-/// Three players of which `b` is hidden in the middle.
+/// Three players, with `b` in the middle banned.
 fn hidden(server: &TestTally) -> Client {
     let mut client = server.client();
     for board in ["b", "other"] {

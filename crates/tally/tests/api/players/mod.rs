@@ -1,7 +1,7 @@
-//! Players: among each other, hidden and shown again, their profiles, and erased everywhere.
+//! Players: among each other, banned and restored, their profiles, and erased everywhere.
 //!
-//! One file a subject; here is what they share. Not here: random orders of these operations (`model.rs`), fields one by
-//! one (`bad_input`), who may do what at every route (`http_permissions`).
+//! One file a subject; here is what they share. Not here: random orders of these operations (`model.rs`), fields one by one
+//! (`bad_input`), permissions at every route (`http_permissions`).
 
 mod among;
 mod erasing;

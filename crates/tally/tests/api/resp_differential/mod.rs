@@ -1,7 +1,7 @@
 //! The same random commands to tally and to a real Valkey 9: every reply is the same, byte for byte.
 //!
-//! Valkey speaks as Redis 7.2. What differs on purpose is in [`same`] and is the list that users find in `docs/redis.md`;
-//! replies without an order of their own are sorted first. Not here: our own commands, and boards that `PUT` has made.
+//! Valkey speaks as Redis 7.2. The intended differences are in [`same`]. They are the list that users find in `docs/redis.md`.
+//! Replies without an order of their own are sorted first. Not here: our own commands, and boards that `PUT` has made.
 
 mod commands;
 mod ranges;

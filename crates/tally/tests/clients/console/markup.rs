@@ -1,4 +1,4 @@
-//! Names that look like markup are text, wherever they are shown.
+//! Names that resemble markup are text, wherever they are shown.
 
 use super::Console;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Wallets: a member found three ways, a deposit, a hold that is taken and one that is let go, both sides of a movement.
+//! Wallets: a member found three ways, a deposit, a hold that is captured and one that is voided, both sides of a transfer.
 
 use super::Console;
 use serde_json::json;

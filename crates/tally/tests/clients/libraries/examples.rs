@@ -11,7 +11,7 @@ fn path(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a program prints when it is given these doors of a new server.
+/// The output of a program with these listeners of a new server.
 fn printed(mut program: Command, doors: &[fn(&TestTally) -> String]) -> String {
     let server = TestTally::start(TALLY);
     run(program.args(doors.iter().map(|door| door(&server))), "")

@@ -1,9 +1,9 @@
 //! Stock clients of the Redis protocol, as they come from their registries, against the real server.
 //!
-//! A script tells a leaderboard's whole story in its own language and checks every answer. What it cannot do itself it
-//! asks for by a line on its standard output: that the server be killed and started again, or that a key be made.
-//! The libraries are fetched by `cargo xtask packages`; so are the programs. Not here: every reply to the letter, which is
-//! compared with Redis' own elsewhere, and the bounds of a connection (`resp_connection.rs`).
+//! A script runs a leaderboard's whole story in its own language and checks every answer. It requests what it cannot do itself by
+//! a line on its standard output: a kill and a new start of the server, or a key. The libraries are fetched by
+//! `cargo xtask packages`; so are the programs. Not here: every reply to the letter, which is compared with Redis' own elsewhere,
+//! and the bounds of a connection (`resp_connection.rs`).
 
 mod benchmark;
 mod cli;
@@ -27,13 +27,13 @@ fn fetched(name: &str) -> PathBuf {
 
 /// Python with redis-py.
 fn python() -> Command {
-    // What it compiles would lie beside the sources.
+    // Its compiled files would lie beside the sources.
     let mut command = Command::new(fetched("python/environment/bin/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
-/// A script for node, put where node looks for the libraries that it imports.
+/// A script for node, in the folder where node searches the libraries that it imports.
 fn node(script: &str, name: &str) -> Command {
     let folder = fetched("node/node_modules").with_file_name("scripts");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
@@ -75,7 +75,7 @@ fn stage() -> TestTally {
     server
 }
 
-/// Lets a script tell its story.
+/// Lets a script run its story.
 #[track_caller]
 fn tell(mut script: Command) {
     let mut server = stage();

@@ -1,4 +1,4 @@
-//! A database and a Redis that speak TLS: reached only so where it was asked for, and only if they are who was meant.
+//! A database and a Redis that speak TLS: reached only so if the settings say so, and only with a trusted certificate.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn on_mysql_and_on_a_cluster_as_well() {
     check(&encrypted_only(&server, &ca()), &ranking);
 }
 
-/// What `serve` says of what it cannot believe.
+/// The message of `serve` for an untrusted certificate.
 fn serve(store: &str, ranking: &str) -> String {
     let data = TestTally::stopped(TALLY);
     let listen = ["--http", "127.0.0.1:0", "--resp", "off"];

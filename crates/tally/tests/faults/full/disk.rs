@@ -40,7 +40,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Somebody may still be at its end there.
+        // A task may still be at its end there.
         run("umount", &["--lazy"], self.folder.path());
     }
 }
@@ -50,7 +50,7 @@ fn run(program: &str, args: &[&str], place: &Path) -> Output {
     ran.unwrap_or_else(|error| panic!("run `{program}`: {error}"))
 }
 
-/// Nothing that was answered is lost: now, and for whoever starts on the same files.
+/// Nothing that was answered is lost: now, and for the next server on the same files.
 fn check(server: &mut TestTally, taken: usize) {
     server.kill9();
     server.restart();
@@ -70,7 +70,7 @@ fn a_file_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     server.restart();
     let mut client = server.client();
     let mut taken = fill(&server, &mut client, "No space left on device");
-    // What is folded meanwhile makes room for a little more, until nothing does.
+    // A flush meanwhile frees a little space, until none is left.
     let mut refused = 0;
     while refused < REFUSED_IN_A_ROW {
         match batch(&mut client, taken) {

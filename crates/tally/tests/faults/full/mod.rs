@@ -32,7 +32,7 @@ fn total(client: &mut Client) -> u64 {
     client.get("/v1/leaderboards/b/scores?limit=1").expect(200)["total"].as_u64().unwrap()
 }
 
-/// Fills it until it takes no more, and looks at what that says; how many batches were taken.
+/// Fills it until it takes no more, and checks the message; returns the number of batches taken.
 fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
     client.put("/v1/leaderboards/b", &json!({})).expect(201);
     let mut taken = 0;
@@ -45,7 +45,7 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
     };
     assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_away")), "{}", refused.1);
     let says = |line: &String| line.contains("the store is unavailable") && line.contains(why);
-    // What it says is read by another thread.
+    // Another thread reads its output.
     let mut looks = 0;
     while !server.log().iter().any(says) {
         looks += 1;

@@ -71,7 +71,7 @@ impl Load for Scores {
     }
 }
 
-/// Players that are there, each banned once.
+/// Players in the ranking, each banned once.
 pub(crate) struct Bans(Sent);
 
 impl Bans {
@@ -199,7 +199,7 @@ impl Load for Ranks {
 pub(crate) struct Unrelated {
     nth: usize,
     players: Vec<String>,
-    /// Additions: when each was answered, the place of its player, and what became of it.
+    /// Additions: the time of the reply, the place of its player, and its outcome.
     asked: Vec<(Instant, usize, Outcome)>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum Ranks {
     Cluster,
 }
 
-/// What fails, and for how long: [`super::run::LASTS`].
+/// The fault, and its duration: [`super::run::LASTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The first server is stopped where it is.
@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     NodeLost,
     /// The clock of the first server is so many hours wrong.
     Clock(i64),
-    /// The databases commit, and the first server does not hear it.
+    /// The databases commit, and the first server does not get the answer.
     CommitUnanswered,
     /// The second messages of transactions of the first server stay in the network.
     MessageHeld,
@@ -81,7 +81,7 @@ impl Fault {
 }
 
 impl Cell {
-    /// How many servers run from the beginning.
+    /// The number of servers from the beginning.
     pub(crate) fn servers(self) -> usize {
         if self.ranks == Ranks::Memory { 1 } else { 2 }
     }
@@ -91,7 +91,7 @@ impl Cell {
         self.servers() == 1 && matches!(self.fault, Fault::Frozen | Fault::DatabasePartition)
     }
 
-    /// Whether the database of every row is there all the time.
+    /// Whether the database of every row is up all the time.
     pub(crate) fn database_is_there(self) -> bool {
         // Rows of the unrelated board are on the first one.
         self.databases > 1 || !matches!(self.fault, Fault::DatabaseKilled | Fault::DatabaseBack)

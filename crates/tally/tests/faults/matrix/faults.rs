@@ -1,4 +1,4 @@
-//! How each fault is made, kept up and ended.
+//! The beginning, upkeep and end of each fault.
 //!
 //! A fault hits the first server, the last database or the last node. Not here: when (`run.rs`).
 

@@ -75,7 +75,7 @@ struct Held {
     may_be_lost: bool,
 }
 
-/// Holds of different amounts. Those of unknown outcome are asked again when everything works.
+/// Holds of different amounts. Those of unknown outcome are repeated when everything works.
 pub(crate) struct Holds {
     name: String,
     member: String,

@@ -1,5 +1,5 @@
-//! A database that comes back without what it had acknowledged, under servers side by side: all of them read everything anew,
-//! their Redis too, and all of them write again.
+//! A database that comes back without its last commits, under servers side by side. All of them read everything anew, their Redis
+//! too, and all of them write again.
 
 use super::world::*;
 use serde_json::{Value, json};

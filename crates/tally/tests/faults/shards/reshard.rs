@@ -8,7 +8,7 @@ use tally_testkit::{Rng, audit::audit};
 const ROWS: usize = 10_000;
 const KILLS: u64 = 3;
 
-/// What a server on these databases shows.
+/// The answers of a server on these databases.
 fn shown(world: &World, shards: &[usize]) -> Vec<Value> {
     let mut server = world.stopped(shards);
     server.restart();
@@ -75,7 +75,7 @@ fn records_move_between_servers_and_a_killed_move_goes_on() {
             "{said}"
         );
         assert!(said.contains(" a second"), "{said}");
-        // One that was killed at its very end was done, and is asked for again.
+        // One that was killed at its very end was done, and is run again.
         assert!(migrate(&world, from, to).output().expect("it runs").status.success());
         assert_eq!(shown(&world, to), before, "{to:?}");
         let mut server = world.started(to);

@@ -99,7 +99,7 @@ fn a_key_is_new_again_when_it_is_forgotten() {
     assert!(!client.send(&request).is_replay());
     let create = Request::new("PUT", "/v1/leaderboards/other").json(&json!({})).idempotent("put");
     client.send(&create).expect(201);
-    // However long it takes: as long as it is a replay it has no effect, then it has one.
+    // This does not depend on time: as long as it is a replay it has no effect, then it has one.
     let mut again = client.send(&request);
     while again.is_replay() {
         assert_eq!(again.expect(200)["score"], 1);

@@ -1,4 +1,4 @@
-//! Answers that come before their request was read to its end: the client hears them, and knows whether its connection goes on.
+//! Answers that come before their request was read to its end: the client gets them, and knows whether its connection goes on.
 //!
 //! Clients such as those of Python and Node send head and body in two packets. Not here: what is refused (`bad_input`).
 
@@ -96,7 +96,7 @@ fn a_client_that_goes_on_writing_reads_why_it_was_refused() {
     }
 }
 
-/// A client that waits to be asked for its body is not kept waiting.
+/// A client that waits for a `100 Continue` before its body is not kept waiting.
 #[test]
 fn a_body_that_was_not_asked_for_is_not_waited_for() {
     let (server, reader) = world();

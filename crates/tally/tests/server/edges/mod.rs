@@ -1,7 +1,7 @@
 //! The edges of a running server: its end, its bounds, its settings, other origins, metrics, and commands from afar.
 //!
-//! One file a subject. Every bound is set so low that a test reaches it at once; nothing here is measured. Not here:
-//! wrong requests (`bad_input`), who may do what (`http_permissions`), the end under SIGTERM (`cli.rs`).
+//! One file a subject. Every bound is set so low that a test reaches it at once; nothing here is measured. Not here: wrong
+//! requests (`bad_input`), permissions (`http_permissions`), the end under SIGTERM (`cli.rs`).
 
 mod afar;
 mod bounds;

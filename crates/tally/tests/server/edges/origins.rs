@@ -87,7 +87,7 @@ fn a_preflight_of_a_configured_origin_allows_reads_only() {
     }
 }
 
-/// Protected mode: who sends no key is this machine, but a browser here may be driven by any page.
+/// Protected mode: a caller without a key is this machine, but a browser here may be driven by any page.
 #[test]
 fn without_a_key_a_configured_origin_reads_and_no_origin_writes() {
     let server = server();
