@@ -454,7 +454,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     world.advance(DAY);
     scheduler::close_due(&world.tally()).unwrap();
     let before = Micros(world.now().0 - tally_service::events::KEEP_MICROS);
-    // This fails if the tally's own maintenance has read the clock before.
+    // None are left if the tally's own maintenance came first.
     let forgotten = world.tally().store.ledger().expire_events(before, 100).unwrap();
     assert!([0, 4].contains(&forgotten), "{forgotten}");
     assert_eq!(told(&world), [(5, "daily:1970-01-27".to_owned(), 1)]);

@@ -90,7 +90,7 @@ fn a_list_names_a_damaged_row_and_its_cursor_goes_on_behind_it() {
     let oldest =
         client.get(&format!("/v1/wallets/{member}/transactions?limit=2&cursor={cursor}")).expect(200);
     assert_eq!((oldest["items"].as_array().map(Vec::len), &oldest["damaged"]), (Some(1), &json!(null)));
-    // The end of the server compares everything.
+    // The audit at the end of the server compares everything.
     database.sql(&format!(
         "USE {name}; UPDATE entries SET kind = 1 WHERE sequence = 2; DELETE FROM contests WHERE id = 'b'"
     ));

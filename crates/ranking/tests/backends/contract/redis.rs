@@ -41,7 +41,7 @@ static CLUSTER: LazyLock<Site> = LazyLock::new(|| Site {
     line: "cluster_enabled:1",
 });
 
-/// The queue of reads that keep no thread.
+/// The runtime of reads that keep no thread.
 static WAITING: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().build().unwrap());
 
 static PARTS: AtomicU64 = AtomicU64::new(0);

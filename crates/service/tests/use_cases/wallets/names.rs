@@ -68,7 +68,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
     .map(|(name, phone)| make(name, phone));
     let store = Arc::clone(&world.tally.store);
     let rows = [
-        // Its new number is free.
+        // The number that it becomes is free.
         (alone, Some("00111111")),
         // Another has.
         (late, Some("00222222")),

@@ -104,7 +104,7 @@ fn a_ledger_that_nobody_touched_agrees() {
 /// A fault as SQL, and what is said of it: as many words as rows disagree.
 pub(crate) type Broken = (String, Vec<String>);
 
-/// Rows without an owner.
+/// An id without a row.
 pub(crate) const GHOST: Uuid = Uuid([1; 16]);
 
 pub(crate) fn fault(sql: String, wanted: &[&str]) -> Broken {

@@ -96,7 +96,7 @@ fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
     assert!(!first.may_answer(), "its time was over before the other's began");
     add(&second, |_| ()).unwrap();
     is_away(&add(&first, |_| ()));
-    // The time of the news does not matter either.
+    // The time at which it learns this does not matter either.
     proxy.pass();
     is_locked(&add(&first, |_| ()));
     wait_until(|| first.taken_by().is_some());
@@ -123,7 +123,7 @@ fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
             steal(server, &url);
             let written = count(&store);
             if reads || writes {
-                // Only the database told it.
+                // Only the database can have reported it.
                 is_locked(&run());
             } else {
                 // It sends no query, so only time could show it.
@@ -276,7 +276,7 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     assert_eq!(count(&third), 5);
 }
 
-/// A server with connections in another time zone, and a URL of an account with that setting.
+/// A server that sets another time for its connections, and a URL of an account that this applies to.
 fn in_another_time(kind: DatabaseKind, set: &str) -> (ScratchDatabase, String) {
     let init = format!("--init-connect=SET timestamp = UNIX_TIMESTAMP() + {set}");
     let server = ScratchDatabase::start_with(kind, &["--sysdate-is-now", &init]);

@@ -170,7 +170,7 @@ fn a_storm_of_two_requests_under_one_key_does_one_of_them() {
     assert_eq!(world.balance(&bob), (1 + at % 2).to_string());
 }
 
-/// The endpoint that pays a member.
+/// The phone number that pays a member.
 fn phone(at: usize) -> String {
     format!("0101111{at:04}")
 }

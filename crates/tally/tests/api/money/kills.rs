@@ -20,7 +20,7 @@ const UNITS: u64 = 100_000;
 const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The endpoint that pays a member.
+/// The phone number that pays a member.
 fn phone(at: usize) -> String {
     format!("0101111{at:04}")
 }
@@ -186,7 +186,7 @@ fn soak_kills_of_the_server_lose_no_acknowledged_movement_and_double_none() {
         for _ in 0..soak(6) / share() {
             load.wait_done(20 + usize::try_from(rng.below(40)).expect("small"));
             server.kill9();
-            // The data directories of dead processes, and that of the living one.
+            // The data of a dead process, and of the living one.
             server.run(&["verify"]).expect(0);
             server.restart();
             server.run(&["verify"]).expect(0);

@@ -472,7 +472,7 @@ fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     (tour.seen, tour.failures)
 }
 
-/// The possible owners of an open stream: a subject's own, and that of each.
+/// The limit is one stream: a second one of the same caller gets 429, any other 503.
 fn streams(tour: &mut Tour<'_>, server: &TestTally) {
     let document = tour.document;
     let local = format!("tally_local_{}", server.token());

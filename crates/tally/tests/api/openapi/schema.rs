@@ -34,7 +34,7 @@ impl Schemas {
         Self { document, patterns: RefCell::default() }
     }
 
-    /// The meaning of a `$ref` of the document.
+    /// The target of a `$ref`, or the schema itself.
     pub(crate) fn resolve<'a>(&'a self, thing: &'a Value) -> &'a Value {
         match thing["$ref"].as_str() {
             Some(reference) => self.resolve(self.target(reference)),

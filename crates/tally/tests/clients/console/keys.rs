@@ -110,7 +110,7 @@ fn staff(console: &mut Console, admin: &str) {
     console.click("Open for applications");
     console.sees("Players may apply");
     console.sees("No pending applications");
-    // A later caller has to send it again: content for staff alone is shown from then on.
+    // The choice ends with the page: content for staff alone needs a new one.
     console.show("#/contests");
     console.show("#/contests/cup");
     console.page.wait(

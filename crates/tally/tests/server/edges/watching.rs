@@ -76,7 +76,7 @@ fn matchers<'a>(
     &rest[1..]
 }
 
-/// The series of an expression that no server has.
+/// The parts of an expression that no server has.
 fn wrong_in(samples: &Samples, expression: &str) -> Vec<String> {
     let (mut wrong, mut bare, mut labels) = (Vec::new(), Vec::new(), BTreeSet::from(SCRAPED));
     let (mut rest, mut asked) = (expression, 0);

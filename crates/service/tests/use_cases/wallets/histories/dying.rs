@@ -15,7 +15,7 @@ use tally_store::{
     WindowKey, WindowRow, WriteSet,
 };
 
-/// The failure of a transaction.
+/// The way a transaction fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The process dies before it commits.
@@ -40,7 +40,7 @@ pub(crate) struct Dying {
 
 #[derive(Default)]
 struct State {
-    /// The failure after a number of more transactions.
+    /// The next failure, and the number of transactions before it.
     armed: Option<(u32, End)>,
     dead: bool,
     /// The outcomes of those whose reply was lost.

@@ -156,7 +156,7 @@ fn any_shape(rng: &mut Rng) -> Shape {
     Shape { fee, prizes, ordinal: rng.percent(40), each: rng.percent(50), division }
 }
 
-/// The failure of a step.
+/// The way a step fails.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
     /// At the transaction after so many more.

@@ -48,7 +48,7 @@ impl Outside {
         happened
     }
 
-    /// The next caller passes.
+    /// Lets the next caller pass.
     pub(super) fn pass(&self) {
         self.proxy.pass();
     }

@@ -59,7 +59,7 @@ struct Story {
     /// Prizes that could not be paid.
     debts: Vec<String>,
     asked: usize,
-    /// The final result.
+    /// The results, with their counts.
     seen: BTreeMap<&'static str, usize>,
 }
 
@@ -464,7 +464,7 @@ impl Story {
         if live.is_empty() || live.len() < CUPS && self.rng.percent(5) {
             return self.new_cup();
         }
-        // Contests that are over are affected as well.
+        // Contests that are over get some steps, too.
         let any = self.rng.below(self.cups.len() as u64) as usize;
         let at = if self.rng.percent(5) { any } else { *self.rng.pick(&live) };
         let mut name = self.any_name();

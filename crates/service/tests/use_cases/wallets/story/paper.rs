@@ -23,7 +23,7 @@ use tally_testkit::Rng;
 
 /// The prizes of the first ranks of a contest.
 pub(crate) const PRIZES: [i64; 2] = [31, 13];
-/// The prizes of the first players of a day.
+/// The prize of the first player of a day.
 pub(crate) const OF_DAY: i64 = 7;
 /// How long leaderboards stay.
 pub(crate) const KEEP: i64 = 2 * DAY;
@@ -56,7 +56,7 @@ pub(crate) struct Cup {
 }
 
 impl Cup {
-    /// A draft, and the requests to it.
+    /// A draft, and the spec of its request.
     pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
         let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
