@@ -1,4 +1,4 @@
-//! An order against a sorted vector: random sequences of operations, every answer and every invariant.
+//! A ranking index against a sorted vector: random sequences of operations, every answer and every invariant.
 //!
 //! Leaves hold twenty and nodes eight, so that a few hundred players make two or three levels of nodes. Splits, merges and
 //! rebalances then happen all the time. Few scores and few stamps, so that ties are the rule. A sequence mixes phases that
@@ -14,7 +14,7 @@ use tally_index::{Builder, Entry, EntryRef, RankingIndex, Score, Tie};
 
 type Small<S> = RankingIndex<S, 20, 8>;
 
-/// One step. Players and places are taken modulo what exists.
+/// One step. Players and positions are taken modulo the number that exists.
 #[derive(Clone, Debug)]
 enum Op {
     Set { player: u16, score: i64, stamp: i64 },

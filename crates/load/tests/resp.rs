@@ -1,4 +1,4 @@
-//! Pipelines against a real Redis: what counts, what fails, and that no more is sent than planned.
+//! Pipelines against a real Redis: successes, failures, and that no more is sent than planned.
 
 use std::time::Duration;
 use tally_load::{Pipelines, Replied, run_pipelines};

@@ -72,7 +72,7 @@ fn a_turn_is_one_batch() {
 fn a_turn_is_one_question_what_became_of_a_batch() {
     let (lane, submit, heard) = lane(2);
     [9, 1, 2].into_iter().for_each(&submit);
-    // The first question is part of the commit.
+    // The first query is part of the commit.
     assert!(lane.step());
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), [Err("lost"), Err("lost")]);
     assert!(lane.step());

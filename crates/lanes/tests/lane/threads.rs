@@ -1,7 +1,7 @@
 //! The lane as others link it: primitives of `std`, threads of the system, and a thread that panics.
 //!
-//! The interleavings are searched in the unit tests; this shows that the same code holds without shuttle,
-//! and what callers see when the lane dies.
+//! The interleavings are searched in the unit tests. This shows that the same code holds without shuttle, and the callers'
+//! view of a dead lane.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;

@@ -1,4 +1,4 @@
-//! A closed period answers as the order it was packed from: the same questions to both, over many blocks.
+//! An archive answers as the ranking that it was packed from: the same queries to both, over many blocks.
 
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;

@@ -223,7 +223,7 @@ fn soak_older_versions_never_overwrite_newer_ones() {
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     for round in 0..5 * times {
         let mut rng = Rng::new(seed + round);
-        // Versions that differ in their last bit only, beyond what a double can tell apart.
+        // Versions that differ in their last bit only, beyond the precision of a double.
         let base = [0, (1 << 53) - 4, u64::MAX - 9, (1 << 32) - 4][(round % 4) as usize];
         let history: Vec<VersionedMovement> = (0..10 * 8)
             .map(|n| {

@@ -1,4 +1,4 @@
-//! Nodes of a cluster that are lost one at a time, and slots that move: only what is lost is loaded, and the rest stays.
+//! Nodes of a cluster that are lost one at a time, and slots that move: only lost partitions are loaded, and the rest stays.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -53,7 +53,7 @@ impl World {
         self.standings.remote().unwrap()
     }
 
-    /// One transaction; what it leaves to publish.
+    /// One transaction; returns its unpublished changes.
     fn store(&self, scores: &[(i64, i64)]) -> (Vec<Movement>, u64) {
         let mut stored = self.stored.lock().unwrap();
         stored.version += 1;
@@ -71,7 +71,7 @@ impl World {
         self.standings.publish(&movements, version, |_, _| {});
     }
 
-    /// Loads what has to be loaded, as the server's thread does. `meanwhile` runs when it has begun.
+    /// Loads the missing partitions, as the server's thread does. `meanwhile` runs when it has begun.
     fn load(&self, meanwhile: impl FnOnce()) -> Result<(), RankingError> {
         let mut load = self.remote().load()?;
         meanwhile();
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// Every rank is that of a sort of what is stored.
+    /// Every rank is that of a sort of the stored rows.
     fn check(&self) {
         let mut wanted: Vec<(i64, PlayerId)> =
             self.stored.lock().unwrap().rows.iter().map(|(id, row)| (-row.0.score, id.clone())).collect();

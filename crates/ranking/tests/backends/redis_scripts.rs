@@ -13,7 +13,7 @@ const RUN: &str = "0123456789012345678901234567890123456789";
 const WIDTHS: [&str; 2] = ["2", "1"];
 const STATE: &[u8] = b"\xffstate";
 
-/// One row: field, version, what is kept.
+/// One row: field, version, kept value.
 type Row = (String, u64, String);
 
 struct Part {
@@ -109,7 +109,7 @@ fn soak_the_newest_of_every_player_stays() {
                     } else {
                         format!("{}{}", rng.below(3), rng.below(3))
                     };
-                    // Of each player once: what a bulk is promised.
+                    // Each player once: the precondition of a bulk change.
                     if rows.iter().all(|row| row.0 != field) {
                         rows.push((field, version, kept));
                     }

@@ -112,7 +112,7 @@ fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
         looks += 1;
     }
     assert!(looks > 3 && heard.contains("last"));
-    // More than are noted: it says so.
+    // More than are noted: the read reports the loss.
     let more: Vec<VersionedMovement> =
         (0..12_000).map(|number| change(&format!("q{number}"), Some(number), 4, false)).collect();
     part.publish(&more, |_, _| ()).unwrap();

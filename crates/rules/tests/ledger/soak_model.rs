@@ -1,4 +1,4 @@
-//! Random orders in random batches against a model that is nothing but numbers.
+//! Random ledger requests in random batches against a model that has only numbers.
 //!
 //! `World::prove` holds after every batch: debits equal credits, each balance is the replay of its entries, nothing is
 //! negative. The held amount is that of open holds, and every hold ends once. Here every single answer is compared as well.
@@ -236,7 +236,7 @@ fn soak_random_orders_agree_with_a_model() {
             let holds: Vec<HoldId> = world.holds.keys().rev().take(6).copied().collect();
             let chained = rng.percent(30);
             let ops: Vec<Op> = (0..=rng.below(6)).map(|_| any_op(&mut rng, &holds, now.0)).collect();
-            // Only movements make chains.
+            // Only transfers make chains.
             let ops: Vec<Op> =
                 ops.into_iter().filter(|op| !chained || matches!(op, Op::Move { .. })).collect();
             let before = model.clone();

@@ -1,7 +1,7 @@
-//! Stories: one order a line, and what came of it.
+//! Stories: one request a line, and its result.
 //!
-//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. An amount may be followed by `USD`
-//! or another currency. A line that begins with `chain` is one order of a chain, which ends with `end`.
+//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. An amount may be followed by `USD` or
+//! another currency. A line that begins with `chain` is one request of a chain, which ends with `end`.
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;

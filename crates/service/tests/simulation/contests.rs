@@ -2,7 +2,7 @@
 //!
 //! The clock does things to contests too, and an act is several transactions. So the model of one is the acknowledged and
 //! irreversible part: a state that was reached, an application that was decided, a score. `verify` holds fees, prizes and fees
-//! that were paid back against the ledger: each once. Wallets are held against the model without what contests did to them.
+//! that were paid back against the ledger: each once. Wallets are compared with the model without the amounts of contests.
 
 use crate::check::player_id;
 use crate::model::MEMBERS;

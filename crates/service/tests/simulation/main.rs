@@ -1,7 +1,7 @@
 //! A simulation of the whole server: one seed drives callers, clocks, faults of the disk and power cuts.
 //!
 //! A run has one thread: it polls callers, runs the batches of lanes, and runs the background tasks. So a seed gives the same run
-//! again. Requests are in flight together (`traffic`), and what may be there afterwards is a set of worlds (`possible`). After
+//! again. Requests are in flight together (`traffic`), and the possible states afterwards are a set of worlds (`possible`). After
 //! each restart and each power cut the server must have one of them: records, bans, balances, contests, ranks, `verify`.
 //! `TALLY_SEED` runs that seed alone, `TALLY_SIMULATE_MINUTES` goes on from there.
 //!
@@ -45,7 +45,7 @@ struct Total {
     cuts: AtomicU64,
 }
 
-/// One seed; what happened.
+/// One seed; the log of its run.
 fn simulate(seed: u64, total: &Total) -> Vec<String> {
     let log = Log::default();
     let ended = catch_unwind(AssertUnwindSafe(|| {

@@ -14,7 +14,7 @@ pub(crate) const BOARDS: [&str; 4] = ["best", "latest", "sum", "prizes"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) score: i64,
-    /// Nothing until the server has said it.
+    /// Nothing until the server has returned it.
     pub(crate) at: Option<i64>,
 }
 
@@ -161,7 +161,7 @@ impl Model {
         }
     }
 
-    /// Whether a wallet covers the amount. Prizes may cover what the model does not know of, and contests take their fees.
+    /// Whether a wallet covers the amount. Prizes may cover more than the model knows, and contests take their fees.
     fn covered(&self, member: usize) -> Must {
         let Wallet { balance, held } = self.wallets[member];
         if balance >= held + FEES_MAX { Must::Do } else { Must::Either }

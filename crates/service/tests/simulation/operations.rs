@@ -189,7 +189,7 @@ impl Callers {
                 Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                     panic!("a disk that fails is no damage: {fault:?}")
                 }
-                // It is said before anything is changed.
+                // The rejection comes before any change.
                 Err(Failure::Fault(fault @ Fault::NotClosed)) => Fate::Failed(fault.to_string()),
                 Err(Failure::Fault(fault)) if !operation.is_simple() => Fate::Unknown(fault.to_string()),
                 Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),

@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// `is_known`: its key was stored and may have been forgotten since, so what its batch does may be nothing but to find that.
+    /// `is_known`: its key was stored and may have been forgotten since, so its batch may only find that.
     fn in_doubt(self, one: &Answered, (must, next): (Must, Model), is_known: bool) -> Vec<Self> {
         if must == Must::Replay {
             return vec![self];

@@ -1,4 +1,4 @@
-//! One run: the seed chooses what happens, and every answer and every start is held against the model.
+//! One run: the seed chooses the events, and every answer and every start is compared with the model.
 //!
 //! A step is a round of requests that are in flight together, or something else: time, work in the background, trouble. Within a
 //! round the seed chooses when lanes run their batches and which background tasks run meanwhile.
@@ -463,7 +463,7 @@ impl Run {
         self.trouble = Some(2 + self.rng.below(8));
     }
 
-    /// The disk is well again, and the server finds that out by itself.
+    /// The disk works again, and the server detects that by itself.
     fn heal(&mut self) {
         if self.trouble.take().is_some() {
             self.note("the disk is healed");
@@ -499,7 +499,7 @@ impl Run {
         self.check(Vec::new());
     }
 
-    /// Cuts the power and goes on with what is left; which requests in doubt were done.
+    /// Cuts the power and goes on with the remaining state; returns which in-doubt requests were done.
     fn power_cut(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         self.note("the power is off");
         (self.trouble, self.leftover, self.cut) = (None, 0, None);

@@ -71,7 +71,7 @@ impl World {
         world
     }
 
-    /// Starts on what is stored.
+    /// Starts on the stored state.
     pub(crate) fn start(&mut self) -> Result<(), String> {
         let (disk, background) = (Arc::clone(&self.disk) as _, sqlite::Background::ByHand);
         let options = Options { disk, background, busy_wait: Duration::ZERO, ..Options::default() };
@@ -162,7 +162,7 @@ impl World {
         self.latest = self.latest.max(self.now());
     }
 
-    /// Sets wall time so far ahead of what it would be.
+    /// Sets wall time ahead by this much.
     pub(crate) fn set_ahead(&mut self, micros: i64) {
         self.clocks.ahead.store(micros, SeqCst);
         self.latest = self.latest.max(self.now());

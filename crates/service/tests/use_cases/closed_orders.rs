@@ -114,7 +114,7 @@ fn an_answer_is_true_of_closed_periods_whatever_the_disk_does() {
     }
 }
 
-/// The lines of an import that was given up are in the order of their period all the same.
+/// The lines of an abandoned import are in the archive of their period all the same.
 #[test]
 fn the_scheduler_writes_what_an_import_has_left() {
     let world = closed_day();
@@ -125,7 +125,7 @@ fn the_scheduler_writes_what_an_import_has_left() {
     world.stop();
 }
 
-/// A chunk that is committed while the order of its period is written is in that order, or the period is still marked.
+/// A chunk that is committed while the archive of its period is written is in that archive, or the period is still marked.
 #[test]
 fn a_chunk_that_meets_the_writing_of_its_period_is_not_forgotten() {
     let world = closed_day();

@@ -1,4 +1,4 @@
-//! Damaged rows, planted by SQL: the request that needs one fails alone, the start leaves it out, and what cannot be used says so.
+//! Corrupt rows, planted by SQL: a request that needs one fails alone, the start leaves it out, and unusable data is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

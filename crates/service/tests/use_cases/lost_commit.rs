@@ -76,7 +76,7 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
         proxy.refuse();
         let lost = fault(send(&runtime, &tally, "ann", &key));
         assert!(matches!(lost, Fault::OutcomeUnknown(_)), "{lost:?}");
-        // Nothing is done before it is known, and nothing is shown.
+        // Nothing is done or shown before it is known.
         let behind = fault(send(&runtime, &tally, "bob", &key));
         assert!(matches!(behind, Fault::StoreUnavailable(_)), "{behind:?}");
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);

@@ -1,6 +1,6 @@
 //! Boards over HTTP: create, repeat, conflict, list, get, delete; health, readiness, metrics and status.
 //!
-//! Bodies are compared whole. Not here: what is wrong with a request (`bad_input.rs`) or a caller (`http_permissions`).
+//! Bodies are compared whole. Not here: wrong requests (`bad_input.rs`) and permissions (`http_permissions`).
 
 use crate::TALLY;
 use serde_json::{Value, json};

@@ -127,7 +127,7 @@ fn another_request_with_the_key_is_refused() {
     assert_eq!(client.get("/v1/keys").expect(200)["items"], json!([]));
 }
 
-/// Of two rejections that hold at once the reused key is the answer: see the order of rejections.
+/// The reused key is the answer if two rejections hold at once: see the order of rejections.
 #[test]
 fn a_reused_key_is_told_before_what_else_is_wrong() {
     let server = TestTally::start(TALLY);

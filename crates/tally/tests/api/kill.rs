@@ -1,8 +1,8 @@
 //! Killed at any moment: nothing acknowledged is lost, nothing is done twice, no rank is ever wrong.
 //!
-//! Clients submit with keys and repeat what was not acknowledged, under the same key, after each restart. From the moment
-//! the new process listens its ranks are read: each answer is "loading" or exact. Not here: the store's own crash tests,
-//! and other operations around a kill (`model.rs`).
+//! Clients submit with keys and repeat unacknowledged requests, under the same key, after each restart. From the moment the
+//! new process listens its ranks are read: each answer is "loading" or exact. Not here: the store's own crash tests, and
+//! other operations around a kill (`model.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -219,7 +219,7 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
         check_boards(&mut client, &expected(&workers));
         assert!(workers.iter().any(|worker| !worker.done.is_empty()), "round {round} did nothing");
     }
-    // Which of them a run meets is chance; that it met some is what makes it a test.
+    // The states that a run reaches are random; that it reached some makes it a test.
     assert!(unsure > 0, "no kill met a request in flight");
 }
 

@@ -117,7 +117,7 @@ fn before_a_key_is_presented_little_is_taken() {
     let mut client = connect(&server);
     let refused = Reply::Error(b"NOAUTH Authentication required.".to_vec());
     assert_eq!(client.call(&many[..10]), refused);
-    // In the same write: what comes behind the key has the wide bounds.
+    // In the same write: the bytes behind the key have the wide bounds.
     let large = "y".repeat(400 << 10);
     let all: [&[&str]; 3] = [&["AUTH", key], &many, &["ECHO", &large]];
     let replies = client.pipeline(&all);
@@ -208,7 +208,7 @@ fn who_says_nothing_is_closed_where_that_is_set() {
     let mut client = connect(&server);
     assert_eq!(client.call(&["PING"]), Reply::Simple(b"PONG".to_vec()));
     assert_eq!(client.read_to_end(), b"");
-    // Half a command is nothing said.
+    // Half a command is no command.
     assert_eq!(until_closed(&server, b"*1\r\n$4\r\nPI"), "");
     wait_until("the connections are given back", || connections(&server) == 0);
 }
@@ -233,7 +233,7 @@ fn past_the_bound_a_connection_waits() {
     assert_eq!(&answer, b"+PONG\r\n");
 }
 
-/// Replies to a pipeline of these, on a connection made now; nothing where the server is not there yet.
+/// Replies to a pipeline of these, on a new connection; nothing while the server does not listen yet.
 fn ask(server: &TestTally, lines: &[&str]) -> Vec<Reply> {
     let mut stream = TcpStream::connect(server.resp()).expect("it listens");
     stream.set_read_timeout(Some(GIVE_UP)).expect("it is a socket");
@@ -302,7 +302,7 @@ fn while_it_loads_it_says_so() {
     assert_eq!(connect(&server).call(&words("ZCARD big")), total);
 }
 
-/// Connections go to different threads, and each sees at once what was answered on another.
+/// Connections go to different threads, and each sees at once the writes acknowledged on another.
 #[test]
 fn several_threads_serve() {
     let server = TestTally::start_set(TALLY, &[("TALLY_RESP_THREADS", "3")]);

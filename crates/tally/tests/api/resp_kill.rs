@@ -152,7 +152,8 @@ impl Worker {
         }
     }
 
-    /// Finds how much of what was sent is stored, at least what was acknowledged if that was a promise; goes on from there.
+    /// Finds how much of the sent data is stored, at least the acknowledged part if the setting promises that; goes on from
+    /// there.
     fn settle(&mut self, stored: &State, promised: bool) -> usize {
         let prefix = format!("w{}m", self.number);
         let mine: State =
@@ -327,7 +328,7 @@ fn a_relaxed_kill_leaves_a_beginning() {
     }
 }
 
-/// In peace also what was only promised is stored.
+/// After a regular end relaxed commits are stored, too.
 #[test]
 fn sigterm_in_the_middle_of_pipelines_loses_nothing_acknowledged() {
     let (mut server, mut workers) = stage();

@@ -1,7 +1,7 @@
 //! Permissions of the commands of the Redis protocol: every command, with every role and without a key.
 //!
 //! `COMMAND LIST` names all commands. A command without a row here fails the test, so none can be forgotten. Also how a
-//! connection gets and loses its rights. Not here: what the commands do.
+//! connection gets and loses its permissions. Not here: the effects of the commands.
 
 use crate::TALLY;
 use serde_json::json;

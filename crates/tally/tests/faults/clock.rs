@@ -1,6 +1,7 @@
 //! A clock that jumps under the running binary, and between two starts: no period is closed and no prize is paid by it.
 //!
-//! Not here: what a jump is (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and the simulation).
+//! Not here: the definition of a jump (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and
+//! the simulation).
 
 use crate::TALLY;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A damaged row as clients meet it, over HTTP and the Redis protocol; and what `tally verify` and the metrics say of it.
+//! A corrupt row for clients, over HTTP and the Redis protocol, and in `tally verify` and the metrics.
 
 use crate::TALLY;
 use serde_json::json;

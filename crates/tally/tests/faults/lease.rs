@@ -1,7 +1,7 @@
 //! Two servers and one database: one of them serves it, and which one is never in doubt.
 //!
-//! Orders are in memory, so a server that has not noticed that another writes would answer ranks of the past and decide
-//! on them. Not here: the store's own tests of its lease, which make the moments that are hard to meet from outside.
+//! Orders are in memory, so a server that has not noticed that another writes would answer ranks of the past and decide on
+//! them. Not here: the store's own tests of its lease, which produce the moments that are rare from outside.
 
 use crate::TALLY;
 use serde_json::json;

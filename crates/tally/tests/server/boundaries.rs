@@ -30,7 +30,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The acknowledged scores: by board and minute, the sum of each player.
 type Sums = BTreeMap<(&'static str, Timestamp), BTreeMap<String, i64>>;
 
-/// By board and period, the states it was seen in, in order.
+/// By board and period, the observed states, in order.
 type States = BTreeMap<(String, String), Vec<String>>;
 
 fn minute(at: Timestamp) -> Timestamp {
@@ -63,7 +63,7 @@ fn row(board: &str, number: usize, rng: &mut Rng) -> Value {
     let player = format!("c{number}p{}", rng.below(PLAYERS));
     let mut row = json!({"player": player, "score": rng.between(1, 9)});
     if board == "late" {
-        // In whole microseconds, which is what the server keeps.
+        // In whole microseconds, the precision of the server.
         let at = Timestamp::now().as_microsecond() - rng.between(0, 1_500_000);
         row["at"] = json!(Timestamp::from_microsecond(at).expect("a time of this century").to_string());
     }
@@ -137,7 +137,7 @@ fn listed(client: &mut Client, board: &str) -> Vec<Value> {
     audit::walk(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
 }
 
-/// The sum of each player in a part.
+/// The sum of each player in a window.
 fn page(client: &mut Client, board: &str, period: &str) -> BTreeMap<String, i64> {
     let target = format!("{}?limit=1000&period={}", scores(board), segment(period));
     let (entries, _) = audit::walk(client, &target, "entries");
@@ -150,7 +150,7 @@ fn page(client: &mut Client, board: &str, period: &str) -> BTreeMap<String, i64>
     entries.iter().map(one).collect()
 }
 
-/// Streams over boundaries; gives what was acknowledged, the boundaries, and what states were seen.
+/// Streams over boundaries; returns the acknowledged scores, the boundaries, and the observed states.
 fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
     let all = Mutex::new(Sums::new());
     let done = AtomicBool::new(false);

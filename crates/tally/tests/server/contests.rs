@@ -1,5 +1,5 @@
 //! Contests over HTTP, as a game and its members play them: one that pays its prizes, one that is cancelled, a series, and
-//! replays. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and rights.
+//! replays. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and permissions.
 
 use crate::TALLY;
 use jiff::Timestamp;

@@ -184,7 +184,7 @@ fn what_is_no_demo_stays_as_it_is() {
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200), before);
 }
 
-/// A tournament: its teams with their points, best first; of the same points in the order of the day of the last match.
+/// A tournament: its teams with their points, best first; equal points are in the order of the day of the last match.
 fn tournament(name: &str, year: &str) -> Vec<(String, i64)> {
     let mut points: BTreeMap<String, i64> = BTreeMap::new();
     for row in rows(RESULTS).iter().filter(|row| &row[5] == name && row[0].starts_with(year)) {
@@ -302,7 +302,7 @@ fn contests_of_every_state_are_there_and_what_the_pages_show_works() {
     server.run(&["verify"]).expect(0);
 }
 
-/// Every member once, every movement once, and in balance.
+/// Every member once, every transfer once, and in balance.
 fn check_wallets(server: &TestTally) {
     check_contests(&mut server.client());
     let teams: BTreeSet<String> =

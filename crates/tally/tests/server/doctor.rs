@@ -1,4 +1,4 @@
-//! `tally doctor` finds nothing wrong where nothing is, and finds what was made wrong behind the server's back.
+//! `tally doctor` finds nothing in a sound store, and finds faults that were made behind the server's back.
 
 use crate::TALLY;
 use serde_json::{Value, json};

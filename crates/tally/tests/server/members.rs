@@ -1,5 +1,5 @@
 //! Members over HTTP: signing in, tokens and their ends, own data, guesses that are slowed down. Also transfers as a load script
-//! sends them. Not here: the rules of a batch (`service/tests/use_cases/wallets`), bad input and rights.
+//! sends them. Not here: the rules of a batch (`service/tests/use_cases/wallets`), bad input and permissions.
 
 use crate::TALLY;
 use serde_json::{Value, json};

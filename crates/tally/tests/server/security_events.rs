@@ -1,6 +1,6 @@
 //! Security events: rejections, and changes of permissions, in the log, the audit file and the metrics.
 //!
-//! Not here: the bounds on them, which are tested beside their code.
+//! Not here: their bounds, which are tested beside their code.
 
 use crate::TALLY;
 use serde_json::{Value, json};

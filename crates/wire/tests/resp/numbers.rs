@@ -1,4 +1,4 @@
-//! Numbers as text: what Redis prints, what it takes. `servers.rs` sends the same texts to real servers.
+//! Numbers as text: the output of Redis, and its accepted input. `servers.rs` sends the same texts to real servers.
 
 use proptest::prelude::*;
 use tally_wire::resp::number::{bound, integer, score};

@@ -1,4 +1,4 @@
-//! The same as real servers: Valkey 9 for the text of doubles, Redis 7 for what is accepted and how requests are read.
+//! The same as real servers: Valkey 9 for the text of doubles, Redis 7 for accepted numbers and the reading of requests.
 //!
 //! Redis 7.0 prints doubles in the way before 7.2, and Valkey 9 takes neither hexadecimal scores nor blanks before bounds. Both
 //! get all other texts. `TALLY_SOAK` multiplies the random cases.

@@ -17,12 +17,12 @@ use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Reads, St
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties, Update};
 use tally_rules::{Micros, PlayerId, Record};
 
-/// An order of one part, empty at first.
+/// A ranking of one window, empty at first.
 pub(crate) trait Backend {
     /// The number of cases of a property test: those over a network take longer.
     const CASES: u32;
 
-    /// An empty order.
+    /// An empty ranking.
     fn new(definition: &Definition) -> Self;
     /// Publishes changes in their order, each with the record before it.
     fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published));
@@ -184,7 +184,7 @@ pub(crate) fn the_rank_of_a_record_is_among_the_others<B: Backend>() {
     }
 }
 
-/// An order without players has answers too.
+/// A ranking without players has answers too.
 pub(crate) fn an_empty_order_answers<B: Backend>() {
     for ranking in Ranking::ALL {
         let backend = B::new(&Definition { ranking: *ranking, ..Definition::default() });

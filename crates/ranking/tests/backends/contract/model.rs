@@ -1,4 +1,4 @@
-//! A board as a sorted vector, and what every backend must say of it after the same changes.
+//! A board as a sorted vector, and the required answers of every backend after the same changes.
 //!
 //! The model uses the plain forms of the rules (`record::apply`, `order_key::compare`) and counts by comparing everything.
 //! It has nothing of a tree or of Redis.

@@ -125,7 +125,7 @@ impl World {
         self.wait(erase(&self.tally(), player(name), None)).map(drop)
     }
 
-    /// Lines of the day before, as part of a file.
+    /// Lines of the day before, as a chunk of a file.
     pub(crate) fn import(
         &self,
         file: u64,

@@ -26,7 +26,7 @@ use tally_service::scores::submit::{NewScore, submit};
 /// Some are the beginning of others, and bytes are not letters.
 const PLAYERS: [&str; 8] = ["a", "ab", "b", "bé", "bz", "C", "d", "éé"];
 
-/// Histories that run beside each other.
+/// Histories that run in parallel.
 const AT_ONCE: usize = 4;
 
 /// xorshift64*

@@ -1,8 +1,8 @@
 //! The plain model: every window is a map, sorted for each read.
 //!
-//! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. Open is
-//! a comparison of instants. The rules of scores and of order are the plain forms of `tally-rules`. Nothing of blocks,
-//! trees, lanes, stored spans or the scheduler is in it.
+//! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. Open is a
+//! comparison of instants. The rules of scores and of ranking are the plain forms of `tally-rules`. Nothing of blocks, trees,
+//! lanes, stored spans or the scheduler is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::RankedEntry;
@@ -168,7 +168,7 @@ impl Model {
         known
     }
 
-    /// Forgets what is empty and closed, and closed ones beyond those that are kept.
+    /// Forgets empty and closed windows, and closed ones beyond those that are kept.
     pub(crate) fn close(&mut self, now: Micros) {
         let closed: Vec<Window> =
             self.records.keys().copied().filter(|window| !self.is_open(*window, now)).collect();

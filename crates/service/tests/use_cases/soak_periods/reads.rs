@@ -1,4 +1,4 @@
-//! Every kind of read of a window, beside the model's sorted list.
+//! Every kind of read of a window, compared with the model's sorted list.
 
 use super::Random;
 use super::model::{ALL_TIME, Model, Window};

@@ -79,7 +79,7 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         let waited = !first.is_finished();
         drop(money);
         first.join().unwrap().unwrap();
-        // Whichever came second sees what the first has done.
+        // The second one sees the effect of the first.
         patch.join().unwrap().unwrap();
         end.join().unwrap().unwrap();
         assert!(waited && scores.iter().all(Result::is_ok), "{scores:?}");

@@ -192,7 +192,7 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
         staff(&players[1..]).unwrap();
         assert_eq!([0, 1, 2].map(|no| world.balance(members[no])), [50 - FEE, 50, 50]);
-        // Its history shows what it paid as a fee.
+        // Its history shows its payment as a fee.
         let wallet = WalletKey { member: members[0], currency: code("KRW") };
         let entry =
             world.tally.store.ledger().entries(&[EntryKey { wallet, sequence: 2 }]).unwrap().remove(0);
@@ -338,7 +338,7 @@ fn applications_close_when_the_contest_is_to_start() {
         time.fetch_add(9_999_999, Ordering::SeqCst);
         apply(&players[0]).unwrap();
         time.fetch_add(1, Ordering::SeqCst);
-        // A retry of what was done is no new application.
+        // A retry of a done request is no new application.
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
         assert_eq!(refused(late), Rejection::ContestState(State::Running));
@@ -492,7 +492,7 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let ending = Ending::Capture { amount: None, to: None };
     let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
-    // By a clock that does not jump what is due happens.
+    // By a clock that does not jump due work is done.
     wall.fetch_add(20_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);

@@ -1,6 +1,6 @@
 //! Events read on from a position: of money and of contests, by a clock of the test's.
 //!
-//! Not here: streams of them (`tally/tests/api/events`), and what a store promises of them (`store/tests`).
+//! Not here: streams of them (`tally/tests/api/events`), and their contract in a store (`store/tests`).
 
 use crate::wallets::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;

@@ -77,7 +77,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
         (thrice, Some("0000333333")),
         // It becomes none.
         (short, Some("00123")),
-        // A change wrote what was misread, and took it from the member that had it.
+        // A change wrote the misread number, and took it from the member that had it.
         (thief, Some("555555")),
     ];
     let old = ["0100", "0101", "0102", "0103", "0104", "0105"].map(|text| (text, None));

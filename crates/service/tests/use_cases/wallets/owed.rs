@@ -75,7 +75,7 @@ fn listed(tally: &Tally) -> Vec<String> {
     }
 }
 
-/// A contest that these take part in.
+/// A contest of these members.
 pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members: &[MemberId]) -> Record {
     let tally = &world.tally;
     change::create(tally, id, &Actor::Server, spec, None).unwrap();

@@ -215,7 +215,7 @@ fn money_goes_to_who_has_the_number_now() {
     assert_eq!(paid(pay(&world, ann, "0042", "010-2222", None)), (false, Some(bob)));
     change(eve, None).unwrap();
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Rejection::RecipientNotFound);
-    // A changed password ends what was begun with an older token.
+    // A changed password ends everything begun with an older token.
     let before = payment(&world, ann, "0042", "010-2222", None);
     let password = MemberChange { password: Set::To(Some("x".into())), ..MemberChange::default() };
     world.wait(members::change(&world.tally, ann, password, None)).unwrap();

@@ -126,7 +126,7 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
     }
 }
 
-/// The service ends without a word after each step, and goes on with what is stored.
+/// The service ends without notice after each step, and goes on with the stored state.
 #[test]
 fn a_crash_between_closing_and_paying_loses_nothing() {
     let world = World::new(Kind::Sqlite);
@@ -157,7 +157,7 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
         prizes::pay_due(tally).unwrap();
         scheduler::close_due(tally).unwrap();
     };
-    // The first day is over when the prizes are promised.
+    // The first day is over when the prizes are added.
     put(&world, tally, &daily(table(7), 0)).unwrap();
     look();
     assert_eq!(world.balance(member), 0);

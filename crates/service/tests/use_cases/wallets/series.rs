@@ -1,4 +1,4 @@
-//! Series of contests: made ahead, played and settled by the clock; what was missed; what a change or an end of one does.
+//! Series of contests: made ahead, played and settled by the clock; missed contests; the effect of a change or an end of one.
 
 use crate::wallets::world::{Kind, World, code, identity, refused, settings, start};
 use std::sync::Arc;

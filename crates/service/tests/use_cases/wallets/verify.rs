@@ -1,4 +1,4 @@
-//! Replaying the ledger: nothing where nothing is wrong, and by SQL one row of each kind wrong, each named.
+//! Replaying the ledger: no finding in a sound one, and by SQL one wrong row of each kind, each named.
 
 use crate::wallets::world::*;
 use tally_rules::ledger::account::{Account, Total};
@@ -31,7 +31,7 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;
     let counted = members + handles + wallets + entries + transfers + records;
-    // Records of what is not there are read and not counted.
+    // Records of missing owners are read and not counted.
     assert!(if found.is_empty() { rows == counted } else { rows >= counted }, "{rows} of {counted}");
     (replayed, found)
 }
@@ -43,7 +43,7 @@ pub(crate) fn owed(replayed: &Replayed) -> Vec<String> {
     listed
 }
 
-/// Ids of what was made.
+/// Ids of the created rows.
 struct Made {
     ann: MemberId,
     bob: MemberId,
@@ -101,7 +101,7 @@ fn a_ledger_that_nobody_touched_agrees() {
     }
 }
 
-/// A fault as SQL, and what is said of it: as many words as rows disagree.
+/// A fault as SQL, and its findings: as many words as rows disagree.
 pub(crate) type Broken = (String, Vec<String>);
 
 /// An id without a row.

@@ -1,4 +1,4 @@
-//! Replaying prizes of periods, and rows of what is not there: by SQL one row of each kind wrong, each named.
+//! Replaying prizes of periods, and rows of missing owners: by SQL one row of each kind wrong, each named.
 
 use crate::wallets::prizes::{DAY, daily, player_of, put, score, table};
 use crate::wallets::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};

@@ -169,7 +169,7 @@ impl World {
             .map_or(0, |(_, wallet)| wallet.balance)
     }
 
-    /// Ends, and gives the folder of its file.
+    /// Ends, and returns the folder of its file.
     pub(crate) fn stop(self) -> tempfile::TempDir {
         self.tally.drain();
         while Arc::strong_count(&self.tally) > 1 {
@@ -243,7 +243,7 @@ pub(crate) fn shown(receipt: &Receipt) -> (i64, i64) {
     (receipt.posted.entry.before(), receipt.posted.entry.after)
 }
 
-/// Balances are their entries, entries are of movements, totals are those of all movements, and debits equal credits.
+/// Balances are their entries, entries are of transfers, totals are those of all transfers, and debits equal credits.
 pub(crate) fn prove(store: &dyn Store, members: &[MemberId]) {
     let read = store.ledger();
     let mut moves = std::collections::BTreeMap::<TransferId, Transfer>::new();

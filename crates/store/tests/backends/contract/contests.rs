@@ -159,7 +159,7 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
             let now = (rng.below(4) > 0).then(|| application(status, place, rng.below(2) == 0));
             let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
             assert_eq!(locked(&*store, plan).applications, [rows.get(&key).copied()]);
-            // As transactions do: what is written was read.
+            // As transactions do: every written row was read.
             let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
             let plan = ReadSet {
                 ledger: LedgerReadSet { contests: plan, ..LedgerReadSet::default() },

@@ -137,7 +137,7 @@ fn write_as(store: &dyn Store, durability: Durability, changes: &WriteSet) {
     run(store, &ReadSet { durability, ..ReadSet::default() }, &mut |_| changes.clone()).unwrap();
 }
 
-/// Relaxed and not, settled and not, reopened and not: every read gives what was written last.
+/// Relaxed and not, settled and not, reopened and not: every read returns the last written value.
 pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Backend) {
     let mut store = open(backend);
     create(&*store, "board", &Definition::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Members and money: rows read back by every way, and movements from all sides at once that end in books that agree.
+//! Members and money: rows read back by every way, and transfers from all sides at once that end in books that agree.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -348,7 +348,7 @@ pub(crate) fn changes_of(written: LedgerWrites) -> LedgerWriteSet {
     LedgerWriteSet { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
 }
 
-/// Everything agrees with everything: balances with entries, entries with movements, totals with both.
+/// Everything agrees: balances with entries, entries with transfers, totals with both.
 pub(crate) fn prove(store: &dyn Store, members: u8) -> i64 {
     let (mut sum, mut totals) = (0, Totals::default());
     let mut moves: BTreeMap<TransferId, Transfer> = BTreeMap::new();
@@ -428,7 +428,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
     assert_eq!(prove(&*store, MEMBERS), 400);
 }
 
-/// Some order, done or refused; a hold that was made.
+/// A random ledger request, done or refused; a hold that was made.
 fn any_order(
     book: &mut LedgerWorkingSet<'_>,
     rng: &mut Rng,
@@ -462,7 +462,7 @@ fn any_order(
     None
 }
 
-/// Random batches of orders through a book, with everything settled and opened anew in between.
+/// Random batches of requests through a book, with settling and reopening in between.
 pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
     const MEMBERS: u8 = 5;
     let currencies =

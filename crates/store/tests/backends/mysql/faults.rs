@@ -70,7 +70,7 @@ fn a_deadlock_is_a_conflict_and_nothing_is_done(kind: DatabaseKind) {
     let all = ["a", "b"].map(|name| (key(1, 0, name), Some(record(0))));
     store.run(&ReadSet::default(), &mut |_| scores(all.to_vec())).unwrap();
     let barrier = Barrier::new(2);
-    // Each holds what it read, and then writes what the other holds.
+    // Each holds the rows that it read, and then writes those of the other.
     let cross = |reads: &str, writes: &str| {
         let mut met = false;
         store.run(&plan_of(vec![key(1, 0, reads)]), &mut |_| {
@@ -106,7 +106,8 @@ fn a_lock_that_is_waited_for_too_long_is_a_conflict(kind: DatabaseKind) {
     assert_eq!(count(&store), 3);
 }
 
-/// A server that is frozen between its two messages, or cut off, holds up others for seconds, and writes nothing of what it decided then.
+/// A server that is frozen between its two messages, or cut off, holds up others for seconds. It writes nothing of its old
+/// decision.
 fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     const TRIES_MAX: usize = 30;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -114,7 +115,7 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     add(&store, |_| ()).unwrap();
     let mut beside = other.ledger().snapshot().unwrap();
     beside.totals().unwrap();
-    // Its connection is not new, so what was undone is decided again on another.
+    // Its connection is not new, so the undone transaction is decided again on another.
     let done = add(&store, |decided| {
         if decided > 1 {
             return;
@@ -261,7 +262,7 @@ fn another_server_takes_over_at_the_same_address(kind: DatabaseKind) {
     let there = open(&other.url(name));
     store.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
     there.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
-    // It has what the first one acknowledged, as a synchronous replica has.
+    // It has everything that the first one acknowledged, as a synchronous replica has.
     let markers = format!("SELECT HEX(link), sequence, version, fence FROM {name}.batches");
     for marker in one.sql(&markers).lines() {
         let (link, rest) = marker.split_once('\t').unwrap();
@@ -284,7 +285,7 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
         store.run(&plan, &mut |_| all(score)).unwrap();
         assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(score))));
     }
-    // Cut in the last of its messages, each time: nothing is left of the others.
+    // Cut in the last of its messages, each time: nothing remains of the others.
     is_away(&store.run(&plan, &mut |_| {
         proxy.cut_at(b"COMMIT", Cut::Before);
         all(3)

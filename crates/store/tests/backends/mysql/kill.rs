@@ -1,4 +1,4 @@
-//! Kills the database under load, at random moments, and compares what it has with what was acknowledged: exactly.
+//! Kills the database under load, at random moments, and compares its content with the acknowledged writes: exactly.
 //!
 //! A caller of a lost commit queries its outcome, so at the end every caller knows what was done.
 

@@ -248,7 +248,7 @@ fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
     assert_eq!(count(&beside("the third").unwrap()), 4);
 }
 
-/// It may be frozen, not ended: what it decided on before is not written after.
+/// It may be frozen, not ended: its old decisions are not written after.
 fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
@@ -266,7 +266,7 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     is_locked(&add(&alone, |_| ()));
     wait_until(|| alone.taken_by().is_some());
     assert_eq!(alone.taken_by().unwrap(), "servers that write side by side");
-    // They do not fence each other, also where all were silent.
+    // They do not fence each other, even when all were silent.
     let second = beside("the second");
     is_silent();
     let third = beside("the third");

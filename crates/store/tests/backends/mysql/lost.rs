@@ -1,4 +1,4 @@
-//! A database that has lost what it had acknowledged: the store refuses everything, and one that is opened anew goes on.
+//! A database that has lost acknowledged commits: the store refuses everything, and one that is opened anew goes on.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,7 +181,7 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
 
 fn several_primaries_are_refused(kind: DatabaseKind) {
     if kind == DatabaseKind::MariaDb10 {
-        // Galera's nodes start with a library that is not installed; what they say of themselves is tested without one.
+        // Galera's nodes start with a library that is not installed; their status is tested without one.
         let server = ScratchDatabase::shared(kind);
         assert_eq!(server.sql("SELECT @@wsrep_on"), "0");
         return;

@@ -1,4 +1,4 @@
-//! Several servers on one database: what was decided on is still so when it is written, and versions only grow.
+//! Several servers on one database: the basis of a decision still holds when it is written, and versions only grow.
 
 use super::*;
 use crate::contract::{request, stored, write};
@@ -35,7 +35,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
         assert!(matches!(done, Err(StoreError::Conflict(_))), "round {round}: {done:?}");
         let found = store.records(&plan.scores).unwrap();
         assert_eq!(found, [Some(record(7)), None], "round {round}");
-        // Decided again it sees what came; and a row that was removed is locked like any other.
+        // Decided again it sees the new rows; and a removed row is locked like any other.
         store
             .run(&plan, &mut |loaded| {
                 assert_eq!(loaded.scores[0], Some(record(7)));
@@ -45,7 +45,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
         let name = url.rsplit('/').next().unwrap();
         ScratchDatabase::shared(kind).sql(&format!("DELETE FROM {name}.scores"));
     }
-    // The same for requests, which is what keeps a retry on two servers from having two effects.
+    // The same for requests: it keeps a retry on two servers from having two effects.
     let done = store.run(&plan, &mut |_| {
         let requests = vec![(request("s", "k"), stored(1, 1, Outcome::Removed))];
         let changes = WriteSet { requests, ..WriteSet::default() };

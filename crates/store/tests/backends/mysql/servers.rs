@@ -79,7 +79,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     assert_eq!(purged, 3, "ban, part and record");
 }
 
-/// Three write at once, one follows: at the end its copy is what is stored.
+/// Three write at once, one follows: at the end its copy is the stored state.
 fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
     const ROUNDS: usize = 40;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -238,7 +238,7 @@ fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
     set("c", false);
     assert_eq!(state(Some(&known)).bans, since(&[("a", true), ("c", false)]));
     assert_eq!(store.banned(board, &["c", "b", "a"].map(player)).unwrap(), ["a", "b"].map(player).into());
-    // Lifted bans are kept an hour. A server that knows less than what is forgotten reads all.
+    // Lifted bans are kept an hour. A server whose revision is older than the oldest stored one reads all.
     let name = url.rsplit('/').next().unwrap();
     server.sql(&format!("UPDATE {name}.lifted_bans SET revision = revision - 3600000000"));
     assert_eq!(store.purge_deleted(100).unwrap(), 0);
@@ -301,7 +301,7 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
     other.clear_outbox(&left).unwrap();
     assert_eq!(other.outbox(Duration::ZERO, None).unwrap(), []);
     assert_eq!(other.resolve(&left[0]).unwrap().map(|done| done.version), Some(second.version));
-    // More than one answer has: each is given once, in order, whether any was taken off or not.
+    // More than one page has: each is returned once, in order, whether any was deleted or not.
     let mut batches: Vec<_> = (0..130).map(|_| mark().unwrap().outbox.unwrap()).collect();
     batches.sort();
     let (mut pages, mut seen): (Vec<usize>, Vec<_>) = (Vec::new(), Vec::new());

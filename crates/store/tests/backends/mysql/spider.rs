@@ -1,4 +1,4 @@
-//! Scores spread over two MariaDB by a third one's Spider engine: the whole contract, and what only three servers can show.
+//! Scores spread over two MariaDB by a third one's Spider engine: the whole contract, and tests of three servers.
 //!
 //! Set up as docs/deploy/spider.md says, with its statements and its settings, so that the page cannot rot. Every other
 //! table is the front's own. Not here: how fast it is (the example `spider_upserts`).
@@ -161,7 +161,7 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
     assert!(all_have(3));
 }
 
-/// As the page says of the host's name.
+/// With the host's name from the page.
 #[test]
 fn nodes_that_differ_by_their_port_alone_are_refused_by_two_phases() {
     let servers = Servers::start();

@@ -6,7 +6,7 @@ use tally_store::ImportKey;
 use tally_store::{Coordination, Reads, Transactions};
 use tally_testkit::Cut;
 
-/// Whose COMMIT is cut, and what it has done by then.
+/// The commit to cut, and the effect by then.
 const STEPS: [(usize, Cut, [i64; 2]); 4] =
     [(0, Cut::Before, [1, 1]), (0, Cut::Answer, [2, 1]), (1, Cut::Before, [2, 1]), (1, Cut::Answer, [2, 2])];
 

@@ -1,4 +1,5 @@
-//! Kills one of the databases under load, at random moments, and compares what all have with what was acknowledged: exactly.
+//! Kills one of the databases under load, at random moments, and compares the content of all with the acknowledged writes:
+//! exactly.
 //!
 //! A caller of a lost commit queries its outcome, so at the end every caller knows what was done.
 

@@ -67,7 +67,7 @@ fn files_of_every_schema_open_with_all_their_rows() {
     }
 }
 
-/// A migrated file and a new one have the same tables, so that no code meets a third kind.
+/// A migrated file and a new one have the same tables, so that there is no third kind.
 #[test]
 fn a_new_file_has_the_tables_of_a_migrated_one() {
     let backend = fresh();

@@ -43,7 +43,7 @@ fn a_killed_process_loses_nothing_acknowledged_and_leaves_no_half() {
     assert!(before > 0, "no round was long enough to write anything");
 }
 
-/// Not a test by itself: what the child of the test above runs.
+/// Not a test by itself: the child of the test above runs it.
 #[test]
 fn kill_child() {
     let Some(path) = std::env::var_os(PATH) else { return };

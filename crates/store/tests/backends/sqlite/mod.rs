@@ -10,7 +10,7 @@ use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
 use tempfile::TempDir;
 
-/// A file in a folder that goes with it.
+/// A file in a folder that is deleted with it.
 struct File {
     folder: TempDir,
 }

@@ -2,7 +2,7 @@
 //!
 //! `mod.rs` has the cases of every route of the server's list. `fields`, `player_fields`, `contests` and `money` have the bodies
 //! field by field, and `parameters` the queries. `world` has the server and the shape of a problem. Not here: callers without the
-//! right (`http_permissions`).
+//! permission (`http_permissions`).
 
 mod contests;
 mod fields;
@@ -73,7 +73,7 @@ fn every_route_is_tried_and_its_valid_request_is_valid() {
     world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
     reads.iter().for_each(|route| send_valid(&mut world, route));
     for route in changes {
-        // A world each: the valid request may well delete what the next one needs.
+        // A world each: the valid request may delete the data of the next one.
         let mut world = World::start();
         if route.path == "/v1/players/{player}" {
             world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
@@ -348,7 +348,7 @@ fn heads_have_bounds() {
     let wanted = [(90, 1, 200), (1, 50_000, 200), (200, 1, 431), (1, 1_000_000, 431)];
     let told = wanted.map(|(count, length, _)| {
         let request = format!("GET /healthz HTTP/1.1\r\nHost: h\r\n{}\r\n", fields(count, length));
-        // 0 where there is no answer.
+        // 0 where there is no reply.
         let status = world.server.client().raw(request.as_bytes()).map_or(0, |answer| answer.status);
         (count, length, status)
     });

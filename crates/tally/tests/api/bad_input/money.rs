@@ -4,7 +4,7 @@ use super::world::{BAD_IDS, Money, World, money, replaced};
 use serde_json::json;
 use tally_testkit::Request;
 
-/// Amounts as they are written, and what is said of them.
+/// Amounts as they are written, and their errors.
 const BAD_AMOUNTS: [(&str, u16, &str); 30] = [
     ("null", 400, "invalid_field"),
     ("0", 422, "invalid_amount"),
@@ -57,7 +57,7 @@ fn body(members: &[(&str, String)], name: &str, value: Option<&str>) -> String {
     format!("{{{}}}", replaced(fields, name, value))
 }
 
-/// (field, value, status, code) of what is wrong wherever money moves.
+/// (field, value, status, code) of the errors of every endpoint that moves money.
 fn bad_fields(members: &[(&'static str, String)]) -> Vec<(&'static str, Option<String>, u16, &'static str)> {
     let mut bad = vec![("amount", None, 400, "invalid_field")];
     for (value, status, code) in BAD_AMOUNTS {

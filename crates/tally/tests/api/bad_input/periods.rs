@@ -1,4 +1,4 @@
-//! Periods: definitions that cannot be, and names that are nowhere.
+//! Periods: impossible definitions, and unknown names.
 
 use super::world::{World, period};
 use serde_json::{Value, json};

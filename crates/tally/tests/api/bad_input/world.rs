@@ -160,7 +160,7 @@ pub(crate) fn period(name: &str, schedule: &str) -> Value {
     json!({"name": name, "schedule": schedule})
 }
 
-/// Ids that servers give: two members, a hold and a movement.
+/// Ids of the server: two members, a hold and a transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Money {
     pub(crate) ann: String,
@@ -276,7 +276,7 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
 
-/// A request to this route that is right in everything.
+/// A valid request to this route.
 pub(crate) fn valid(route: &Route) -> Request {
     let request = bare(route);
     let Money { ann, bob, .. } = money();
@@ -328,7 +328,7 @@ pub(crate) fn head() -> Value {
     json!({"board": "b", "digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
 }
 
-/// The head of a chunk of members or of movements.
+/// The head of a chunk of members or of transfers.
 pub(crate) fn ledger_head() -> Value {
     json!({"digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
 }
@@ -338,7 +338,7 @@ pub(crate) fn member_row() -> Value {
     json!({"line": 2, "login_id": "new"})
 }
 
-/// A row of a chunk of movements.
+/// A row of a chunk of transfers.
 pub(crate) fn transfer_row() -> Value {
     json!({"line": 2, "from": "new", "to": "other", "amount": 1})
 }
@@ -360,7 +360,7 @@ fn shown(request: &Request) -> String {
     format!("{} {target} {:?} {body}", request.method, request.headers)
 }
 
-/// Checks the one shape of every error; says what is wrong with it.
+/// Checks the one shape of every error; returns its defect.
 fn check(
     answer: &Answer,
     request: &Request,

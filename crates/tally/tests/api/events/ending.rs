@@ -32,7 +32,7 @@ fn a_stream_ends_with_the_right_to_it() {
     local.post("/v1/keys", &json!({"role": "admin"})).expect(201);
     local.delete(&format!("/v1/keys/{}", text(&made["id"]))).expect(204);
     assert_eq!(reader.rest(), []);
-    // Another password ends what was given before it.
+    // Another password ends the earlier sessions.
     let found = local.get("/v1/members?login_id=ann").expect(200);
     let id = text(&found["items"][0]["id"]);
     let change = Request::new("PATCH", format!("/v1/members/{id}")).json(&json!({"password": "another one"}));
@@ -149,7 +149,7 @@ fn a_slow_reader_is_closed_and_nobody_waits_for_it() {
         panic!("one who reads is closed");
     });
     let (started, mut score) = (Instant::now(), 0);
-    // Long names: what the system buffers for a connection is full soon.
+    // Long names: the system's buffer of a connection is full soon.
     let name = |number: usize| format!("{number:0120}");
     while metric(&mut local, "tally_event_streams_slow_total") < 1.0 {
         assert!(started.elapsed() < GIVE_UP, "a stream that nobody reads stays open");

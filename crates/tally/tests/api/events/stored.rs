@@ -32,7 +32,7 @@ fn a_member_hears_of_every_movement_once_and_in_order() {
     assert_eq!(heard.each_ref().map(amount), [2, 3]);
     assert_eq!(heard[1]["group_id"], sent["group_id"]);
     drop(first);
-    // The same again from any place on, in each wallet's order.
+    // The same again from any position on, in each wallet's order.
     let mut again = listen(&server, &after(MINE, &start).key(&token));
     let mut second: Vec<u64> = (0..2).map(|_| amount(&again.expect("transaction"))).collect();
     second.sort_unstable();
@@ -157,7 +157,7 @@ fn nothing_is_lost_or_doubled_over_kills() {
         for _ in 0..count {
             sent += 1;
             deposit(&mut local, &ann, "KRW", sent);
-            // Some are read at once, some after the kill from what the connection has, some only by the next one.
+            // Some are read at once, some after the kill from the connection's buffer, some only by the next one.
             if rng.percent(60) {
                 heard.push(amount(&mine.expect("transaction")));
                 before = heard.len();

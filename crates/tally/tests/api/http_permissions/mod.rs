@@ -1,7 +1,7 @@
 //! Permissions: every kind of caller at every route, keys that come and go, protected mode, browsers.
 //!
 //! The expectation is written from the contract's table, the routes come from the server's list. A refused caller must
-//! leave no trace. Not here: what an allowed request answers, and how long a member's token lives (`tokens`).
+//! leave no trace. Not here: the reply to an allowed request, and the life of a member's token (`tokens`).
 
 mod headers;
 mod tokens;
@@ -283,7 +283,7 @@ fn one_request_has_one_host() {
     assert_eq!(absolute("http://evil.example/healthz", "localhost"), 400);
 }
 
-/// Other machines reach a listener on all addresses, and so do proxies beside the server in its pod.
+/// Other machines reach a listener on all addresses, and so do proxies in the pod of the server.
 #[test]
 fn a_listener_for_others_needs_a_credential_from_everyone() {
     let mut server = TestTally::stopped(TALLY);

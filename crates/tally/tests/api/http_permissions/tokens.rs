@@ -1,4 +1,4 @@
-//! The life of a member's token: what ends it, at every route and every open stream, and what leaves it.
+//! The life of a member's token: events that end it, at every route and every open stream, and events that do not.
 
 use super::{TALLY, UNAUTHORIZED, check, create_key, of_member, prepare, request, sign_in, try_all};
 use serde_json::{Value, json};

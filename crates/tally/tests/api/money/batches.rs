@@ -153,7 +153,7 @@ fn the_same_id_twice_in_a_batch_is_the_same_request() {
             under("c", row(&ann, &bob, 1_000)), under("c", row(&ann, &bob, 1_000)),
         ]});
         let first = world.post(BATCH, &body);
-        // Of a chain each row's key is its own: what ties it to the next is no part of the movement.
+        // Each row of a chain has its own key: its link to the next is no part of the transfer.
         let (once, poor) = ("idempotency_key_reused", "insufficient_funds");
         let wanted = ["posted", "posted", once, "posted", "posted", poor, poor];
         assert_eq!(told(first.json()["results"].as_array().unwrap()), wanted);

@@ -32,7 +32,7 @@ fn storm(world: &World, requests: &[Request]) -> Vec<Answer> {
     })
 }
 
-/// A batch without its marks of what was a replay.
+/// A batch without its marks of replays.
 fn plain(mut answer: Value) -> Value {
     for row in answer.get_mut("results").and_then(Value::as_array_mut).into_iter().flatten() {
         row.as_object_mut().expect("a row").remove("replayed");
@@ -126,7 +126,7 @@ fn a_storm_of_equal_batches_has_one_effect() {
     ]});
     let request = Request::new("POST", "/v1/transfers/batch").json(&rows).idempotent("k");
     let answers = storm(&world, &vec![request.clone(); STORM]);
-    // Row by row: what one of the storm does another may repeat or find running.
+    // Row by row: another one of the storm may repeat a done row or find it running.
     let mut fresh = [0; 3];
     let last = world.client.send(&request);
     assert!(last.is_replay());

@@ -33,7 +33,7 @@ fn what_is_held_cannot_be_spent_and_is_no_transaction() {
     world.post("/v1/holds", &json!({"member": ann, "amount": 41})).refused(422, "insufficient_funds");
     world.post("/v1/transfers", &json!({"from": ann, "to": bob, "amount": 40})).expect(201);
     assert_eq!(world.purse(&ann), purse(60, 60));
-    // To a member; what is not taken is free again.
+    // To a member; the rest is free again.
     let taken = world.post(&format!("{path}/capture"), &json!({"amount": 25, "to": bob})).expect(200);
     assert_eq!(
         (&taken["status"], &taken["captured"], &taken["to"]),

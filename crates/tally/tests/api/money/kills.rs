@@ -1,7 +1,7 @@
 //! kill -9 while money moves, of the server, of its database and of both. Everything acknowledged is present, and every request
 //! is done once.
 //!
-//! Movers repeat the same request under the same key until it is done, as a client should. Not here: what a commit leaves behind
+//! Movers repeat the same request under the same key until it is done, as a client should. Not here: the remains of a commit
 //! whose answer was lost (`service/tests/use_cases/wallets/lost.rs`).
 
 use super::world::{CHEAP, TALLY, World, payment};
@@ -56,7 +56,7 @@ fn lines(number: usize) -> usize {
     }
 }
 
-/// A batch without its marks of what was a replay.
+/// A batch without its marks of replays.
 fn plain(mut answer: Value) -> Value {
     for row in answer.get_mut("results").and_then(Value::as_array_mut).into_iter().flatten() {
         row.as_object_mut().expect("a row").remove("replayed");

@@ -13,9 +13,9 @@ pub(crate) type Who = usize;
 pub(crate) const OWN: Who = 4;
 /// Takes money of every caller, so its balance is unknown; it gives none.
 pub(crate) const POT: Who = 4;
-/// Is not there.
+/// Does not exist.
 pub(crate) const NOBODY: Who = 5;
-/// A hold that is not there.
+/// A hold that does not exist.
 pub(crate) const NO_HOLD: usize = usize::MAX;
 
 /// The setting for members' own transfers.
@@ -199,7 +199,7 @@ impl Model {
         (least, most)
     }
 
-    /// Only what is held for certain was seen held: the others have ended.
+    /// Only the certain part of the held amount was observed: the other holds have ended.
     pub(crate) fn note_ended(&mut self, wallet: Wallet, between: (i64, i64)) {
         let open = self.holds.iter_mut().filter(|hold| hold.wallet == wallet && hold.end.is_none());
         for hold in open.filter(|hold| hold.is_over(between) != Some(false)) {

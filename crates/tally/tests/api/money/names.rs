@@ -117,7 +117,7 @@ fn keys(rng: &mut Rng) -> Vec<String> {
     keys
 }
 
-/// The home currency, and codes that begin like it, are part of it, or are numbers.
+/// The home currency, and codes that begin like it, contain it, or are numbers.
 fn currencies(rng: &mut Rng) -> Vec<String> {
     let letters = ["K", "R", "W", "0", "1", "00"];
     let any = (0..4).map(|_| (0..=rng.below(3)).map(|_| *rng.pick(&letters)).collect::<String>());

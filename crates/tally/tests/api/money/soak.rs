@@ -2,7 +2,7 @@
 //!
 //! Each caller has members of its own, so that there is one order of events for each. The server puts all of them into the same
 //! batches. One more member takes money of all. Every answer is compared whole, and at the end everything there is. `TALLY_SEED`
-//! repeats a run but for what the clock decides, `TALLY_SOAK` makes it longer.
+//! repeats a run except for the effects of the clock, `TALLY_SOAK` makes it longer.
 
 use super::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, TRANSFER_MAX, Told, Who, instant, status};
 use super::world::{World, now, payment};
@@ -36,7 +36,7 @@ struct Caller {
     keys: usize,
     tried: Vec<(Op, String)>,
     batches: Vec<(Vec<Row>, Option<String>)>,
-    /// Codes and the like that were met.
+    /// The observed codes.
     met: BTreeSet<String>,
 }
 
@@ -408,7 +408,7 @@ impl Caller {
         assert_eq!(page.get("next_cursor").is_some(), lines.len() > limit, "{page}");
     }
 
-    /// Everything there is, once nothing is left that ends by itself soon.
+    /// The whole state, once nothing is left that ends by itself soon.
     fn check_all(&mut self) {
         for who in 0..OWN {
             let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Contests' part of the tour: one that is played to its prizes, one that is called off, and what each state refuses.
+//! Contests' part of the tour: one that is played to its prizes, one that is cancelled, and the rejections of each state.
 
 use super::operations::Tour;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ const SERIES: [(&str, u16); 4] = [
     ("listContestSeries", 200),
 ];
 
-/// The contest of the examples, up to where it runs: what is spoilt of the examples finds it so.
+/// The contest of the examples, up to its start: spoilt examples find it so.
 pub(crate) fn played(tour: &mut Tour<'_>) {
     for (id, status) in SERIES {
         tour.example(id, status);

@@ -98,7 +98,7 @@ impl Document {
         all
     }
 
-    /// Checks an answer against the document; gives what it was.
+    /// Checks an answer against the document; returns its kind.
     pub(crate) fn check(&self, operation: &Operation, answer: &Answer) -> Result<Seen, String> {
         let response = operation.responses.get(answer.status.to_string());
         let response = response.ok_or_else(|| format!("the status {} is not documented", answer.status))?;

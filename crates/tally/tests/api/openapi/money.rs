@@ -1,4 +1,4 @@
-//! Money's part of the tour: answers that need members, with something in their wallets.
+//! Money's part of the tour: answers that need members with balances.
 
 use super::operations::Tour;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Every answer that the document has, given by the real server and held to its schema.
+//! Every documented answer, given by the real server and checked against its schema.
 //!
 //! Requests are the document's own examples, whole and with one thing wrong. Every unseen answer must be in a list with a
 //! reason, so a documented answer that is never given is found.
@@ -227,7 +227,7 @@ fn successes(tour: &mut Tour<'_>) {
     super::contests::played(tour);
 }
 
-/// A board of periods only: its list, its parts by every kind of name, and scores that come too late for one.
+/// A board of periods only: its list, its windows by every kind of name, and scores that come too late for one.
 fn periods(tour: &mut Tour<'_>) {
     tour.example("listPeriods", 200);
     tour.example("listPeriodPrizes", 200);
@@ -301,7 +301,7 @@ fn other_kinds(tour: &mut Tour<'_>) {
     }
 }
 
-/// The example with one thing wrong that gives this code, where that can be said for any operation.
+/// The example with one error that gives this code, for errors that exist for any operation.
 fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
     let request = operation.example(0);
     let media = operation.body.as_ref().map_or("application/json", |body| body.media.as_str());

@@ -276,7 +276,7 @@ impl Maker<'_> {
         lines
     }
 
-    /// A value that fits a schema, small and likely to meet others.
+    /// A value that fits a schema, small and likely to equal others.
     fn value(&mut self, schema: &Value, hint: &str) -> Value {
         let hint = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()).unwrap_or(hint);
         if let Some(named) = self.named(hint) {

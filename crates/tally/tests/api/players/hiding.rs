@@ -180,7 +180,7 @@ fn a_board_that_is_not_there_hides_nobody() {
     assert_eq!(submit(&mut client, "b", "b", 1)["rank"], 1, "another board of that name knows nothing");
 }
 
-/// Both are acknowledged in the same batch again and again: what is served must be what is stored.
+/// Both are acknowledged in the same batch again and again: the served state must be the stored one.
 #[test]
 fn hiding_and_erasing_at_once_is_one_after_the_other() {
     let mut server = TestTally::start(TALLY);

@@ -1,6 +1,6 @@
 //! Players: among each other, banned and restored, their profiles, and erased everywhere.
 //!
-//! One file a subject; here is what they share. Not here: random orders of these operations (`model.rs`), fields one by one
+//! One file a subject; this file has the shared part. Not here: random orders of these operations (`model.rs`), fields one by one
 //! (`bad_input`), permissions at every route (`http_permissions`).
 
 mod among;

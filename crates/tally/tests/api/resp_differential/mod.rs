@@ -68,7 +68,7 @@ fn text(reply: &Reply) -> String {
     }
 }
 
-/// A reply without what may differ.
+/// A reply without the parts that may differ.
 fn same(command: &Command, reply: Reply) -> Reply {
     match reply {
         // Minus zero is stored as zero.
@@ -79,7 +79,7 @@ fn same(command: &Command, reply: Reply) -> Reply {
             if command.is("KEYS") {
                 list.sort_by_key(|one| format!("{one:?}"));
             }
-            // Members by chance: how many there are is what can be compared.
+            // Members by chance: only their number can be compared.
             if command.is("ZRANDMEMBER") {
                 list.iter_mut().for_each(|one| *one = Reply::Null);
             }

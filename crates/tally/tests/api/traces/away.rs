@@ -32,7 +32,7 @@ fn wait(client: &mut Client, outcome: &str) {
     }
 }
 
-/// Waits for the line that says why nothing is delivered: it may come a moment after it was counted.
+/// Waits for the line with the reason of the failed delivery: it may come a moment after it was counted.
 fn logged(server: &TestTally, why: &str) {
     while !server.log().iter().any(|line| line.contains(GONE) && line.contains(why)) {
         std::thread::sleep(std::time::Duration::from_millis(20));

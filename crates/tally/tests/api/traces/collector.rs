@@ -1,4 +1,4 @@
-//! A collector that keeps what it gets: OTLP over HTTP, one thread for each connection.
+//! A collector that keeps its requests: OTLP over HTTP, one thread for each connection.
 //!
 //! It decodes with the messages of `opentelemetry-proto`, as real ones do with those of other languages.
 

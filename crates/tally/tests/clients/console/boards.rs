@@ -99,7 +99,7 @@ fn read(console: &mut Console) {
     console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 045') ?? false");
     console.click("Best first");
     console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 001') ?? false");
-    // It follows what happens.
+    // It refreshes itself.
     let row = json!({"player": "ada", "score": 7});
     console.server.client().post("/v1/leaderboards/arcade/scores", &row).expect(200);
     console.sees_row(&["1", "ada", "7"]);

@@ -1,8 +1,8 @@
 //! The console in a real browser: every page in both themes and on a phone, every action, names that resemble markup.
 //!
-//! Pages are used by what can be read on them. An error in the log of a page, an exception, or a request to another address fails
-//! the test. Pictures of the pages are in the target folder (`tmp/console`), for inspection. Not here: what the operations behind
-//! it do.
+//! The tests use pages by their visible text. An error in the log of a page, an exception, or a request to another address fails
+//! the test. Pictures of the pages are in the target folder (`tmp/console`), for inspection. Not here: the effects of the
+//! operations behind it.
 
 mod boards;
 mod contests;

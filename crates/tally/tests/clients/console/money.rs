@@ -57,7 +57,7 @@ fn money_is_found_moved_and_in_balance() {
     console.sees("Its tokens have ended");
     console.fill("Amount", "0");
     console.click("Deposit");
-    // A sum that cannot be is said in the form.
+    // The form shows an impossible sum.
     console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
     console.fill("Amount", "10000");
     console.fill("Reference", "cash desk");

@@ -186,7 +186,7 @@ fn the_overview_moves_and_does_not_grow() {
         "import('/console/samples.js').then(({ points }) => points.some(({ resp }) => resp?.rate > 0 && resp.p99 > 0))",
     );
     console.picture("overview-moving");
-    // More readings than are kept: what is kept of them is bounded, and so is the page.
+    // More readings than are kept: the history is bounded, and so is the page.
     let read = "import('/console/samples.js').then(async (samples) => { \
         for (let at = 0; at < READINGS; at += 1) await samples.read(); \
         return samples.points.length; })";

@@ -61,7 +61,7 @@ fn javascript_over_redis() {
 #[test]
 fn shell_over_http() {
     let all = printed(bash("over_http.sh"), &[http]);
-    // Of each answer what does not change from day to day.
+    // The parts of each answer that do not change from day to day.
     let part =
         Regex::new(r#""(?:error|rank|overall_rank|player|score)":("?[a-z0-9]+"?)"#).expect("a pattern");
     let line = |line: &str| {

@@ -44,7 +44,7 @@ fn node(script: &str, name: &str) -> Command {
     command
 }
 
-/// Runs a program to its end, which must be good; gives what it printed.
+/// Runs a program to its end, which must be good; returns its output.
 #[track_caller]
 fn run(command: &mut Command, input: &str) -> String {
     let mut child = spawn(command);

@@ -75,7 +75,7 @@ fn on_mysql_and_on_a_cluster_as_well() {
     let nodes: Vec<String> = cluster.tls_addresses().iter().map(SocketAddr::to_string).collect();
     let server = database(DatabaseKind::MySql9, "server");
     let ranking = format!("rediss-cluster://{}?{}", nodes.join(","), ca());
-    // The authority alone says that TLS is meant.
+    // An authority alone means TLS.
     check(&encrypted_only(&server, &ca()), &ranking);
 }
 

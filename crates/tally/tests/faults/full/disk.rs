@@ -13,7 +13,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Nothing where it may not be made, which is said.
+    /// Nothing where it may not be made; a message says that.
     #[expect(clippy::print_stderr, reason = "whoever reads a run sees that this was not part of it")]
     fn of(mebibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");

@@ -1,8 +1,8 @@
-//! A store without room: it says so, takes nothing by halves, and goes on when there is room again, without a restart.
+//! A full store: it says so, takes no partial batch, and goes on when there is space again, without a restart.
 //!
-//! `disk` fills a real file system, which only root may make: elsewhere it says so and is not run. `bounded` has a database
-//! with a file that may not grow, and needs nothing. Not here: a full disk at each step of the embedded store, which that
-//! has tests of its own for.
+//! `disk` fills a real file system, which only root may make: elsewhere it prints that and is skipped. `bounded` has a database
+//! with a file that may not grow, and needs nothing. Not here: a full disk at each step of the embedded store, which that has
+//! tests of its own for.
 
 mod bounded;
 mod disk;
@@ -52,7 +52,7 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
         assert!(looks < 1_000, "{:?}", server.log());
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Reading goes on, and what was refused is not there, not even in part.
+    // Reads go on, and refused batches are absent, even in part.
     assert_eq!(total(client), (taken * ROWS) as u64);
     taken
 }

@@ -153,7 +153,7 @@ impl Load for Periods {
         let each: Vec<_> = periods.iter().map(|period| scores(client, "periods", period)).collect();
         for (name, outcome) in self.sent.each() {
             let times: usize = each.iter().map(|found| of(found, &name)).sum();
-            // By a wrong clock a score may be of a period that is closed: then the answer says so.
+            // By a wrong clock a score may be of a closed period: then the answer says so.
             let allowed = match outcome {
                 Outcome::Done(answer) => times == usize::from(answer.json().get("closed_periods").is_none()),
                 Outcome::Refused => times == 0,

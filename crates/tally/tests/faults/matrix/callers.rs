@@ -106,7 +106,7 @@ impl<'a> Caller<'a> {
         self.send(request, impatient)
     }
 
-    /// Repeats until it is done. Nothing where what it is about is not there, which only a database that lost it may say.
+    /// Repeats until it is done. Nothing for a missing target, which only a database with losses may report.
     #[track_caller]
     pub(crate) fn insist(&mut self, request: &Request) -> Option<Answer> {
         match self.send(request, false) {

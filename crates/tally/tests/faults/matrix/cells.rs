@@ -1,4 +1,4 @@
-//! The cells of the matrix: where ranks are kept, how many databases there are, and what fails.
+//! The cells of the matrix: the place of rankings, the number of databases, and the fault.
 //!
 //! A cell has a name, `redis-2-frozen`. Not here: how a fault is made (`faults.rs`).
 
@@ -149,7 +149,7 @@ pub(crate) fn short() -> Vec<Cell> {
     all().into_iter().filter(|cell| SHORT.contains(&&*cell.to_string())).collect()
 }
 
-/// The cells that `--cell` means: the one of this name, or those whose names have it as a part. `all` means every cell.
+/// The cells that `--cell` means: the one of this name, or those whose names contain it. `all` means every cell.
 pub(crate) fn named(name: &str) -> Vec<Cell> {
     let (exact, others): (Vec<Cell>, Vec<Cell>) =
         all().into_iter().partition(|cell| cell.to_string() == name);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Request};
 
-/// The columns of the table. `unrelated` has writes that have nothing to do with what fails, and `ranks` is its reads.
+/// The columns of the table. `unrelated` has writes that the fault does not concern, and `ranks` is its reads.
 pub(crate) const COLUMNS: [&str; 8] =
     ["scores", "deposits", "holds", "bans", "periods", "contests", "unrelated", "ranks"];
 pub(crate) const UNRELATED: usize = 6;

@@ -1,4 +1,4 @@
-//! One cell from its beginning to its end: callers of every kind, a fault around the end of a minute, and what must hold then.
+//! One cell from its beginning to its end: callers of every kind, a fault around the end of a minute, and the final checks.
 //!
 //! Periods end with minutes, so all cells of a wave wait for the same one. Not here: the form of a row (`table.rs`).
 
@@ -25,7 +25,7 @@ pub(crate) const LASTS: Duration = Duration::from_secs(8);
 /// So long before the end of a minute it begins, and callers begin before that.
 const BEFORE: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(3);
-/// Time to make what is due at the end of the minute.
+/// Time to create the due contests at the end of the minute.
 const TO_PREPARE: Duration = Duration::from_secs(5);
 /// The longest way of an acknowledgement from the database to the caller.
 const ON_ITS_WAY: Duration = Duration::from_millis(300);
@@ -73,7 +73,7 @@ pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
     if cell.fault == Fault::DatabaseBack {
         loads.iter_mut().for_each(|(_, load)| load.lose(began + ON_ITS_WAY));
     }
-    // A server that had lost its Redis brings what it committed meanwhile at its next attempt.
+    // A server that had lost its Redis publishes its commits from that time at its next attempt.
     let since = Instant::now();
     for tally in world.running() {
         let told = loop {

@@ -1,7 +1,7 @@
 //! Servers, databases and a Redis of one cell, with a proxy in each way between them.
 //!
 //! Every server has a proxy of its own before each database and before each node of its Redis. A node of a cluster is found at
-//! one port at any host, so each server uses a loopback address of its own. Not here: what is done to them (`faults.rs`).
+//! one port at any host, so each server uses a loopback address of its own. Not here: the faults (`faults.rs`).
 
 use super::callers::Addresses;
 use super::cells::{Cell, Fault, Ranks};
@@ -37,7 +37,7 @@ pub(crate) enum Redis {
     Cluster(ScratchCluster),
 }
 
-/// Everything of a cell. Servers end before what they need.
+/// Everything of a cell. Servers end before the components that they need.
 pub(crate) struct World {
     pub(crate) cell: Cell,
     pub(crate) servers: Vec<Server>,

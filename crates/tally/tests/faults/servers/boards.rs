@@ -1,4 +1,4 @@
-//! Boards and keys: what one server does holds on the others, and random operations at any of them equal one model.
+//! Boards and keys: the effect at one server holds on the others, and random operations at any of them equal one model.
 
 use super::world::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Boards while a server is killed or frozen, or their Redis loses what it has: nothing acknowledged is lost.
+//! Boards while a server is killed or frozen, or their Redis loses data: nothing acknowledged is lost.
 
 use super::world::*;
 use serde_json::{Value, json};

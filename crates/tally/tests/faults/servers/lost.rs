@@ -67,7 +67,7 @@ fn all_read_everything_anew(kind: DatabaseKind) {
         let hold = Request::new("POST", "/v1/holds").json(&json!({"member": member, "amount": 500}));
         send(client, &hold).refused(422, "insufficient_funds");
     }
-    // Each writes again, also what changes the board, whose revision went back.
+    // Each writes again, also a change of the board, whose revision went back.
     for (client, (player, score)) in clients.iter_mut().zip([("one", 41), ("two", 42), ("three", 43)]) {
         let answer = submit(client, "b", player, score).expect(200);
         assert_eq!(answer["rank"], json!(1), "{answer}");

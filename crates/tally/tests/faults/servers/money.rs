@@ -1,4 +1,4 @@
-//! Money that moves at all servers at once, also while some are killed: each movement once, and the books agree.
+//! Money that moves at all servers at once, also while some are killed: each transfer once, and the books agree.
 
 use super::world::*;
 use serde_json::{Value, json};

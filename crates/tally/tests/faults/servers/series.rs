@@ -95,7 +95,7 @@ fn movements(client: &mut Client, ids: &[String]) -> BTreeMap<(String, String, S
     all
 }
 
-/// Every contest that was made has the minute after the one before, and what it says it paid is what wallets got, once.
+/// Every contest that was made has the minute after the one before, and its reported payouts equal those in wallets, once.
 fn check(client: &mut Client, ids: &[String], first: Timestamp, last: Timestamp) {
     let minutes = if first == last { 1 } else { 2 };
     let all = movements(client, ids);

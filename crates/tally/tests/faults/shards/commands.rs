@@ -7,7 +7,7 @@ use tally_wire::resp::Reply;
 
 const MEMBERS: usize = 200;
 
-/// Two shards, and what is in front of the second.
+/// Two shards, and the proxy in front of the second.
 fn world() -> (World, Proxy) {
     let mut world = World::of(2);
     let to = world.servers[1].address();

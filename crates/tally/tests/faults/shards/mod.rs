@@ -1,6 +1,6 @@
 //! One store on two database servers: players spread over both, one of them unavailable, wrong lists, and moving to others.
 //!
-//! Not here: what becomes of a transaction that is cut between its shards; the store's own tests make those moments.
+//! Not here: a transaction that is cut between its shards; the store's own tests produce those moments.
 
 mod away;
 mod commands;

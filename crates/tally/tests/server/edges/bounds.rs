@@ -73,7 +73,7 @@ fn a_full_queue_says_when_to_come_back() {
     server.allow("too much is waiting already");
     let mut client = sum_board(&server);
     let (mut batches, mut refused) = (0, 0);
-    // Which of them meet is chance: again until some have.
+    // Their coincidence is random: repeat until some have met.
     while refused == 0 {
         assert!(batches < 5_000, "no batch met another");
         refused += std::thread::scope(|scope| {

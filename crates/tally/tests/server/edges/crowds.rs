@@ -80,7 +80,7 @@ fn a_stranger_must_present_a_key_in_time() {
     let key = key(&mut server.local(), "reader");
     let _silent = crowd(30, server.resp());
     insist("places are free again", || pings(server.resp(), &key));
-    // It may say what it wants, as slowly as it wants, but for a key.
+    // It may send anything, as slowly as it likes, except a key.
     drip(crowd(5, server.resp()), b"PING\r\n");
     // Its answer may not be read either.
     let mut unread = from(2, server.resp());
@@ -205,7 +205,7 @@ fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     let reader = key(&mut server.local(), "reader");
     let address = server.address();
     let silent = crowd(30, address);
-    // Some of the crowd have taken what is kept, and lose it when they do not say what they want.
+    // Some of the crowd have taken the reserved connections, and lose them when they send nothing.
     insist("a place is kept for health checks", || answers(address, "/healthz", None, 200));
     insist("ready is told, too", || answers(address, "/readyz", None, 200));
     insist("nothing else is", || answers(address, "/v1/leaderboards", Some(&reader), 503));

@@ -1,6 +1,6 @@
 //! Answers that come before their request was read to its end: the client gets them, and knows whether its connection goes on.
 //!
-//! Clients such as those of Python and Node send head and body in two packets. Not here: what is refused (`bad_input`).
+//! Clients such as those of Python and Node send head and body in two packets. Not here: rejections (`bad_input`).
 
 use super::{TALLY, key};
 use std::io::{Read, Write};

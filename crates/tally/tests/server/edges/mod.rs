@@ -30,7 +30,7 @@ fn sum_board(server: &TestTally) -> Client {
     client
 }
 
-/// A sum; 0 where the player is not there.
+/// A sum; 0 for a missing player.
 #[track_caller]
 fn score(client: &mut Client, player: &str) -> i64 {
     let answer = client.get(&format!("/v1/leaderboards/b/players/{player}"));

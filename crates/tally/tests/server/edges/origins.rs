@@ -50,7 +50,7 @@ fn a_configured_origin_reads_with_a_key() {
         answer.expect(200);
         assert_eq!(allowed(&answer), Some(origin));
         assert!(lists(&answer, "vary", "origin"), "{answer:?}");
-        // Also what is refused: a page must be able to see why.
+        // Also rejections: a page must be able to see why.
         let missing = client.send(&from(origin, Request::new("GET", "/v1/leaderboards/none")));
         missing.refused(404, "leaderboard_not_found");
         assert_eq!(allowed(&missing), Some(origin));

@@ -1,6 +1,6 @@
 //! The series of the RESP listener in `/metrics`: every command once, by its kind and its result.
 //!
-//! Not here: what each command answers (`resp_differential`), and how long anything may take.
+//! Not here: the replies of each command (`resp_differential`), and how long anything may take.
 
 use super::TALLY;
 use serde_json::json;
@@ -89,7 +89,7 @@ fn every_command_is_counted_once_by_class_and_outcome() {
     added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
 }
 
-/// Members of a board that keeps no order over all time are those of its present period.
+/// Members of a board without an all-time ranking are those of its present period.
 #[test]
 fn a_board_without_all_time_has_the_members_of_its_present_period() {
     let server = TestTally::start(TALLY);

@@ -1,8 +1,8 @@
 //! The board for Grafana and the rules for Prometheus use only series of a running server.
 //!
-//! Every expression is read word by word: samples, labels and their values are held to `/metrics`, functions to a list. The rules
-//! are read line by line, in the one order that the file keeps. That order also makes it YAML without a reader of YAML. Not here:
-//! whether a threshold is wise.
+//! Every expression is read word by word: samples, labels and their values are compared with `/metrics`, functions with a list.
+//! The rules are read line by line, in the one order that the file keeps. That order also makes it YAML without a reader of YAML.
+//! Not here: whether a threshold is wise.
 
 use super::TALLY;
 use super::metrics::{Family, check};
@@ -37,12 +37,12 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_:".contains(&byte)
 }
 
-/// The word at the beginning, and what comes behind it.
+/// The word at the beginning, and the text behind it.
 fn word(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(|byte| is_word(*byte)).count())
 }
 
-/// A string in quotes at the beginning, and what comes behind it.
+/// A string in quotes at the beginning, and the text behind it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('"')?.split_once('"')
 }

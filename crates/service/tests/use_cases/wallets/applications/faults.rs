@@ -216,7 +216,7 @@ fn what_is_away_changes_nothing() {
     tally.drain();
 }
 
-/// A server that died between its read and its transaction: nothing is half started, and others go on.
+/// A server that died between its read and its transaction: there is no partial start, and others go on.
 #[test]
 fn a_start_that_died_is_let_go() {
     let mut site = Site::new(Kind::Valkey);
@@ -294,7 +294,7 @@ fn an_answer_that_is_lost_is_found_again() {
     tally.drain();
 }
 
-/// Redis is not configured any more, or another one is: nothing is taken for empty.
+/// Redis is not configured any more, or another one is: the server takes no list for empty.
 #[test]
 fn a_server_without_that_redis_says_so() {
     let site = Site::new(Kind::Valkey);

@@ -1,6 +1,6 @@
 //! One suite for applications wherever they are: the embedded store, MariaDB, Redis, Valkey, a cluster.
 //!
-//! Each begins by asserting where they are. Not here: money for them (`contests`), and what only Redis can do wrong (`faults`).
+//! Each begins by asserting where they are. Not here: money for them (`contests`), and faults of Redis only (`faults`).
 
 mod faults;
 mod site;
@@ -119,7 +119,8 @@ impl Paper {
     }
 }
 
-/// Two contests side by side, the server begun anew now and then; in the end those accepted are members, in that order.
+/// Two contests side by side, with restarts of the server now and then; in the end the accepted players are members, in
+/// that order.
 fn histories_agree_with_paper(kind: Kind) {
     let mut rng = Rng::of("applications");
     for _ in 0..soak(1) {
@@ -278,7 +279,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
     assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Rejection::NotApplied));
-    // The same player may apply again, and the old request is still what it was.
+    // The same player may apply again, and the outcome of the old request stays.
     apply::apply(&tally, &id, &Actor::Server, &who[0], None).unwrap();
     assert!(applied(1).unwrap().replayed);
     row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)).unwrap();

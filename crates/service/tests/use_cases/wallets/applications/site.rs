@@ -37,7 +37,7 @@ enum Outside {
     Cluster(ScratchCluster),
 }
 
-/// A store and what is beside it.
+/// A store and its Redis.
 pub(super) struct Site {
     pub(super) store: Arc<dyn Store>,
     outside: Outside,

@@ -2,7 +2,7 @@
 //! its reply lost.
 //!
 //! It writes nothing more once it is dead, so a service on it can be dropped as a kill leaves it. Not here: a real kill, which
-//! the tests of the binary have, and what a file keeps of one, which the store's have.
+//! the tests of the binary have, and the file after one, which the store's have.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -335,7 +335,7 @@ impl History {
         }
     }
 
-    /// Members, prizes and what was paid back are those of paper, each once; nothing is left over.
+    /// Members, prizes and refunds are those of the model, each once; nothing is left over.
     fn check_end(&self) {
         let tally = self.hand().tally;
         let player = |name: &PlayerId| {

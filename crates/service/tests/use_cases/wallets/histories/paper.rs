@@ -1,4 +1,4 @@
-//! Contests on paper: lists of players, numbers, and what the contract says of each act.
+//! Contests on paper: lists of players, numbers, and the contract of each act.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::contest::State;

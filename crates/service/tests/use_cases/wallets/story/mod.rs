@@ -2,9 +2,9 @@
 //! renamed, closed and made anew, players banned and erased, contests cancelled, leaderboards deleted.
 //!
 //! The process may end at any transaction of a step, or lose its reply; then another begins, and repeats the request under the
-//! same key. Paper follows what was answered and says what each wallet must have. At the end nothing is held or under way. Each
-//! prize and refund is paid once or is owed for a reason, and all replays agree. A seed repeats a story. Not here: which request
-//! is refused with what (`histories`).
+//! same key. The paper model follows the replies and has the balance of each wallet. At the end nothing is held or under way.
+//! Each prize and refund is paid once or is owed for a reason, and all replays agree. A seed repeats a story. Not here: which
+//! request is refused with what (`histories`).
 
 mod paper;
 
@@ -443,7 +443,7 @@ impl Story {
         }
     }
 
-    /// An application, or what is decided on one.
+    /// An application, or a decision on one.
     fn desk(&mut self, at: usize, name: &PlayerId) {
         let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &Actor::Admin);
         let name = std::slice::from_ref(name);
