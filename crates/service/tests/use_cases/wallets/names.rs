@@ -70,7 +70,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
     let rows = [
         // The number that it becomes is free.
         (alone, Some("00111111")),
-        // Another has.
+        // Another member has it.
         (late, Some("00222222")),
         // Two become one.
         (twice, Some("00333333")),
