@@ -155,7 +155,7 @@ impl World {
         self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 
-    /// Many at once, each tied to the next or not.
+    /// Many at once, each linked to the next or not.
     pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
         let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()

@@ -1,4 +1,4 @@
-//! Batches of transfers: each row for itself or tied to the next, each with its own key.
+//! Batches of transfers: each row for itself or linked to the next, each with its own key.
 
 use super::world::World;
 use serde_json::{Value, json};

@@ -24,7 +24,7 @@ const RECENT: usize = 30;
 const GIVE_UP: Duration = Duration::from_secs(60);
 const BATCH: &str = "/v1/transfers/batch";
 
-/// A row of a batch: what, its own id, whether it is tied to the next.
+/// A row of a batch: request, id, whether it is linked to the next.
 type Row = (Op, Option<String>, bool);
 
 struct Caller {
