@@ -55,7 +55,7 @@ fn one_by_one_equals_bulk_and_shrinks_again() {
     }
     order.check();
     assert_eq!(order.len(), 500);
-    // The same players again take the same room.
+    // The same players again take the same memory.
     for player in 500..PLAYERS {
         order.set(&id(player), entry(player));
     }

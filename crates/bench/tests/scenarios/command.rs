@@ -1,6 +1,6 @@
 //! The scenarios that measure the server over the wire, with small numbers and the real programs. They run, their proofs hold,
 //! and they write their results. The server is the `tally` beside `tally-bench`: a test run of the workspace builds both. Not
-//! here: what any figure is.
+//! here: the value of a figure.
 
 use serde_json::Value;
 use tally_testkit::command::run;
@@ -8,7 +8,7 @@ use tally_testkit::{DatabaseKind, RedisKind};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_tally-bench");
 
-/// Runs a scenario; gives its text and its report.
+/// Runs a scenario; returns its text and its report.
 fn bench(scenario: &str, more: &[&str]) -> (String, Value) {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The lane as others link it: primitives of `std`, threads of the system, and a thread that panics.
+//! The lane as other crates link it: primitives of `std`, threads of the system, and a thread that panics.
 //!
 //! The interleavings are searched in the unit tests. This shows that the same code holds without shuttle, and the callers'
 //! view of a dead lane.
@@ -13,11 +13,11 @@ use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused
 struct Sum {
     total: u64,
     commits: u64,
-    /// Says that the first batch has begun, then waits for leave.
+    /// Reports that the first batch has begun, then waits for permission to go on.
     gate: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
 }
 
-/// Numbers that end the lane's thread, and where.
+/// Numbers that end the lane's thread, and the step at which they do.
 const PANIC_IN_COMMIT: u64 = u64::MAX;
 const PANIC_IN_PUBLISH: u64 = u64::MAX - 1;
 
@@ -147,7 +147,7 @@ fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
     while gate.waiting() == 0 {
         thread::yield_now();
     }
-    // These would wait for ever where they stayed behind it in the line, however many of them there are.
+    // These would wait for ever if they stayed behind it in the queue, however many of them there are.
     for _ in 0..3 {
         assert!(gate.pass(1, false, LONG).is_ok());
         thread::yield_now();

@@ -53,7 +53,7 @@ fn assert_whole(part: &RedisWindow) {
     assert_eq!(part.read(|it| it.find(b"p3")), Ok(Some((record(3), 16))));
 }
 
-/// Every question there is, by name.
+/// Every query there is, by name.
 fn every_question(part: &RedisWindow) -> Vec<(&'static str, Option<RankingError>)> {
     let player = id(3);
     let query = PageQuery { limit: 3, ..PageQuery::default() };
@@ -418,7 +418,7 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
     assert_away(split.total());
     let everybody: Vec<VersionedMovement> = (0..20_u8).map(|n| change(n.into(), Some(n.into()), 1)).collect();
     assert_away(split.publish(&everybody, |_, _| panic!("ranks need every node")));
-    // Now the others refuse as well, because not every slot is served.
+    // Now the others refuse as well, because a slot is not served.
     cluster.wait_not_ok(0);
     assert_away(split.total());
     cluster.thaw(1);
@@ -446,7 +446,7 @@ fn a_slot_that_moves_is_followed() {
     let Reply::Integer(slot) = cluster.client(0).call(&["CLUSTER", "KEYSLOT", key]) else {
         panic!("a number")
     };
-    // As an operator's tool does; the importing node then has the newest say.
+    // As an operator's tool does; the importing node then has the newest state.
     let begun = ["IMPORTING", &text(&mut cluster.client(from), &["CLUSTER", "MYID"])].map(str::to_owned);
     let importing = ["CLUSTER", "SETSLOT", &slot.to_string(), &begun[0], &begun[1]];
     assert_eq!(cluster.client(to).call(&importing), Reply::Simple(b"OK".into()));

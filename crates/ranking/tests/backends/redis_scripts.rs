@@ -1,4 +1,4 @@
-//! The scripts that write, alone: run by `EVAL` on keys of the test's own, with nothing of the client around them.
+//! The scripts that write, alone: run by `EVAL` on keys of the test's own, without the client.
 
 use std::collections::BTreeMap;
 use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchRedis};

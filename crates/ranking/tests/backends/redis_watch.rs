@@ -46,7 +46,7 @@ fn whoever_publishes(urls: [String; 2]) {
         let (mut first, mut second) = (Watched::default(), Watched::default());
         assert_eq!(told(&here, &mut first), names(&[]));
         assert_eq!(told(&there, &mut second), names(&[]));
-        // Those whose ranks are wanted and others, by both servers, several times.
+        // Changes with ranks and without, by both servers, several times.
         for (at, part) in [&here, &there].into_iter().enumerate() {
             for version in 1..=3 {
                 let some = NAMES.iter().enumerate().filter(|(number, _)| number % 2 == at);

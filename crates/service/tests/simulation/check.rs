@@ -84,7 +84,7 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     Wallet { balance: wallet.balance - others, held: wallet.held - held }
 }
 
-/// A score that was answered counts for the period that the clock names.
+/// An answered score counts for the period that the clock names.
 pub(crate) fn check_counts(world: &World, index: usize, player: usize) {
     let Some(board) = world.tally().boards.get(&board_id(index)) else { return };
     let view = View::find(&board, Some("daily"), Micros(world.now()), |_| None);

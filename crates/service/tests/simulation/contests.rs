@@ -1,6 +1,6 @@
-//! Contests: acts on them, and what their answers say must be there.
+//! Contests: acts on them, and the required state after their replies.
 //!
-//! The clock does things to contests too, and an act is several transactions. So the model of one is the acknowledged and
+//! The scheduler changes contests too, and an act is several transactions. So the model of one is the acknowledged and
 //! irreversible part: a state that was reached, an application that was decided, a score. `verify` holds fees, prizes and fees
 //! that were paid back against the ledger: each once. Wallets are compared with the model without the amounts of contests.
 
@@ -87,7 +87,7 @@ fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
     }
 }
 
-/// Does it, and gives the state that an answer about the whole contest names.
+/// Does it, and returns the state in a reply about the whole contest.
 pub(crate) async fn act(
     tally: &Arc<Tally>,
     number: usize,
@@ -132,7 +132,7 @@ pub(crate) async fn act(
 /// The acknowledged state of a contest.
 #[derive(Debug)]
 struct Known {
-    /// It came at least that far.
+    /// It has reached at least that state.
     state: State,
     may_be_cancelled: bool,
     applications: BTreeMap<usize, Status>,
@@ -151,7 +151,7 @@ fn place(state: State) -> usize {
 }
 
 impl Contests {
-    /// Something that may be done next, by where they seem to be.
+    /// A possible next act, by the known states.
     pub(crate) fn choose(&mut self, rng: &mut Rng, now: i64) -> Option<(usize, ContestAct)> {
         if self.asked < CONTESTS_MAX && (self.known.is_empty() || rng.percent(6)) {
             let mut at = |hours: i64| rng.percent(30).then(|| now + rng.between(1, hours) * HOUR);

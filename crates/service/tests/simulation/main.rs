@@ -31,9 +31,9 @@ const SEEDS: u64 = 200;
 const AT_ONCE: usize = 2;
 /// Steps of one seed.
 const STEPS: u64 = 120;
-/// Steps that are shown of one that fails.
+/// Steps that are printed of a failing run.
 const SHOWN: usize = 40;
-/// Seeds that have found something.
+/// Seeds that have found a fault.
 const KEPT: &[u64] =
     &[45, 239, 293, 10_363, 273_161_130, 505_619_242, 699_115_847, 967_788_768, 2_705_817_590];
 

@@ -98,7 +98,7 @@ impl Model {
                 Must::Do
             }),
             Operation::Remove { board, player } => self.on(*board, |_, board| {
-                // A clock that was set back opens periods again, which may have a record.
+                // A clock that was set back opens periods again, which may already have a record.
                 if board.records.remove(player).is_some() { Must::Do } else { Must::Either }
             }),
             Operation::Erase { player } => {
@@ -167,7 +167,7 @@ impl Model {
         if balance >= held + FEES_MAX { Must::Do } else { Must::Either }
     }
 
-    /// Learns from the answer to a submit which record there is; whether it can be.
+    /// Learns the present record from the answer to a submit; returns whether that is possible.
     pub(crate) fn learn(&mut self, operation: &Operation, (score, at): (i64, i64)) -> bool {
         let Operation::Submit { board, player, .. } = operation else { return true };
         let record = self.boards[*board].as_mut().and_then(|board| board.records.get_mut(player));

@@ -70,7 +70,7 @@ pub(crate) enum Operation {
         units: i64,
         expires_at: i64,
     },
-    /// Ends the hold of that request by letting it go, or by taking so much.
+    /// Ends the hold of that request by a void, or by a capture of this amount.
     End {
         hold: usize,
         taken: Option<i64>,
@@ -105,7 +105,7 @@ pub(crate) enum Fate {
         hold: Option<HoldId>,
         /// Of a submit: whether it came too late for a period.
         late: bool,
-        /// Of an act on a whole contest: the state that its answer names.
+        /// Of an act on a whole contest: the state in its reply.
         reached: Option<State>,
     },
     Refused(String),

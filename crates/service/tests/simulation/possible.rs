@@ -21,7 +21,7 @@ pub(crate) struct World {
     pub(crate) done: Vec<(usize, bool)>,
 }
 
-/// Wall time before the requests and at their end, and the latest so far.
+/// Wall time before the requests and at their end, and the latest of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) began: i64,
@@ -83,7 +83,7 @@ impl World {
         if must == Must::Replay {
             next = self.model.clone();
         } else if planned.key {
-            // Time may have passed since: it is kept from its transaction on.
+            // Time may have passed since: its age counts from its transaction on.
             next.keys.insert(number, times.began);
         }
         match &one.fate {

@@ -99,7 +99,7 @@ impl Run {
         run
     }
 
-    /// So many steps, and the checks of the end.
+    /// This many steps, and the checks at the end.
     pub(crate) fn steps(&mut self, count: u64) {
         for _ in 0..count {
             self.step();
@@ -254,7 +254,7 @@ impl Run {
         self.world.tally().step(lane);
     }
 
-    /// Something that is done while requests are in flight.
+    /// Another action while requests are in flight.
     fn meanwhile(&mut self, chosen: u64) {
         match chosen {
             90..92 => {
@@ -278,7 +278,7 @@ impl Run {
         }
     }
 
-    /// A purge that is slow: a few rows now, the others later.
+    /// A slow purge: a few rows now, the others later.
     fn purge_some(&mut self) {
         let rows = 1 + self.rng.below(6) as usize;
         let done = self.world.store().purge_deleted(rows);
@@ -286,7 +286,7 @@ impl Run {
         self.excuse_work(done.err().map(|error| error.to_string()));
     }
 
-    /// Brings the journal into the tables. In a run whose flush is slow it mostly is not ready yet.
+    /// Flushes the journal into the tables. In a run whose flush is slow it mostly is not ready yet.
     fn flush(&mut self) {
         if !self.rng.percent(self.flushes) {
             return;
@@ -509,7 +509,7 @@ impl Run {
         self.check(worlds)
     }
 
-    /// Everything that can be checked; which requests in doubt were done.
+    /// All checks; returns which in-doubt requests were done.
     fn check(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         assert!(self.world.is_running());
         let found = self.resolve(worlds);

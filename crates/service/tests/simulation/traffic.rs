@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tally_testkit::rng::Rng;
 
-/// A request that is to be made.
+/// A request to send.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) number: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Planned {
     pub(crate) key: bool,
 }
 
-/// A request that has its answer.
+/// A request with its reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub(crate) planned: Planned,
@@ -61,10 +61,10 @@ thread_local! {
     static TRAFFIC: RefCell<Traffic> = RefCell::default();
 }
 
-/// Percent of the moments at which a caller waits that have another one come.
+/// Percent of a caller's waits in which another one arrives.
 const COMES_MEANWHILE: u64 = 25;
 
-/// These requests are to be made.
+/// Begins a round with these requests.
 pub(crate) fn begin(planned: Vec<Planned>, rng: Rng, (log, folder): (&Log, String), call: Call) {
     let (later, log) = (planned.into(), Log::clone(log));
     let traffic = Traffic { call: Some(call), log, folder, later, rng: Some(rng), ..Traffic::default() };

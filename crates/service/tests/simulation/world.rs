@@ -50,7 +50,7 @@ pub(crate) struct World {
     pub(crate) disk: Arc<SimulatedDisk>,
     clocks: Arc<Clocks>,
     running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
-    /// The latest wall time so far.
+    /// The latest wall time of the run.
     pub(crate) latest: i64,
     /// The maximum number of rows of a batch.
     batch_rows_max: usize,
@@ -79,7 +79,7 @@ impl World {
         let store = Arc::new(SqliteStore::open(&path, &options).map_err(|error| error.to_string())?);
         let tally = self.start_on(Arc::clone(&store) as _);
         if tally.is_err() {
-            // Lanes that had begun end by themselves.
+            // Running lanes end by themselves.
             wait_for_last(&store);
         }
         self.running = Some((store, tally.map_err(|failure| failure.to_string())?));

@@ -23,7 +23,7 @@ use tally_store::sqlite::{Options, SqliteStore};
 use tracing::Level;
 
 const HOUR: i64 = 3_600 * SECOND;
-/// A wrong reading of the clock is so far ahead.
+/// A wrong reading of the clock is this far ahead.
 const AHEAD: i64 = 25 * HOUR;
 
 /// A wall clock that jumps.

@@ -1,5 +1,5 @@
-//! Closed periods whose records change afterwards, on a disk that fails at every operation in turn; and forgotten ones that
-//! come back.
+//! Closed periods whose records change afterwards, on a disk that fails at every operation in turn; and forgotten ones that begin
+//! anew.
 //!
 //! Checks a reply against the state. After a success, readers of the closed period see the change or get a retry error.
 //! After a failure that says so, nothing was done. Not here: power cuts (`simulation`).
@@ -73,7 +73,7 @@ fn is_done(world: &World, change: Change) -> bool {
     }
 }
 
-/// One change on a disk that fails from its `nth` operation on; whether it came to that.
+/// One change on a disk that fails from its `nth` operation on; returns whether it reached that operation.
 fn try_at(change: Change, nth: u64, is_lasting: bool) -> bool {
     let world = closed_day();
     let fault = DiskFault::new(nth, DiskError::Io);

@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// A service on a place.
+/// A service on one of these stores.
 struct Served {
     tally: Arc<Tally>,
     keys: Arc<Keys>,
@@ -175,7 +175,7 @@ fn hex(id: Uuid) -> String {
     format!("x'{:032x}'", u128::from_be_bytes(id.0))
 }
 
-/// The key of the damaged row that a request met.
+/// The key of the corrupt row that a request met.
 #[track_caller]
 fn named<T: std::fmt::Debug>(done: Result<T, Failure>) -> (&'static str, String) {
     match done {
@@ -204,7 +204,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(served.ranks("b"), 1);
         let noted: Vec<String> = tally.store.corrupt_rows().into_iter().map(|row| row.key).collect();
         assert_eq!(noted, ["1/0/ann", "1/0/x'ff'"]);
-        // Strangers of the same batches are done.
+        // Other requests of the same batches are done.
         let others: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
         let mut rows: Vec<(&str, i64)> = others.iter().map(|name| (name.as_str(), 1)).collect();
         rows.insert(17, ("ann", 5));
@@ -223,7 +223,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(named(removed).1, "1/0/ann");
         drop(board);
         served.stop();
-        // Mended, it is as it was.
+        // Repaired, it is as it was.
         place.sql(if place.is_file() {
             "UPDATE scores SET score = 10 WHERE player = 'ann';"
         } else {

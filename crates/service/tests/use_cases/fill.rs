@@ -111,7 +111,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
                 }
                 let chunk = filling.chunk(rows, last, Micros(now)).unwrap();
                 if rng.below(3) == 0 {
-                    // It is broken off before this one is written, and so are those after it.
+                    // The load ends before this one is written, and before those after it.
                     break;
                 }
                 chunk.write(&*store).unwrap();

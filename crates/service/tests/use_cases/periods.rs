@@ -20,7 +20,7 @@ use tally_store::Topic;
 
 const HOUR: i64 = 3_600 * SECOND;
 
-/// Submits; gives the names of periods it came too late for.
+/// Submits; returns the names of periods that are closed already.
 fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
     let new = NewScore { at, ..world.score(name, Given::Int(score)) };
     world.wait(submit(&world.tally(), new)).map(|(_, done)| done.closed_periods)
@@ -245,7 +245,7 @@ fn hiding_meets_closing() {
     world.stop();
 }
 
-/// A repeated answer has the ranks of now, of the period that it names, wherever that is by now.
+/// A replay has the present ranks, of the period that it names, wherever that is by now.
 #[test]
 fn a_replay_into_a_closed_period_has_its_ranks() {
     for ranking in Ranking::ALL {
@@ -342,7 +342,7 @@ fn a_stream_crosses_a_boundary_exactly() {
     });
     world.advance(4_000);
     scheduler::close_due(&world.tally()).unwrap();
-    // The clock says which period it is. Instants may be a little ahead of it, and are in the same order.
+    // The clock chooses the period. Instants may be a little ahead of it, and are in the same order.
     all.sort();
     assert!(all.is_sorted_by_key(|(_, period)| period), "periods follow each other as instants do");
     assert!(all.iter().all(|(at, period)| at.0 >= 10 * DAY || period == "daily:1970-01-10"));

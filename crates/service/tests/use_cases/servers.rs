@@ -214,7 +214,7 @@ fn periods_end_while_all_write() {
     }
 }
 
-/// A board that is changed at one server is another one at the next batch of the others.
+/// A board that is changed at one server is changed at the next batch of the others.
 #[test]
 fn a_changed_schedule_holds_everywhere_at_once() {
     let world = World::new(10 * DAY + 1, 2);
@@ -237,7 +237,7 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     assert_eq!(world.page(0, "daily").map(drop), Err(Rejection::PeriodNotFound));
 }
 
-/// As of a database that has lost the last change of a board, and nothing else that this server has seen.
+/// As of a database that has lost the last change of a board, and no other commit that this server has read.
 #[test]
 fn a_board_whose_revision_went_back_is_written_again() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);

@@ -1,4 +1,4 @@
-//! A service with ranks in memory on two databases, one of which does not answer: players of the other one go on.
+//! A service with ranks in memory on two databases, one of which does not answer: players of the other database go on.
 //!
 //! Not here: several servers (`servers`), and the databases themselves (`store/tests/backends/shards`).
 

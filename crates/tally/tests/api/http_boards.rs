@@ -44,7 +44,7 @@ fn a_board_is_created_repeated_read_and_deleted() {
     client.delete("/v1/leaderboards/goals").refused(404, "leaderboard_not_found");
     client.get("/v1/leaderboards/goals/scores").refused(404, "leaderboard_not_found");
 
-    // Its successor of the same name starts empty.
+    // The next one of the same name starts empty.
     let again = client.put("/v1/leaderboards/goals", &json!({"order": "ascending"})).expect(201);
     assert_eq!(again, shown("goals", &json!({"order": "ascending"}), 0, &again));
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200)["entries"], json!([]));

@@ -1,4 +1,4 @@
-//! Retries: one effect and one answer per key, whatever way the retry takes.
+//! Retries: one effect and one answer per key, on every way of the retry.
 //!
 //! Sums count effects, so most boards here are sums. Not here: retries across kills under load (`kill.rs`).
 
@@ -338,7 +338,7 @@ fn a_storm_of_equal_requests_has_one_effect() {
     }
 }
 
-/// An API key made under a key for retries that is forgotten is another API key.
+/// An API key made under a forgotten idempotency key is another API key.
 #[test]
 fn an_api_key_is_made_again_after_its_request_is_forgotten() {
     let server = TestTally::start_set(TALLY, &[("TALLY_IDEMPOTENCY_KEEP", "1s")]);

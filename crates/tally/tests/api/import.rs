@@ -434,7 +434,7 @@ fn scores_seeded_without_a_server_are_those_seeded_through_one() {
     assert_eq!(scores_of(&server, "new").len(), 10);
     let week = server.client().get("/v1/leaderboards/weekly/scores?period=week").expect(200);
     assert_eq!(week["entries"].as_array().map(Vec::len), Some(10), "{week}");
-    // A server that runs goes on where the command was.
+    // A running server goes on where the command was.
     assert!(seed(&server, "beside", PLAYERS + 5).contains("5 scores on `beside`"));
 }
 

@@ -13,7 +13,7 @@ use tally_testkit::{Client, Rng, TestTally};
 const SCORES: &str = "/v1/leaderboards/b/scores";
 const STAYING: usize = 400;
 const MOVERS: u64 = 60;
-/// A direction is walked until so many changes were made meanwhile.
+/// A direction is read until this many changes were made meanwhile.
 const CHANGES_LEAST: usize = 200;
 
 fn submit_all(client: &mut Client, rows: &[Value]) {

@@ -278,7 +278,7 @@ fn the_doors_may_race_for_a_name() {
     assert_eq!(players(&mut http, "k"), [json!([1, "ann", 1.0])]);
 }
 
-/// Names that came and went take no room for ever.
+/// Names that came and went take no memory for ever.
 #[test]
 fn boards_that_nobody_sees_make_room() {
     let server = TestTally::start_set(TALLY, &[("TALLY_LIMITS_BOARDS", "3")]);

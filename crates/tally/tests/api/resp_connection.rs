@@ -74,7 +74,7 @@ fn bytes_that_are_no_command_close() {
         let told = until_closed(&server, &[b"PING\r\n", bytes, b"PING\r\n", &all].concat());
         assert_eq!(told, format!("+PONG\r\n-ERR Protocol error: {why}\r\n"), "{}", bytes.escape_ascii());
     }
-    // Nothing of it has an effect, and an empty or a negative number of arguments is nothing to do.
+    // It has no effect, and an empty or a negative number of arguments is no command.
     let mut client = connect(&server);
     client.send_bytes(b"*0\r\n*-1\r\n*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n");
     assert_eq!(client.read(), Reply::Integer(0));
@@ -316,7 +316,7 @@ fn several_threads_serve() {
             let seen = clients[next].call(&words("ZSCORE board player"));
             assert_eq!(seen, Reply::Bulk(sum.to_string().into_bytes()));
         }
-        // A place that is free is given again.
+        // A free slot is given again.
         clients.remove(0);
         clients.push(connect(&server));
     }

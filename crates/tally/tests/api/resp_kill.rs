@@ -198,7 +198,7 @@ fn check(reply: &Reply, wanted: &Reply) {
 fn is_shutting_down(reply: &Reply) -> bool {
     match reply {
         Reply::Error(text) => text == b"TRYAGAIN the server is shutting down",
-        // A transaction that came too late: none of it was done.
+        // A late transaction: none of it was done.
         Reply::Array(all) => !all.is_empty() && all.iter().all(is_shutting_down),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! A clock that jumps under the running binary, and between two starts: no period is closed and no prize is paid by it.
+//! A clock that jumps under the running binary, and between two starts: it closes no period and pays no prize.
 //!
 //! Not here: the definition of a jump (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and
 //! the simulation).
@@ -19,7 +19,7 @@ const TODAY: &str = "daily:2031-03-05";
 const TOMORROW: &str = "daily:2031-03-06";
 const PRIZE: &str = "30";
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 

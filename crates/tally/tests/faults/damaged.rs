@@ -53,7 +53,7 @@ fn a_damaged_score_is_a_clear_fault_of_its_player() {
     let verified = server.run(&["verify"]);
     assert!(verified.expect(1).contains("WRONG scores 1/0/ann: it is damaged"), "{}", verified.stdout);
     database.sql(&format!("UPDATE {name}.scores SET gone = 0 WHERE player = 'ann'"));
-    // Mended, it is read from the store.
+    // Repaired, it is read from the store.
     client.post("/v1/leaderboards/b/scores", &json!({"player": "ann", "score": 5})).expect(200);
     assert_eq!(client.get("/v1/leaderboards/b/players/ann").expect(200)["rank"], json!(1));
 }

@@ -1,7 +1,7 @@
 //! Two servers and one database: one of them serves it, and which one is never in doubt.
 //!
-//! Orders are in memory, so a server that has not noticed that another writes would answer ranks of the past and decide on
-//! them. Not here: the store's own tests of its lease, which produce the moments that are rare from outside.
+//! Rankings are in memory, so a server that has not noticed another writer would answer and decide with old ranks. Not here: the
+//! store's own tests of its lease, which produce the moments that are rare from outside.
 
 use crate::TALLY;
 use serde_json::json;
@@ -147,7 +147,7 @@ fn a_frozen_server_that_was_replaced_neither_writes_nor_answers() {
     std::thread::sleep(Duration::from_millis(300));
     first.signal("CONT");
     for answered in asked {
-        // Refused, or cut off by its end.
+        // Refused, or cut by the end of the server.
         if let Ok(answer) = answered.join().unwrap() {
             assert_eq!(answer.status, 503, "{}", answer.text());
         }

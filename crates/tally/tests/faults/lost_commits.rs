@@ -163,7 +163,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     assert_eq!(again.expect(200)["rank"], json!(1));
     assert_eq!(resp.call(&["ZSCORE", "b", "bob"]), Reply::Bulk(b"50".to_vec()));
     client.put("/v1/leaderboards/c", &json!({})).expect(201);
-    // All of that is stored, and the next start knows nothing else.
+    // All of that is stored, and is the whole state for the next start.
     let page = client.get("/v1/leaderboards/b/scores").expect(200);
     assert_eq!(scores(&page), of(&[("bob", 50), ("ann", 10)]));
     server.run(&["verify"]).expect(0);

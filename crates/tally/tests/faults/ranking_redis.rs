@@ -90,7 +90,7 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
     fill(&mut client);
     check(&mut client, &[]);
 
-    // Flushed: the next question notices.
+    // Flushed: the next query notices.
     assert_eq!(redis.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".to_vec()));
     client.get("/v1/leaderboards/b/players/p000").refused(503, "loading");
     let first = submit(&mut client, 0, 1_000);

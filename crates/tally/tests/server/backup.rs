@@ -12,7 +12,7 @@ use tally_testkit::{TestTally, audit};
 const PLAYERS: u64 = 40;
 const BOARD: &str = "/v1/leaderboards/b";
 
-/// Lets the others end, however this one does.
+/// Ends the others, however this one ends.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

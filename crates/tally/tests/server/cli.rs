@@ -28,7 +28,7 @@ fn every_subcommand_has_help_with_an_example() {
         let text = help.expect(0);
         assert_eq!(help.stderr, "", "{path:?}");
         let below = listed(text);
-        // A command that only has commands below it may leave the examples to them.
+        // A command with subcommands may leave the examples to them.
         assert!(text.contains("Example") || !below.is_empty(), "{path:?} has no example:\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} is too wide:\n{text}");
         waiting.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));

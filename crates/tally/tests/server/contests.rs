@@ -9,11 +9,11 @@ use tally_testkit::{
     Answer, Client, DatabaseKind, RedisKind, Request, ScratchDatabase, ScratchRedis, TestTally,
 };
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
-/// A member with money, signed in; gives its id and its token.
+/// A member with money, signed in; returns its id and its token.
 fn member(server: &TestTally, name: &str, units: u64) -> (String, String) {
     let mut local = server.local();
     let body =
@@ -128,7 +128,7 @@ fn a_contest_from_its_draft_to_its_prizes() {
     boss.post(&format!("{apply}/reject"), &players(&["cid"])).expect(200);
     assert_eq!(wallet(&mut local, &id("cid")), pair("1000", "0"));
     local.post(&apply, &json!({"player": "cid"})).refused(409, "already_rejected");
-    // The rows of a replay are those of now.
+    // The rows of a replay are the present ones.
     let again = local.send(&accept);
     assert!(again.is_replay());
     let again = again.expect(200)["results"].clone();

@@ -342,7 +342,7 @@ fn wait_for(client: &mut Client, rows: u64) -> bool {
 fn a_filling_that_was_cut_short_goes_on_where_it_was() {
     let mut server = demo();
     let mut cut = 0;
-    // In the first chunk, in every board, at the end; once in peace.
+    // In the first chunk, in every board, at the end; once by a regular end.
     for (rows, kill) in
         [(1, true), (15_000, true), (40_000, false), (60_000, true), (94_000, true), (140_000, true)]
     {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::{Answer, Client, Request, TestTally};
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 3] = [
     ("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"),
     ("TALLY_MEMBERS_PASSWORD_PASSES", "1"),

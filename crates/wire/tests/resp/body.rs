@@ -13,7 +13,7 @@ type Command = Vec<Vec<u8>>;
 /// The commands of a stream, and how it ends: bytes that are left, or an error.
 type Decoded = (Vec<Command>, Result<usize, ProtocolError>);
 
-/// Small bounds, so that a short stream comes to each of them.
+/// Small bounds, so that a short stream reaches each of them.
 const SMALL: Bounds = Bounds { args_max: 6, bulk_max: 40, inline_max: 48 };
 /// The state of a decoder between commands, and the most that it may take for each byte that has arrived. An argument of
 /// two bytes is a range of sixteen, in a list that doubles.
@@ -230,7 +230,7 @@ fn stream(mut seed: &[u8]) -> Vec<u8> {
                 (0..count).for_each(|_| bulk(&mut seed, &mut out));
             }
             9..=11 => {
-                // Letters that mean something between words, and few others.
+                // Letters with a meaning between words, and few others.
                 let letters = b" \t\x0b\"'\\xn41ab\0\x80";
                 let word = take(&mut seed, 24).iter().map(|byte| letters[usize::from(*byte) % letters.len()]);
                 out.extend(word);

@@ -1,4 +1,4 @@
-//! Requests: tables of what Redis takes and refuses, and the properties of `body.rs` on random streams.
+//! Requests: tables of accepted and rejected ones, as of Redis, and the properties of `body.rs` on random streams.
 
 use super::body;
 use proptest::prelude::*;

@@ -88,7 +88,7 @@ pub(crate) fn cursors(bytes: &[u8]) {
     }
 }
 
-/// Any query is read without a panic; a value that was encoded is itself again, and nothing unknown is left unsaid.
+/// Any query is read without a panic; a value that was encoded decodes to itself, and every unknown parameter is reported.
 pub(crate) fn queries(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut query = Query::parse(&text);

@@ -30,7 +30,7 @@ pub(crate) trait Backend {
     fn reload(&self, records: &BTreeMap<PlayerId, Record>);
     fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T;
     fn total(&self) -> u64;
-    /// Fails unless the answers come from where the name says.
+    /// Fails unless the backend that the name says gives the answers.
     fn assert_who_answers(&self);
 }
 

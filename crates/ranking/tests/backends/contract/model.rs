@@ -237,7 +237,7 @@ pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
     }
 }
 
-/// Publishes one change whose ranks are wanted.
+/// Publishes one change that needs ranks.
 fn one(order: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
     let mut told = None;
     order.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));

@@ -170,7 +170,7 @@ impl World {
         self.tally().boards.get(&id()).unwrap()
     }
 
-    /// Waits until the lane has an answer for a request that is refused.
+    /// Waits until the lane has a reply for a request that it rejects.
     pub(crate) fn until_lanes_work(&self) {
         let refused = || {
             let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));

@@ -85,7 +85,7 @@ fn some_rule(name: &str, changes: Changes, random: &mut Random) -> PeriodRule {
     rule(name, schedule, zone, keep, random.pick(&[0, 0, 3_600, 40_000]))
 }
 
-/// A few rounds see every value of every choice.
+/// A few rounds cover every value of every choice.
 fn definition(changes: Changes, round: usize, random: &mut Random) -> Definition {
     fn nth<T: Copy>(of: &[T], nth: usize) -> T {
         of[nth % of.len()]
@@ -118,7 +118,7 @@ fn spec(definition: &Definition) -> BoardSpec {
     }
 }
 
-/// A score of a board of that kind: mostly one that others have too, sometimes an end of the range.
+/// A score of a board of that kind: mostly a shared one, sometimes an end of the range.
 fn score(kind: ScoreType, random: &mut Random) -> Given {
     match kind {
         ScoreType::Int64 => Given::Int(match random.below(60) {

@@ -107,7 +107,7 @@ impl Model {
         window == ALL_TIME || self.rule(window).is_some_and(open)
     }
 
-    /// Parts that a score of that instant counts for, and the names of those for which it came too late.
+    /// Windows that a score of that instant counts for, and the names of those that are closed to it.
     fn aim(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
         let mut open: Vec<Window> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
         let mut late = Vec::new();
@@ -214,7 +214,7 @@ impl Model {
         self.sealed.retain(stays);
     }
 
-    /// Records that are shown, best first.
+    /// Visible records, best first.
     fn sorted(&self, window: Window) -> Vec<(&PlayerId, &Record)> {
         let shown = |one: &(&PlayerId, &Record)| !self.hidden.contains(one.0);
         let mut list: Vec<_> = self.records.get(&window).into_iter().flatten().filter(shown).collect();

@@ -80,7 +80,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     assert_eq!((record.state, record.members, record.since), (State::Finished, 1, now.plus(30_000_000)));
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Draft);
     assert_eq!(next.store.ledger().wallets_of(member).unwrap()[0].1.balance, 40);
-    // Opened by hand after its start has passed, it waits for a hand.
+    // Opened by hand after its start has passed, it waits for a start by hand.
     change::open(&next, &idle, &Actor::Admin, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
     scheduler::do_due(&next).unwrap();
@@ -267,7 +267,7 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         for no in 0..6 {
             apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
         }
-        // Another leaderboard has come meanwhile.
+        // Another leaderboard was made meanwhile.
         let other = BoardId::new("other").unwrap();
         boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
@@ -314,7 +314,7 @@ fn a_decision_reads_all_its_applications_at_once() {
     }
 }
 
-/// Applications close with the moment of the start, also before the clock's start is done.
+/// Applications close at the start time, also before the scheduler has started the contest.
 #[test]
 fn applications_close_when_the_contest_is_to_start() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -344,7 +344,7 @@ fn applications_close_when_the_contest_is_to_start() {
         assert_eq!(refused(late), Rejection::ContestState(State::Running));
         scheduler::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
-        // A contest that is opened after its start has passed takes applications until a hand starts it.
+        // A contest that is opened after its start has passed takes applications until a start by hand.
         let passed = ContestId::new("passed").unwrap();
         change::create(&own, &passed, &Actor::Server, &timed, None).unwrap();
         time.fetch_add(1, Ordering::SeqCst);

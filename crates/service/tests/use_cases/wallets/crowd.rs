@@ -9,7 +9,7 @@ use tally_service::ledger::transfers::{self, NewTransfer};
 const CALLERS: usize = 32;
 const ROUNDS: usize = 8;
 
-/// 32 callers at once; each transfer is done or refused for want of money, and nothing else.
+/// 32 callers at once; each transfer is done or refused for lack of money, and nothing else.
 fn crowd(kind: Kind) {
     let world = World::new(kind);
     let members: Vec<MemberId> = (0..6).map(|number| world.member(&format!("m{number}"), 100)).collect();

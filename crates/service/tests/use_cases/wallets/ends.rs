@@ -1,4 +1,4 @@
-//! Ends of members, clocks, processes and leaderboards while entries or money of a contest hang on them.
+//! Ends of members, clocks, processes and leaderboards while entries or money of a contest depend on them.
 //!
 //! Not here: removed currencies (`owed`), and random stories of all of it (`story`).
 
@@ -122,7 +122,7 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
     }
 }
 
-/// Does something on a server without threads, and closes a member elsewhere when it has come to the queue.
+/// Does something on a server without threads, and closes a member elsewhere when the request is in the queue.
 fn interleaved<T>(
     world: &World,
     own: &Tally,
@@ -162,7 +162,7 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
     }
 }
 
-/// The name of a dismissed organiser gives its next member nothing.
+/// The name of a closed organiser gives its next member no permission.
 #[test]
 fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -172,7 +172,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         running(&world, &cup(), &spec(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
         series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
-        // Nor does a renaming give or leave it.
+        // A renaming neither gives nor leaves it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
             let renamed = world.wait(members::change(tally, member, change, None));
@@ -184,7 +184,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
         let actor = Actor::Member(PlayerId::new("boss").unwrap());
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
-        // The other closings take nothing from the staff that was set since.
+        // The other closings remove nothing from the staff that was set since.
         let staff =
             ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
@@ -194,7 +194,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
     }
 }
 
-/// A series makes its staff that of contests that come, so a renaming neither gives nor leaves it, whatever contests there are.
+/// A series copies its staff to future contests, so a renaming neither gives nor leaves it, whatever contests exist.
 #[test]
 fn staff_of_a_series_is_not_renamed() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -368,7 +368,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
     }
 }
 
-/// A server that keeps leaderboards of contests that are over for two days, and has room for so many.
+/// A server that keeps leaderboards of ended contests for two days, and has a limit of leaderboards.
 fn keeping(world: &World, now: &Arc<AtomicI64>, boards_max: usize) -> Arc<Tally> {
     let time = Arc::clone(now);
     let clock = Clock::of(move || Micros(time.load(Ordering::SeqCst)));
@@ -377,7 +377,7 @@ fn keeping(world: &World, now: &Arc<AtomicI64>, boards_max: usize) -> Arc<Tally>
     start_set(Arc::clone(&world.tally.store), clock, with).unwrap()
 }
 
-/// Settled and cancelled contests give their room back; one that is not settled and one with a period to be paid wait.
+/// Settled and cancelled contests free their leaderboards; one that is not settled and one with an unpaid period wait.
 #[test]
 fn leaderboards_of_contests_that_are_over_go_after_a_time() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -439,8 +439,8 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
     }
 }
 
-/// A sorted set that has lost its last player stays until its room is needed. A contest needs it as a leaderboard does: when it opens,
-/// when its players are accepted, and when it starts.
+/// A sorted set that has lost its last player stays until another leaderboard needs its place. A contest needs it like a
+/// leaderboard: when it opens, when its players are accepted, and when it starts.
 #[test]
 fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -477,7 +477,7 @@ fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
     }
 }
 
-/// Not even an ordinary leaderboard takes the room of a contest that has none: opening holds no fee that nothing can use.
+/// A contest opens only if another leaderboard may be made. Otherwise it would hold fees for nothing.
 #[test]
 fn a_contest_opens_only_where_a_leaderboard_may_be_made() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {

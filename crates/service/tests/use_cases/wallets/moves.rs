@@ -1,4 +1,4 @@
-//! Movements, chains, retries and members, one after the other.
+//! Transfers, chains, retries and members, one after the other.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;

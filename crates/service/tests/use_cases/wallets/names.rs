@@ -104,7 +104,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
         [text("111111"), None, text("222222"), None, None, text("444444"), None, None, None, text("0199")]
     );
     assert_eq!(verify(store).1, [""; 0]);
-    // It serves, and numbers go to the members they are given to.
+    // It runs, and numbers go to the members that they are given to.
     let made = world.create(with_phone("new", "333333")).unwrap().id;
     assert_eq!(store.ledger().member_of(&Handle::Phone(stored("333333"))).unwrap(), Some(made));
     assert_eq!(refused(world.create(with_phone("x", "111111"))), tally_rules::Rejection::PhoneTaken);

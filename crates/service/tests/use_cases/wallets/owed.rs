@@ -28,7 +28,7 @@ use tally_store::{
     BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Window, WindowKey, WriteSet,
 };
 
-/// Settings that have lost the second currency.
+/// Settings without the second currency.
 fn without_usd() -> LedgerSettings {
     LedgerSettings { currencies: Currencies::new((code("KRW"), 0), []), ..settings() }
 }
@@ -59,7 +59,7 @@ fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<UnpaidReason
     Payout { player, member, division: None, rank, currency, amount, paid: paid.map(Err) }
 }
 
-/// All that is owed, walked in pages of one.
+/// All debts, read in pages of one.
 fn listed(tally: &Tally) -> Vec<String> {
     let (mut all, mut from) = (Vec::new(), None);
     loop {
@@ -89,7 +89,7 @@ pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members
     read::get(tally, id).unwrap()
 }
 
-/// A server that does not have the currency leaves the pieces to one that has it.
+/// A server without the currency leaves the payouts to one that has it.
 #[test]
 fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -198,7 +198,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
     }
 }
 
-/// As an earlier release left them: every piece is marked `member_closed`. Gives a member that is open, and one that is closed.
+/// As an earlier release left them: every payout is marked `member_closed`. Returns an open member, and a closed one.
 fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     let members = ["ann", "bob"].map(|name| world.member(name, 50));
     let [ann, bob] = members;
@@ -326,7 +326,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         world.advance(2 * DAY);
         look();
         assert_eq!(world.balance(ann), 50 + 100);
-        // Nor when its board goes.
+        // The deletion of its board does not pay them either.
         let (of, board) = (Arc::clone(tally), id.board(None));
         let delete = move || boards::delete(&of, &board, None).map(drop);
         world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();

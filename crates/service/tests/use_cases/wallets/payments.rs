@@ -110,7 +110,7 @@ fn numbers_are_not_told(kind: Kind) {
     let world = World::new(kind);
     let [ann, bob, eve] = people(&world);
     let probe = |to: &str| pay(&world, ann, "0042", to, None);
-    // Ann can pay: 100 numbers that no member has, and one more every five minutes.
+    // Ann can pay: 100 numbers without a member, and one more every five minutes.
     for number in 0..100 {
         assert_eq!(refused(probe(&format!("010-9{number:03}"))), Rejection::RecipientNotFound);
     }

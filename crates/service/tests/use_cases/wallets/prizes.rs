@@ -90,7 +90,7 @@ fn a_closed_period_pays_its_prizes_once() {
         prizes::pay_due(tally).unwrap();
         assert_eq!(members.iter().map(|member| world.balance(*member)).collect::<Vec<_>>(), [100, 0, 0]);
         assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true)]));
-        // Another server, or this one again, finds it done.
+        // Another server, or this one after a restart, finds it done.
         tally.drain();
         let later = Arc::new(AtomicI64::new(world.now().0));
         let next = start(Arc::clone(&tally.store), &later, settings()).unwrap();

@@ -41,7 +41,7 @@ fn name(text: &str) -> ContestId {
     ContestId::new(text).unwrap()
 }
 
-/// Every contest: its name, its state, and when it came there in hours from `zero`.
+/// Every contest: its name, its state, and when it reached that in hours from `zero`.
 fn all(tally: &Tally, zero: Micros) -> Vec<(String, State, i64)> {
     let listed = read::list(tally, None, None, 1_000).unwrap().rows;
     let shown = |(id, record): (ContestId, tally_rules::contest::Record)| {
@@ -133,7 +133,7 @@ fn many_lookers_make_a_contest_once() {
         let tally = &world.tally;
         let spec = SeriesSpec { ahead: Some(2), ..daily() };
         series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
-        // One by hand that has the name of another: it is not made again, and not touched.
+        // One made by hand with the name of another: it is neither made again nor changed.
         let taken =
             definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();

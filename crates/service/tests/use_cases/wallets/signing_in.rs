@@ -1,4 +1,4 @@
-//! Signing in with a digest that came from elsewhere. Not here: failures and waits (`members/throttle.rs`, and over HTTP).
+//! Signing in with a digest from another program. Not here: failures and waits (`members/throttle.rs`, and over HTTP).
 
 use crate::wallets::world::*;
 use std::net::{IpAddr, Ipv4Addr};

@@ -374,7 +374,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A new world of each kind, and what `make` gives of it.
+    /// A new world of each kind, and the result of `make` on it.
     pub(crate) fn each<T>(make: impl Fn(&World) -> T) -> Vec<(Self, T)> {
         let (file, server) = (World::new(Kind::Sqlite), ScratchDatabase::shared(DatabaseKind::MariaDb10));
         let made = make(&file);
@@ -387,8 +387,8 @@ impl Place {
         matches!(self, Self::File(_))
     }
 
-    /// Gives the store with rows of these tables broken by `sql`, which finds them as they were under `kept_`. Afterwards they
-    /// are as they were.
+    /// Returns the store with rows of these tables broken by `sql`, which finds their former state under `kept_`. They are
+    /// restored afterwards.
     pub(crate) fn broken<T>(&self, tables: &[&str], sql: &str, with: impl FnOnce(&dyn Store) -> T) -> T {
         let each = |text: &dyn Fn(&str) -> String| tables.iter().map(|table| text(table)).collect::<String>();
         match self {

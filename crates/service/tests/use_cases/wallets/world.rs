@@ -131,7 +131,7 @@ impl World {
         self.wait(members::create(&self.tally, new))
     }
 
-    /// A member with that much.
+    /// A member with this balance.
     pub(crate) fn member(&self, name: &str, units: i64) -> MemberId {
         let id = self.create(new_member(name)).unwrap().id;
         if units > 0 {

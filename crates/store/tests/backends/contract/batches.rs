@@ -175,7 +175,7 @@ pub(crate) fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backen
         })
         .unwrap();
         assert_eq!(seen, (round > 0).then_some(round - 1));
-        // Readers see it as well as soon as it was acknowledged.
+        // Readers see it as soon as it was acknowledged, too.
         assert_eq!(walk(&*store, BoardNo(1), Window(0), 2)[0].1, record(round));
     }
 }

@@ -133,7 +133,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(due(i64::MAX, 9).len(), 3);
         store.checkpoint().unwrap();
     }
-    // One that is in another state than it was counted in.
+    // A contest in another state than its last count.
     rows[1].state = State::Finished;
     let contests = vec![(all[1].clone(), rows[1].clone())];
     put(&*store, ContestWriteSet { contests, ..ContestWriteSet::default() });

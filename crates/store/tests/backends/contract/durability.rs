@@ -157,7 +157,7 @@ pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Ba
     }
 }
 
-/// One that waits is never there without those before it.
+/// A waiting row is never present without those before it.
 pub(crate) fn order_holds_whatever_a_transaction_waits_for(backend: &dyn Backend) {
     for round in 1..20 {
         let store = open(backend);

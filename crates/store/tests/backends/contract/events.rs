@@ -13,7 +13,7 @@ pub(crate) fn contest(number: u8) -> Topic {
     Topic::Contest(Uuid([number; 16]))
 }
 
-/// One that says its number.
+/// An event with its number.
 pub(crate) fn event(at: i64, number: u32) -> Event {
     let before = (number > 1).then_some(State::Draft);
     let changed = ContestChanged { before, state: State::Open, at: Micros(-at), members: number };
@@ -75,7 +75,7 @@ pub(crate) fn an_event_is_there_with_its_transaction_or_not_at_all(backend: &dyn
     let store = open(backend);
     let no = create(&*store, "b", &Definition::default()).unwrap();
     let ledger = LedgerWriteSet { events: vec![(contest(1), event(1, 1))], ..LedgerWriteSet::default() };
-    // A name that is taken: all of it is refused.
+    // A name in use: all of it is refused.
     let row = BoardRow {
         no: BoardNo(no.0 + 1),
         id: BoardId::new("b").unwrap(),

@@ -224,7 +224,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
         wanted.extend([Some(last[0].1.clone()), None, Some(last[1].1.clone()), Some(last[0].1.clone())]);
         assert_eq!(found, wanted);
         assert_eq!(store.ledger().entries(&[]).unwrap(), []);
-        // A stretch of one wallet's, newest first, whether its rows lie in one place or in two.
+        // An entry range of one wallet, newest first, whether its rows lie in one place or in two.
         let all: Vec<_> =
             entries.iter().chain(&last[..1]).map(|(key, one)| (key.sequence, one.clone())).collect();
         let wallet = wallet_key(1, "KRW");

@@ -169,7 +169,7 @@ pub(crate) fn load(store: &dyn Store, plan: &ReadSet) -> Loaded {
     seen.expect("decide was called")
 }
 
-/// Creates a board of that name and gives its number.
+/// Creates a board of that name and returns its number.
 pub(crate) fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
     let id = BoardId::new(name).unwrap();
     let plan = ReadSet { board_names: vec![id.clone()], ..ReadSet::default() };

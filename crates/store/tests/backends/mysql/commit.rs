@@ -46,7 +46,7 @@ fn one_that_is_lost_again_and_again_is_away_and_not_done(kind: DatabaseKind) {
     assert_eq!(count(&store), 2);
 }
 
-/// Adds one, with the connection cut there and no new one to be had.
+/// Adds one, with the connection cut there and no new one available.
 fn add_and_lose(proxy: &Proxy, store: &dyn Store, cut: Cut) -> BatchId {
     let done = add(store, |_| {
         proxy.cut_at(b"COMMIT", cut);
@@ -109,7 +109,7 @@ fn a_plan_that_reads_nothing_is_found_as_well(kind: DatabaseKind) {
     }
 }
 
-/// It is not waited for as long as for a question, which is for ever here.
+/// It is not waited for as long as for a query, which is for ever here.
 fn one_whose_message_is_held_is_done_on_a_new_connection(kind: DatabaseKind) {
     let (proxy, _, url) = behind_proxy(ScratchDatabase::shared(kind));
     let through =

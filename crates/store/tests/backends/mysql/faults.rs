@@ -151,7 +151,7 @@ fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
     let again = loop {
         match MySqlStore::open(&url, &impatient()) {
             Ok(store) => break store,
-            // The server has not noticed yet that they went.
+            // The server has not noticed yet that they are closed.
             Err(StoreError::Unavailable(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
@@ -179,7 +179,7 @@ fn more_callers_than_connections_wait(kind: DatabaseKind) {
     let gauges: std::collections::BTreeMap<_, _> = store.gauges().into_iter().collect();
     assert!(gauges["connections"] <= 2.0 && gauges["connection_waits"] > 0.0, "{gauges:?}");
     assert_eq!((gauges["connections_used"], gauges["commits_lost"]), (0.0, 0.0));
-    // One that holds the only connections and never ends.
+    // A request that holds the only connections and never ends.
     let alone = MySqlStore::open(
         &url,
         &Options { pool_max: 1, query_timeout: Duration::from_millis(200), ..impatient() },

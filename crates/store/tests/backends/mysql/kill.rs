@@ -56,7 +56,7 @@ fn counters(store: &dyn Store, thread: usize) -> i64 {
     counts[0]
 }
 
-/// Adds one to each counter of a thread; how much was added.
+/// Adds one to each counter of a thread; returns how much was added.
 fn add_and_find_out(store: &dyn Store, thread: usize) -> i64 {
     let plan = keys(thread);
     let done = store.run(&plan, &mut |loaded| {

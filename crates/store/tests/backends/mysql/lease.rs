@@ -37,7 +37,7 @@ fn name(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
-/// Does as a server does that takes the lease after the other was silent, whatever the time.
+/// Acts as a server that takes the lease after the other was silent, whatever the time.
 fn steal(server: &ScratchDatabase, url: &str) {
     let set = "fence = fence + 1, holder = 'the thief', expires_at = expires_at + 60000000";
     server.sql(&format!("UPDATE {}.leases SET {set}", name(url)));

@@ -1,4 +1,4 @@
-//! Whose database it is, and making it ours.
+//! The owner of a database, and the creation of its schema.
 
 use super::*;
 

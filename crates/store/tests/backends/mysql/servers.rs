@@ -63,7 +63,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let BoardState { row, bans, windows, .. } = state;
     assert_eq!((row.no, row.definition), (board, redefined));
     assert_eq!((bans, windows), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![window]));
-    // Records are nothing that servers keep.
+    // Servers cache no records.
     add(&store, |_| ()).unwrap();
     assert_eq!(next(&other, &mut from), FeedPage { next: from.clone(), ..FeedPage::default() });
     let keys = vec![KeyChange::Create(key_row("k", 1))];

@@ -44,7 +44,7 @@ impl Servers {
         SHARED.get_or_init(Self::start)
     }
 
-    /// A database on each, of one name, as the page makes it; gives the front's address and the name.
+    /// A database on each, of one name, as the page makes it; returns the front's address and the name.
     fn database(&self) -> (String, String) {
         self.database_of(|statements| statements.to_owned())
     }

@@ -27,7 +27,7 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
             });
             let case = format!("shard {shard}, {cut:?}, anew: {anew}: {run:?}");
             assert!(!world.proxies[shard].is_armed(), "{case}");
-            // The other one has its answer: only this one's is in doubt.
+            // The other one has its reply: only this one's is in doubt.
             if anew {
                 store = open(&world.urls);
             } else {

@@ -54,7 +54,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
     assert!(acknowledged.iter().sum::<i64>() > 0);
 }
 
-/// Adds one to each counter of a thread; how much was added.
+/// Adds one to each counter of a thread; returns how much was added.
 fn add_and_find_out(store: &dyn Store, plan: &ReadSet) -> i64 {
     let batch = match store.run(plan, &mut |loaded| one_more(plan, loaded)) {
         Ok(_) => return 1,

@@ -93,7 +93,7 @@ fn all_are(plan: &ReadSet, number: i64) -> WriteSet {
     scores(plan.scores.iter().map(|key| (key.clone(), row)).collect())
 }
 
-/// Two shards whose ways can be disturbed, each with its database's address without the disturbance.
+/// Two shards whose connections can be disturbed, each with its database's address without the disturbance.
 struct World {
     proxies: Vec<Proxy>,
     urls: Vec<String>,

@@ -188,7 +188,7 @@ fn a_period_is_over_when_every_database_knows() {
             done => break done.unwrap(),
         }
     }
-    // A database that knows it already is not written to again.
+    // A database that has the change already is not written to again.
     assert_eq!(state(&second, None).0.of(1), over.of(1));
     assert_eq!(second.windows(BOARD).unwrap(), [row(true)]);
 }
@@ -329,7 +329,7 @@ fn marks_of_every_database_are_found_and_taken_off() {
     for (batch, mark) in left.iter().zip(&found) {
         assert_eq!(second.resolve(batch).unwrap().map(|done| done.version), Some(mark.version));
     }
-    // Those of one database can be one; of several each stays.
+    // Those of one database can be merged; those of several stay apart.
     assert_eq!(first.merge_outbox(&left).unwrap(), None);
     let folded = first.merge_outbox(&left[1..]).unwrap().unwrap();
     assert_eq!(second.outbox(Duration::ZERO, Some(left[0])).unwrap()[0].batch, folded);

@@ -77,7 +77,7 @@ fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, &options).unwrap()
 }
 
-/// Lets the child write for so long after its first line, kills it, and gives the last number it printed.
+/// Lets the child write for this long after its first line, kills it, and returns the last number that it printed.
 fn run_and_kill(path: &Path, time: Duration) -> Option<u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sqlite::kill::kill_child", "--nocapture"])

@@ -173,7 +173,7 @@ fn applications_name_players() {
             world.refuse(&request, 400, "invalid_field", Some("/players/1"));
         }
     }
-    // A key is no player.
+    // A key without a player.
     world.refuse(&Request::new("POST", path).json(&json!({})), 400, "invalid_field", Some("/player"));
     world.refuse(&Request::new("POST", path), 400, "invalid_field", Some("/player"));
     for act in ["accept", "reject"] {

@@ -262,7 +262,7 @@ fn bodies_are_json() {
             let request = world::bare(route).json(&body);
             world.refuse(&request, 400, "invalid_field", Some(""));
         }
-        // A member applies for itself without a word.
+        // A member applies for itself with an empty body.
         if route.method == "POST" && !route.path.ends_with("/applications") {
             let request = world::bare(route).body("application/json", "");
             world.refuse(&request, 400, "malformed_json", None);

@@ -13,7 +13,7 @@ thread_local! {
 
 pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
@@ -106,7 +106,7 @@ impl World {
         answer
     }
 
-    /// Notes an answer that should have been another.
+    /// Notes a wrong reply.
     pub(crate) fn fail(&mut self, request: &Request, answer: &Answer) {
         self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
     }
@@ -145,7 +145,7 @@ pub(crate) fn payment() -> Value {
     json!({"phoneNumber": "010-0000-0000", "amount": 1, "password": "0042"})
 }
 
-/// A request to this route with all it needs but a body.
+/// A request to this route with everything but a body.
 pub(crate) fn bare(route: &Route) -> Request {
     let request = Request::new(&route.method, path(route, &[]));
     let request = match route.right.as_str() {
@@ -214,7 +214,7 @@ pub(crate) fn series(id: &str) -> Value {
     json!({"id": id, "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *", "end": "0 2 1 1 *"})
 }
 
-/// The contest that a route can do something with.
+/// A contest in the state that a route needs.
 fn contest_of(route: &Route) -> &'static str {
     match route.path.rsplit('/').next().unwrap_or_default() {
         "open" | "{contest}" => "draft",

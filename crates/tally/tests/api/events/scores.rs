@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_testkit::{EventStream, RespClient, TestTally};
 
-/// Reads until every player has the score it should have; gives how many batches that took. A rank is that of the batch: a player
+/// Reads until every player has the expected score; returns how many batches that took. A rank is that of the batch: a player
 /// that others push down gets no event.
 fn read_until(stream: &mut EventStream, wanted: &BTreeMap<String, Value>) -> usize {
     let (mut known, mut batches) = (BTreeMap::new(), 0);

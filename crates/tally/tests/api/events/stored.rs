@@ -23,7 +23,7 @@ fn a_member_hears_of_every_movement_once_and_in_order() {
     let heard = first.expect("transaction");
     assert_eq!((amount(&heard), &heard["type"], &heard["currency"]), (1, &json!("deposit"), &json!("KRW")));
     let start = first.last_id.clone();
-    // A currency that the wallet had not, and both sides of a transfer.
+    // A currency new to the wallet, and both sides of a transfer.
     deposit(&mut local, &ann, "USD", 2);
     let transfer = json!({"from": ann, "to": bob, "amount": 3});
     let sent = local.post("/v1/transfers", &transfer).expect(201);

@@ -12,7 +12,7 @@ const STORM: usize = 100;
 const CALLERS: usize = 32;
 const ROUNDS: usize = 6;
 
-/// Sends these at one moment, each on a connection of its own; the answers in order.
+/// Sends these at one moment, each on a connection of its own; returns the answers in order.
 fn storm(world: &World, requests: &[Request]) -> Vec<Answer> {
     let barrier = Barrier::new(requests.len());
     std::thread::scope(|scope| {

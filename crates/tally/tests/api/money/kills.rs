@@ -69,7 +69,7 @@ fn plain(mut answer: Value) -> Value {
 struct Load {
     next: AtomicUsize,
     done: AtomicUsize,
-    /// Requests that were not answered, or by "not now".
+    /// Requests without an answer, or with "not now".
     failed: AtomicUsize,
     ends: AtomicBool,
 }
@@ -83,7 +83,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many more are done.
+    /// Waits until this many more are done.
     fn wait_done(&self, more: usize) {
         self.wait(&self.done, self.done.load(Ordering::SeqCst) + more);
     }

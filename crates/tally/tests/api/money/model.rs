@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Which member: one of the caller's own, or one of these.
+/// A member: one of the caller's own, or one of these.
 pub(crate) type Who = usize;
 /// The caller's own are below.
 pub(crate) const OWN: Who = 4;
@@ -58,7 +58,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Refused before anything is looked up.
+    /// Rejected before anything is looked up.
     pub(crate) fn malformed(&self) -> Option<&'static str> {
         let amount = match self {
             Op::Move { amount, .. } | Op::Hold { amount, .. } | Op::Pay { amount, .. } => *amount,
@@ -84,9 +84,9 @@ impl Op {
 /// The reply of the server, and its time: between these two instants.
 pub(crate) struct Told<'a> {
     pub(crate) between: (i64, i64),
-    /// Empty where it was done.
+    /// Empty for a done request.
     pub(crate) code: &'a str,
-    /// The thing in the answer.
+    /// The object in the answer.
     pub(crate) shown: &'a Value,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct Person {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) phone: String,
-    /// Empty where it does not pay by itself.
+    /// Empty for a member that does not pay by itself.
     pub(crate) token: String,
 }
 
@@ -174,7 +174,7 @@ pub(crate) struct Model {
     pub(crate) pot: BTreeMap<&'static str, (usize, i64)>,
 }
 
-/// A moment to come back to.
+/// A state to come back to.
 struct Mark {
     purses: Vec<(Wallet, i64, usize)>,
     totals: BTreeMap<(String, String), (i64, i64)>,

@@ -1,7 +1,7 @@
 //! Members' handles: every text that creation accepts finds its member, as it was sent and as it is stored. And keys of requests
-//! and codes of currencies: each text is itself alone.
+//! and codes of currencies: each text is distinct.
 //!
-//! Not here: which texts are refused in which words (`bad_input`).
+//! Not here: the messages about refused texts (`bad_input`).
 
 use super::world::{CHEAP, TALLY};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn found(client: &mut Client, name: &str, text: &str) -> Value {
     client.get(&format!("/v1/members?{name}={}", segment(text))).expect(200)["items"].clone()
 }
 
-/// Every text finds its member and no other, and a member is as it was.
+/// Every text finds its member and no other, and a member is unchanged.
 fn check(client: &mut Client, made: &[(Value, Value)]) {
     for (sent, shown) in made {
         for name in ["login_id", "phone_number", "player"] {

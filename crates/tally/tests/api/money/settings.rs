@@ -1,4 +1,4 @@
-//! Settings of money: currencies and limits, in force, refused, and changed over a store that is filled.
+//! Settings of money: currencies and limits, in force, refused, and changed on a store with data.
 
 use super::world::{TALLY, World};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use super::operations::Tour;
 use serde_json::{Value, json};
 use tally_testkit::Request;
 
-/// A member by the examples, and then all that can be done with it.
+/// A member by the examples, and then all operations on it.
 pub(crate) fn tour(tour: &mut Tour<'_>) {
     let made = tour.example("createMember", 201);
     tour.member = made["id"].as_str().expect("an id").to_owned();

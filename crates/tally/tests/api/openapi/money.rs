@@ -8,7 +8,7 @@ fn post(path: &str, body: &Value) -> Request {
     Request::new("POST", path).json(body)
 }
 
-/// A member with that much.
+/// A member with this balance.
 fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
     let made = tour.local.post("/v1/members", &json!({"login_id": name, "name": name})).expect(201);
     if units > 0 {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
-/// Answers that need a fault, a moment or a rival: other tests make them.
+/// Answers that need a fault, a moment or a competing request: other tests make them.
 const NOT_HERE: [(u16, &str); 12] = [
     (409, "applications_lost"),
     (500, "internal"),

@@ -28,7 +28,7 @@ const TEXTS: [&str; 10] = [
     "99999999999999999999",
 ];
 
-/// A request, and what of it is not as the document says.
+/// A request, and its parts that the document does not allow.
 struct Made {
     request: Request,
     outside: Vec<String>,

@@ -47,7 +47,7 @@ impl Schemas {
         self.document.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
     }
 
-    /// Checks a value; says where and why it is not as the schema says.
+    /// Checks a value; returns where and why it is not as the schema says.
     pub(crate) fn check(&self, schema: &Value, value: &Value, unnamed: Unnamed) -> Result<(), String> {
         self.check_at(schema, value, unnamed, "")
     }

@@ -12,7 +12,7 @@ use crate::TALLY;
 use collector::Collector;
 use tally_testkit::TestTally;
 
-/// A server that sends its traces there.
+/// A server that sends its traces to this collector.
 fn server(collector: &Collector, ratio: &str, settings: &[(&str, &str)]) -> TestTally {
     let mut all = vec![("TALLY_TRACES_URL", collector.url()), ("TALLY_TRACES_RATIO", ratio.to_owned())];
     all.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));

@@ -1,4 +1,4 @@
-//! Requests over HTTP that are followed: their span, and those of the lane they went through.
+//! Requests over HTTP that are sampled: their span, and those of the lane they went through.
 
 use super::collector::{Collector, Span};
 use super::server;
@@ -196,7 +196,7 @@ fn what_finds_nothing_or_fails_says_so() {
         ("GET /v1/leaderboards/{board}", 404),
         ("GET /v1/leaderboards/{board}/players/{player}", 400),
     ];
-    // A mistake of the caller is no failure of the server.
+    // An error of the caller is no failure of the server.
     assert_eq!(told, wanted.map(|(name, status)| (name.to_owned(), json!(status), 0)));
     assert_eq!(spans[1].attributes["http.request.method"], "_OTHER");
     assert!(spans.iter().all(|span| span.status != ERROR && !span.attributes.contains_key("url.query")));

@@ -81,7 +81,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.sees("Key watcher is revoked");
     console.click("Revoke");
     console.sees("the console asks for another one");
-    // Another question follows at once.
+    // Another dialog follows at once.
     console.page.insert("desk");
     console.click("Revoke");
     console.sees("Revoke the last admin key?");

@@ -49,7 +49,7 @@ fn node(script: &str, name: &str) -> Command {
 fn run(command: &mut Command, input: &str) -> String {
     let mut child = spawn(command);
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A program that ends early says why itself.
+    // A program that ends early gives the reason itself.
     let input = input.to_owned();
     let writing = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let output = child.wait_with_output().expect("it ends");
@@ -100,7 +100,7 @@ fn tell(mut script: Command) {
             }
             other => panic!("the script prints {other:?}"),
         };
-        // A script that failed has ended; its own words are below.
+        // A script that failed has ended; its own message is below.
         drop(writeln!(asking, "{answer}"));
     }
     let mut stderr = String::new();

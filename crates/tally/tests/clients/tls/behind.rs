@@ -16,7 +16,7 @@ fn database(kind: DatabaseKind, certificate: &str) -> ScratchDatabase {
     ScratchDatabase::start_with(kind, &args.each_ref().map(String::as_str))
 }
 
-/// The address of a new database of it, for an account that may not come in plain.
+/// The address of a new database of it, for an account that may not connect without TLS.
 fn encrypted_only(server: &ScratchDatabase, options: &str) -> String {
     server.sql(
         "CREATE USER IF NOT EXISTS tally@'%' IDENTIFIED BY 'secret' REQUIRE SSL; GRANT ALL ON *.* TO tally@'%'",
@@ -64,7 +64,7 @@ fn a_database_and_a_redis_are_reached_encrypted() {
     let ranking = format!("rediss://{}?{}", redis.address(), ca());
     let server = database(DatabaseKind::MariaDb10, "server");
     check(&encrypted_only(&server, &format!("ssl-mode=verify_identity&{}", ca())), &ranking);
-    // Plain, the same account is refused: so those before were not.
+    // Without TLS the same account is refused: so the connections before used it.
     let refused = serve(&encrypted_only(&server, "ssl-mode=disabled"), "memory");
     assert!(refused.contains("Access denied"), "{refused}");
 }

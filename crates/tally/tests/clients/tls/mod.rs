@@ -74,7 +74,7 @@ fn the_command_line_reaches_an_encrypted_server() {
     let list = ["keys", "list", "--url", &url, "--key", key];
     let asked = server.run(&[&list[..], &["--ca", &ca]].concat());
     assert!(asked.expect(0).contains("admin"), "{asked:?}");
-    // Any other authority is not believed.
+    // Any other authority is not trusted.
     let unknown = server.run(&list);
     unknown.expect(1);
     assert!(unknown.stderr.contains("certificate"), "{}", unknown.stderr);
@@ -108,7 +108,7 @@ fn sighup_reads_the_certificate_again() {
     server.signal("HUP");
     wait_until("the new one is used", || is_of(Path::new(&ca)));
     assert!(!is_of(&file("certificate.pem")));
-    // Files that are none change nothing.
+    // Invalid files change nothing.
     server.allow("the certificate before stays in use");
     std::fs::write(&certificate, "nothing").expect("it is written");
     server.signal("HUP");

@@ -95,7 +95,7 @@ fn a_database_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     let database = ScratchDatabase::start(DatabaseKind::MariaDb10);
     let url = database.create_database();
     let name = url.rsplit('/').next().expect("its name");
-    // The files of its tables; the server's own wait for room a minute at a time.
+    // The files of its tables; the server's own wait for space a minute at a time.
     let (before, after) = (database.folder().join("data").join(name), disk.path(name));
     let moved = Command::new("mv").args([&before, &after]).status().expect("there is a `mv`");
     assert!(moved.success(), "its folder can be moved");

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tally_testkit::{Client, TestTally};
 
 const ROWS: usize = 500;
-/// Long names, so that room is used up in fewer batches.
+/// Long names, so that space is used up in fewer batches.
 const NAME: usize = 110;
 /// More than fits.
 const BATCHES_MAX: usize = 1_000;

@@ -18,7 +18,7 @@ pub(crate) enum Ranks {
 /// The fault, and its duration: [`super::run::LASTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The first server is stopped where it is.
+    /// The first server is stopped as it is.
     Frozen,
     /// Nothing passes between the first server and the databases.
     DatabasePartition,
@@ -32,7 +32,7 @@ pub(crate) enum Fault {
     RedisEmptied,
     /// The Redis, or one node of the cluster, is killed and comes back empty.
     NodeLost,
-    /// The clock of the first server is so many hours wrong.
+    /// The clock of the first server is this many hours wrong.
     Clock(i64),
     /// The databases commit, and the first server does not get the answer.
     CommitUnanswered,

@@ -5,8 +5,8 @@
 //! fails. In the end everything acknowledged is present exactly once, and nothing refused is present. `tally verify` and
 //! `tally doctor` have no findings, and every server writes. The longest rejection of each kind is printed.
 //!
-//! The test command runs a few cells. `cargo xtask soak` runs all, `cargo xtask soak --cell NAME` some, `--list` names them.
-//! Not here: which answer each request gets while something fails (`servers`, `shards`, `lease.rs`).
+//! The test command runs a few cells. `cargo xtask soak` runs all, `cargo xtask soak --cell NAME` some, `--list` names them. Not
+//! here: the reply to each request during a fault (`servers`, `shards`, `lease.rs`).
 
 mod boards;
 mod callers;
@@ -35,7 +35,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// Runs the cells of a wave; each with its row or why it failed.
+/// Runs the cells of a wave; returns for each its row or the reason of its failure.
 fn wave(cells: &[Cell], crowded: bool) -> Vec<(String, Result<Row, String>)> {
     let barrier = Barrier::new(cells.len());
     std::thread::scope(|scope| {

@@ -112,7 +112,7 @@ impl Load for Holds {
         let verb = ["capture", "void", "leave"][usize::try_from(caller.below(3)).expect("it is small")];
         if verb != "leave" {
             let end = post(format!("/v1/holds/{}/{verb}", held.id), &json!({}));
-            // Lost, where the database has lost the hold.
+            // Lost, if the database has lost the hold.
             held.end = caller.insist(&end.idempotent(&format!("{key}/{verb}"))).map(|_| verb);
         }
     }

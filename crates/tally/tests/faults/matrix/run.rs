@@ -22,7 +22,7 @@ use tally_testkit::wait_until;
 const CALLERS: usize = 2;
 /// The duration of a fault.
 pub(crate) const LASTS: Duration = Duration::from_secs(8);
-/// So long before the end of a minute it begins, and callers begin before that.
+/// It begins this long before the end of a minute, and callers begin before that.
 const BEFORE: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(3);
 /// Time to create the due contests at the end of the minute.
@@ -56,7 +56,7 @@ fn sleep_until(at: Timestamp) {
 /// Runs a cell together with the others of its wave.
 pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
     let prepared = catch_unwind(|| World::prepared(cell));
-    // The others do not wait for one that has failed.
+    // The others do not wait for a failed one.
     wave.wait();
     let mut world = prepared.unwrap_or_else(|panic| resume_unwind(panic));
     let minute = next_minute();
@@ -95,7 +95,7 @@ pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
 }
 
 impl World {
-    /// With all that does not depend on the time.
+    /// With everything that does not depend on the time.
     fn prepared(cell: Cell) -> Self {
         let world = Self::start(cell);
         let mut client = world.client();
@@ -160,7 +160,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
                 (column, asking)
             })
             .collect();
-        // Callers end whatever fails here.
+        // Callers end in every case.
         let ready = catch_unwind(AssertUnwindSafe(|| fault(world, minute)));
         std::thread::sleep(AFTER);
         stop.store(true, Ordering::SeqCst);
@@ -173,7 +173,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
     (Row { refused, ready }, began)
 }
 
-/// The fault: how long after its end every server is ready and writes, and when it began.
+/// The fault: returns how long after its end every server is ready and writes, and when it began.
 fn fault(world: &mut World, minute: Timestamp) -> (Duration, Instant) {
     sleep_until(minute - BEFORE);
     let began = Instant::now();

@@ -36,7 +36,7 @@ fn at_once(databases: usize) {
     send(c, &Request::new("POST", "/v1/leaderboards/b/players/bob/restore")).expect(200);
     assert_eq!(submit(b, "b", "bob", 31).expect(200)["rank"], 1);
     assert_eq!(names(&page(a, "b")), ["bob", "cid", "ann"]);
-    // A name that is taken elsewhere is found, also by a first ZADD.
+    // A name in use elsewhere is found, also by a first ZADD.
     put(b, "b", &json!({})).expect(200);
     put(c, "b", &json!({"update": "sum"})).refused(409, "definition_conflict");
     let mut resp: Vec<RespClient> =
@@ -85,7 +85,7 @@ fn a_key_that_is_revoked_on_one_ends_on_all() {
     let id = created["id"].as_str().expect("an id");
     one.local().delete(&format!("/v1/keys/{id}?force=true")).expect(204);
     std::thread::sleep(Duration::from_secs(1));
-    // Refused, or not answered at all by a server that cannot know: a busy machine may have kept it from looking.
+    // Refused, or without any answer of a server that cannot know: a busy machine may have delayed its reads.
     let status = client.get("/v1/leaderboards").status;
     assert!([401, 503].contains(&status), "{status}");
     wait_until("it is refused", || client.get("/v1/leaderboards").status == 401);

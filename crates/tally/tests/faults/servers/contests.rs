@@ -17,7 +17,7 @@ fn act(client: &mut Client, contest: &str, act: &str) -> Value {
     answer.expect(200)
 }
 
-/// Members, each a player of that name with that much.
+/// Members, each a player of that name with this balance.
 pub(crate) fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<String> {
     let make = |name: &&str| {
         let made = json!({"login_id": name, "name": name, "player": name});

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::rng::soak;
 use tally_testkit::{Client, Request, Rng};
 
-/// Members with that much each, made at any server.
+/// Members with this balance each, made at any server.
 fn members(client: &mut Client, count: usize, units: i64) -> Vec<String> {
     let make = |number: usize| {
         let body = json!({"login_id": format!("m{number}"), "name": "one"});

@@ -183,7 +183,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
     wait_for(&mut client, first, &["running", "finished", "settled"]);
     score(&mut client, Some(first));
     let mut last = first;
-    // A minute more where there is time: then the first ones end by the clock.
+    // A minute more if there is time: then the first ones end by the clock.
     if soak(1) > 1 {
         last = first + MINUTE;
         wait_for(&mut client, last, &["open", "running", "finished", "settled"]);

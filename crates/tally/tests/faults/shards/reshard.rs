@@ -54,7 +54,7 @@ fn records_move_between_servers_and_a_killed_move_goes_on() {
     client.send(&keyed).expect(200);
     client.put("/v1/players/p7", &json!({"name": "Ann"})).expect(201);
     client.post("/v1/leaderboards/b/players/p8/ban", &json!({})).expect(200);
-    // A server that runs is not moved from under.
+    // The data of a running server is not moved.
     let refused = migrate(&world, &[], &[0, 1]).output().expect("it runs");
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("is held by"));
     server.terminate();

@@ -46,7 +46,7 @@ fn a_body_that_trickles_is_408() {
     trickle.join().expect("the server has closed");
 }
 
-/// Sends one batch under its key until it is taken; gives how often it was refused.
+/// Sends one batch under its key until it is taken; returns how often it was refused.
 fn insist(mut client: Client, number: usize) -> usize {
     let row = json!({"board": "b", "player": format!("p{number}"), "score": 1});
     let batch = Request::new("POST", "/v1/scores/batch").json(&json!({"scores": vec![row; 50]}));

@@ -1,4 +1,4 @@
-//! Connections that want nothing but to be there: on both protocols, from many addresses, silent, unread, or a byte at a time.
+//! Idle connections: on both protocols, from many addresses, silent, unread, or a byte at a time.
 //!
 //! Each test takes every connection there is, and then sends a request as a caller with permission. Times are set short; an
 //! answer that does not come is a fault, and how long one takes is not measured.
@@ -110,7 +110,7 @@ fn a_head_must_arrive_in_time() {
     let _silent = crowd(30, server.address());
     insist("places of silent clients are free again", reads);
     drip(crowd(5, server.address()), b"x");
-    // One that was answered and says nothing more is one of them.
+    // A connection with an answer that then is silent is one of them.
     let mut idle = crowd(9, server.address());
     for stream in &mut idle {
         let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -186,7 +186,7 @@ fn an_address_has_a_part_of_the_connections() {
         other.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
         let closed = other.read(&mut [0; 4]).expect("it is served");
         assert_eq!(closed == 0, address == server.resp(), "another address has its own part");
-        // Its place is free again when a connection has ended.
+        // Its slot is free again when a connection has ended.
         crowd.pop();
         insist("the place is free again", || {
             let mut again = from(2, address);
@@ -197,7 +197,7 @@ fn an_address_has_a_part_of_the_connections() {
     assert!(pings(server.resp(), &key));
 }
 
-/// Thirty places for HTTP, of which three are kept for this machine and three for health checks.
+/// Thirty slots for HTTP, of which three are kept for this machine and three for health checks.
 #[test]
 fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     let settings = [("TALLY_HTTP_CONNECTIONS_MAX", "30"), ("TALLY_RESP_CONNECTIONS_MAX", "30")];

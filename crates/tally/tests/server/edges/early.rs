@@ -13,7 +13,7 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// Long enough that a server answers the head alone, if it does.
 const BETWEEN: Duration = Duration::from_millis(150);
 
-/// Requests that are refused by their head, as a caller with a reader's key.
+/// Requests that are rejected by their head, as a caller with a reader's key.
 const REFUSED: [(&str, &str, u16); 6] = [
     ("POST /v1/leaderboards/b/scores", "Authorization: Bearer tally_none", 401),
     ("POST /v1/leaderboards/b/scores", "", 403),

@@ -71,7 +71,7 @@ fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
     }
 }
 
-/// Does something while another client writes; the memory that it made the server take.
+/// Does something while another client writes; returns the memory that it made the server take.
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "the figures are for the reader of a run")]
 fn grown(server: &TestTally, key: &str, what: &str, does: impl FnOnce()) -> u64 {

@@ -281,7 +281,7 @@ fn open_it_needs_none() {
     server.client().get("/v1/status").refused(401, "unauthorized");
 }
 
-/// A credential that is presented is judged, always.
+/// A credential that is sent is always judged.
 #[test]
 fn open_it_still_judges_a_key_that_is_sent() {
     let server = TestTally::start_set(TALLY, &[("TALLY_METRICS_OPEN", "true")]);

@@ -1,4 +1,4 @@
-//! The edges of a running server: its end, its bounds, its settings, other origins, metrics, and commands from afar.
+//! The edges of a running server: its end, its bounds, its settings, other origins, metrics, and remote commands.
 //!
 //! One file a subject. Every bound is set so low that a test reaches it at once; nothing here is measured. Not here: wrong
 //! requests (`bad_input`), permissions (`http_permissions`), the end under SIGTERM (`cli.rs`).

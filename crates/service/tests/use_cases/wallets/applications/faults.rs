@@ -26,7 +26,7 @@ fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Rejection>
     row(apply::decide(tally, id, &boss(), &[player(no)], true, None))
 }
 
-/// Every question about applications, by name.
+/// Every query about applications, by name.
 fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<(), Failure>)> {
     let who = [player(1)];
     vec![
@@ -122,7 +122,7 @@ fn a_start_that_has_nobody_left_passes() {
     assert_eq!(states(), [State::Open, State::Running]);
     assert_eq!(read::get(&tally, &ids[0]).unwrap().due(), None);
     assert_lost(&tally, &ids[0]);
-    // Begun anew it does not start by a moment that has passed.
+    // Opened again, it does not start by a time that has passed.
     change::open(&tally, &ids[0], &boss(), None).unwrap();
     scheduler::do_due(&tally).unwrap();
     assert_eq!(states(), [State::Open, State::Running]);
@@ -193,7 +193,7 @@ fn what_is_away_changes_nothing() {
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
     assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
     assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.desk)]);
-    // Called off without it; it is cleared when it is back.
+    // Cancelled without it; it is cleared when it is back.
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
@@ -266,7 +266,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     tally.drain();
 }
 
-/// An answer that is lost on its way is not another request.
+/// A lost reply does not make another request.
 #[test]
 fn an_answer_that_is_lost_is_found_again() {
     let mut site = Site::new(Kind::Redis);

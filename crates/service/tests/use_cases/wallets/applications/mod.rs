@@ -1,6 +1,6 @@
-//! One suite for applications wherever they are: the embedded store, MariaDB, Redis, Valkey, a cluster.
+//! One suite for applications in every store: the embedded store, MariaDB, Redis, Valkey, a cluster.
 //!
-//! Each begins by asserting where they are. Not here: money for them (`contests`), and faults of Redis only (`faults`).
+//! Each begins by asserting the store in use. Not here: money for them (`contests`), and faults of Redis only (`faults`).
 
 mod faults;
 mod site;
@@ -290,7 +290,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     tally.drain();
 }
 
-/// A contest that moves money has its applications in the store, wherever those of others are.
+/// A contest that moves money has its applications in the store, whatever the setting says.
 fn money_is_never_elsewhere(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();

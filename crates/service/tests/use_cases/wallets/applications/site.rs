@@ -124,7 +124,7 @@ impl Site {
         self.serve_with(self.url().as_deref())
     }
 
-    /// The same with the applications elsewhere.
+    /// The same with the applications in another store.
     pub(super) fn serve_with(&self, url: Option<&str>) -> Arc<Tally> {
         let (store, now) = (Arc::clone(&self.store), Arc::clone(&self.now));
         let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));

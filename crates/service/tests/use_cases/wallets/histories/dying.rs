@@ -70,12 +70,12 @@ impl Dying {
         self.reads.load(Ordering::SeqCst)
     }
 
-    /// The process has died of something else.
+    /// The process has died of another cause.
     pub(crate) fn die(&self) {
         self.state.lock().unwrap().dead = true;
     }
 
-    /// Nothing more happens to it. Whether something has failed, and whether it is dead.
+    /// Later transactions do not fail. Whether something has failed, and whether it is dead.
     pub(crate) fn disarm(&self) -> (bool, bool) {
         let mut state = self.state.lock().unwrap();
         (state.armed.take().is_none(), state.dead)

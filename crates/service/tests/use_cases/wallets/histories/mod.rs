@@ -1,4 +1,4 @@
-//! Random histories of several contests against paper, in which every step may be the last of its process.
+//! Random histories of several contests against a paper model, in which every step may be the last of its process.
 //!
 //! Some of them move money, and have their applications in the store; those of the others are in a Redis. Each act has an
 //! idempotency key. A process may die at any transaction and at any call of that Redis, or lose a reply. A dead one is dropped as
@@ -76,7 +76,7 @@ pub(crate) struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    /// Does it for real; a row's rejection is the rejection. `division` is that of the board that a score is for.
+    /// Does it on the service; a row's rejection is the rejection. `division` is that of the board that a score is for.
     pub(crate) fn act(
         &self,
         id: &ContestId,
@@ -159,9 +159,9 @@ fn any_shape(rng: &mut Rng) -> Shape {
 /// The way a step fails.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
-    /// At the transaction after so many more.
+    /// At the transaction after this many more.
     Store(u32, End),
-    /// At the question to Redis after so many more; whether the process dies of it.
+    /// At the call of Redis after this many more; and whether the process dies of it.
     Redis(usize, Cut, bool),
 }
 
@@ -175,7 +175,7 @@ fn any_ending(rng: &mut Rng, has_money: bool) -> Option<Ending> {
     rng.percent(60).then(|| Ending::Redis(rng.below(3) as usize, cut, rng.percent(60)))
 }
 
-/// One history: a store, and the process that is on it just now.
+/// One history: a store, and the process on it.
 struct History {
     store: Arc<dyn Store>,
     outside: Outside,
@@ -189,17 +189,17 @@ struct History {
     asked: usize,
     deaths: usize,
     lost: usize,
-    /// Of both, those that Redis was the end of.
+    /// Of both, those that a failure of Redis ended.
     of_redis: usize,
 }
 
 impl History {
-    /// Members with money and contests, made in peace.
+    /// Members with money and contests, made without faults.
     fn new(world: &World, members: Vec<MemberId>, rng: &mut Rng) -> Self {
         let ids: Vec<_> = (0..CONTESTS).map(|no| ContestId::new(&format!("cup-{no}")).unwrap()).collect();
         let mut contests = Vec::new();
         for (no, id) in ids.iter().enumerate() {
-            // Some of each, whatever comes.
+            // Some of each, in every run.
             let shape = match no {
                 0 => Shape { fee: FEE, prizes: true, ..any_shape(rng) },
                 1 => Shape { fee: 0, prizes: false, ..any_shape(rng) },

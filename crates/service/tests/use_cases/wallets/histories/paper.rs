@@ -61,7 +61,7 @@ pub(crate) struct Paper {
     hidden: BTreeSet<usize>,
 }
 
-/// All of it: money by player, and contests.
+/// The whole model: money by player, and contests.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) money: Vec<i64>,
@@ -109,7 +109,7 @@ impl Paper {
         self.shape.division.map(|size| place / size + 1)
     }
 
-    /// Everything that is paid, division by division.
+    /// All prizes, division by division.
     pub(crate) fn prizes(&self) -> Vec<Prize> {
         if !self.shape.prizes {
             return Vec::new();
@@ -219,7 +219,7 @@ impl Paper {
         Ok(())
     }
 
-    /// Why a member of one division does not score in the next.
+    /// The reason why a member of one division does not score in the next.
     fn score_elsewhere(&self, player: usize) -> &'static str {
         let (own, size) = (self.division(player).unwrap_or(1), self.shape.division.unwrap_or(usize::MAX));
         match own < self.members.len().div_ceil(size) {
@@ -253,7 +253,7 @@ impl Model {
         open.filter(has).map(|one| one.shape.fee).sum()
     }
 
-    /// Does it, or says why not.
+    /// Does it, or returns the reason why not.
     pub(crate) fn act(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
         self.moments += 1;
         let free: Vec<i64> =

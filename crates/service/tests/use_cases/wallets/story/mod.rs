@@ -44,7 +44,7 @@ const CUPS: usize = 4;
 /// Stories that found something.
 const KEPT: [u64; 0] = [];
 
-/// One story, and the process that is in it just now.
+/// One story, and its process.
 struct Story {
     rng: Rng,
     store: Arc<dyn Store>,
@@ -149,7 +149,7 @@ impl Story {
         self.accounts.iter().any(|one| one.member == member && one.is_closed)
     }
 
-    /// A contest that is open or runs, moves money, and has that name.
+    /// A contest that is open or runs, moves money, and has an entry of that name.
     fn with_entry(&self, name: &PlayerId) -> Option<&Cup> {
         let has = |cup: &&Cup| {
             let entry = match cup.state {

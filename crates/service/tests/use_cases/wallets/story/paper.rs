@@ -27,7 +27,7 @@ pub(crate) const PRIZES: [i64; 2] = [31, 13];
 pub(crate) const OF_DAY: i64 = 7;
 /// How long leaderboards stay.
 pub(crate) const KEEP: i64 = 2 * DAY;
-/// A member that was made.
+/// A created member.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) member: MemberId,
@@ -51,7 +51,7 @@ pub(crate) struct Cup {
     pub(crate) scores: BTreeMap<PlayerId, i64>,
     pub(crate) of_day: BTreeMap<PlayerId, i64>,
     pub(crate) banned: BTreeSet<PlayerId>,
-    /// Prizes that were to be paid, and why one was not.
+    /// Prizes that are due, and the reason for an unpaid one.
     pub(crate) paid: Vec<(PlayerId, i64, Option<UnpaidReason>)>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn begin_on(
     start_set(Arc::clone(store) as Arc<dyn Store>, clock, with)
 }
 
-/// Says which story it was that fails.
+/// Prints which story fails.
 pub(crate) struct Named(pub(crate) u64, pub(crate) Kind);
 
 impl Drop for Named {
