@@ -1,5 +1,6 @@
--- Prefix of the scripts that record changed players for servers with watching clients. The last two keys: the changed players by
--- their time in microseconds, and whether a server watches. Both expire. On boards that are not dense the third key is one of them.
+-- Prefix of the scripts that record changed players for servers with watching clients. The last two keys: the changed players
+-- by their time in microseconds, and whether a server watches. Both expire. On boards that are not dense the third key is one
+-- of them.
 local changed, watched = KEYS[#KEYS - 1], KEYS[#KEYS]
 if #KEYS == 4 then d = nil end
 
