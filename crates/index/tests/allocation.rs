@@ -1,4 +1,4 @@
-//! A walk allocates nothing per row, and neither does a look-up: counted at the allocator.
+//! A range scan allocates nothing per row, and neither does a look-up: counted at the allocator.
 
 #![allow(unsafe_code)]
 
@@ -17,12 +17,12 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.with(|calls| calls.set(calls.get() + 1));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often this thread allocated meanwhile.
+/// The number of allocations of this thread meanwhile.
 fn allocations(run: impl FnOnce()) -> u64 {
     let before = CALLS.with(Cell::get);
     run();

@@ -1,8 +1,8 @@
-//! An order against a sorted vector: random sequences of operations, every answer and every invariant.
+//! A ranking index against a sorted vector: random sequences of operations, every answer and every invariant.
 //!
-//! Leaves hold twenty and nodes eight, so that a few hundred players make two levels of nodes or three, and
-//! splits, merges and shares happen all the time. Few scores and few stamps, so that ties are the rule. A sequence mixes
-//! phases that grow, churn and shrink the board; a rebuild through `Builder` is one more operation.
+//! Leaves hold twenty and nodes eight, so that a few hundred players make two or three levels of nodes. Splits, merges and
+//! rebalances then happen all the time. Few scores and few stamps, so that ties are the rule. A sequence mixes phases that
+//! grow, churn and shrink the board; a rebuild through `Builder` is one more operation.
 //!
 //! `TALLY_SOAK=n` runs n times as many cases; `PROPTEST_RNG_SEED` chooses them.
 
@@ -14,7 +14,7 @@ use tally_index::{Builder, Entry, EntryRef, RankingIndex, Score, Tie};
 
 type Small<S> = RankingIndex<S, 20, 8>;
 
-/// One step. Players and places are taken modulo what exists.
+/// One step. Players and positions are taken modulo the number that exists.
 #[derive(Clone, Debug)]
 enum Op {
     Set { player: u16, score: i64, stamp: i64 },
@@ -26,7 +26,7 @@ enum Op {
     Rebuild { run_max: u8 },
 }
 
-/// What a sequence is run on.
+/// The index that runs a sequence.
 #[derive(Clone, Debug)]
 struct Board {
     tie: Tie,

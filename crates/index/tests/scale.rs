@@ -1,6 +1,6 @@
 //! Orders with the real capacities, large enough for several levels and a split id table.
 //!
-//! The model test has small leaves and a few hundred players; what only size brings is here.
+//! The model test has small leaves and a few hundred players; the effects of size are here.
 
 use tally_index::{Builder, Duplicate, Entry, RankingIndex, Tie};
 
@@ -55,7 +55,7 @@ fn one_by_one_equals_bulk_and_shrinks_again() {
     }
     order.check();
     assert_eq!(order.len(), 500);
-    // The same players again take the same room.
+    // The same players again take the same memory.
     for player in 500..PLAYERS {
         order.set(&id(player), entry(player));
     }
@@ -82,7 +82,7 @@ fn scores_in_order_fill_the_leaves() {
 
 #[test]
 fn wide_entries_among_narrow_ones_split_their_leaves() {
-    // By id, so that the stamp, which takes eight bytes in one of seven, has no part in the order.
+    // By id, so that the stamp, which takes eight bytes in one of seven, does not change the order.
     let wide = |player: u64| if player % 7 == 3 { i64::MAX - player as i64 } else { 0 };
     let mut order = RankingIndex::<i64>::new(Tie::Id, true);
     for player in 0..5_000 {

@@ -1,4 +1,4 @@
-//! Runs against a stub that answers what it is told to: what counts, what fails, and what the proof finds.
+//! Runs against a stub with fixed answers: successes, failures, and the findings of the proof.
 //!
 //! The stub reads requests of this crate and nothing else; the real server is measured by the bench scenario `http`.
 
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 use tally_load::{Acknowledged, Kind, Outcome, Plan, Skew, Target, run, verify};
 
-/// Gives the status and the body for the number and the first line of a request; without one the connection breaks.
+/// Returns the status and the body for the number and the first line of a request; without one the connection breaks.
 type Answer = fn(usize, &str) -> Option<(u16, String)>;
 
 fn stub(answer: Answer) -> SocketAddr {

@@ -1,4 +1,4 @@
-//! Pipelines against a real Redis: what counts, what fails, and that no more is sent than planned.
+//! Pipelines against a real Redis: successes, failures, and that no more is sent than planned.
 
 use std::time::Duration;
 use tally_load::{Pipelines, Replied, run_pipelines};
@@ -16,7 +16,7 @@ fn request(args: &[&str]) -> Vec<u8> {
     out
 }
 
-/// A chunk that is the same bytes each time, and asks for so many replies.
+/// A chunk that is the same bytes each time, and expects a number of replies.
 fn repeat(bytes: Vec<u8>, replies: u64) -> impl FnMut(u64, &mut Vec<u8>) -> u64 {
     move |_, out| {
         out.extend_from_slice(&bytes);
@@ -99,7 +99,7 @@ fn replies_of_any_length_and_shape_are_passed_over() {
 #[test]
 fn what_is_not_a_reply_breaks_and_other_machines_are_left_alone() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
-    // More replies than were asked for belong to nothing.
+    // Unexpected replies belong to no request.
     let replied = run(&redis, &plan(1, 10), request(&["PING"]).repeat(2), 1);
     assert_eq!((replied.succeeded, replied.broken), (0, 1));
     let elsewhere = "192.0.2.1:6379".parse().unwrap();

@@ -1,7 +1,7 @@
-// Asking the server: the public HTTP interface and nothing else.
+// Requests to the server: the public HTTP interface and nothing else.
 //
-// The key is kept for this tab only. A change carries an idempotency key that stays the same until there is an answer, so
-// a click that is repeated after a broken connection counts once.
+// The key is kept for this tab only. A change carries an idempotency key that stays the same until its response arrives.
+// A click that is repeated after a broken connection therefore counts once.
 
 const KEY = "tally.key";
 
@@ -23,20 +23,20 @@ export function useKey(value) {
     if (value) sessionStorage.setItem(KEY, value);
     else sessionStorage.removeItem(KEY);
   } catch {
-    // It is kept in memory, until the page is loaded again.
+    // The key stays in memory until the page is loaded again.
   }
   window.dispatchEvent(new CustomEvent("tally:key"));
 }
 
 let acting = null;
 
-/** Names the player of the staff for whom contests are asked and changed, until `signal`; without one, the API key acts. */
+/** Acts as this player of the staff on contests, until `signal`; without a player, the API key acts. */
 export function actAs(player, signal) {
   acting = player || null;
   signal.addEventListener("abort", () => (acting = null));
 }
 
-/** What the server said was wrong, or that it said nothing. */
+/** A failed request: the error that the server returned, or no response. */
 export class Problem extends Error {
   constructor(status, body, request) {
     super(body?.detail ?? body?.title ?? `the server answered ${status}`);
@@ -48,12 +48,12 @@ export class Problem extends Error {
   }
 }
 
-/** A part of a path. */
+/** Escapes one segment of a path. */
 export function part(text) {
   return encodeURIComponent(text);
 }
 
-/** Asks and gives the JSON of the answer; anything but success is a `Problem`. */
+/** Sends a request and returns the JSON of the response; anything but success is a `Problem`. */
 export async function ask(method, path, { body, type = "application/json", idempotent, signal, raw } = {}) {
   const headers = { "tally-int64": "string" };
   const present = key();
@@ -74,7 +74,7 @@ export async function ask(method, path, { body, type = "application/json", idemp
   try {
     problem = JSON.parse(text);
   } catch {
-    // Something between us and the server answered.
+    // A proxy in between answered.
   }
   if (answer.status === 401) window.dispatchEvent(new CustomEvent("tally:unauthorized", { detail: { present, text: problem?.detail } }));
   throw new Problem(answer.status, problem, answer.headers.get("x-request-id"));
@@ -96,7 +96,7 @@ function withQuery(path, query) {
   return text ? `${path}?${text}` : path;
 }
 
-/** Keys of changes whose answers are not known. */
+/** Idempotency keys of changes without a response yet. */
 const open = new Map();
 
 /** Changes something. */
@@ -116,13 +116,13 @@ export async function change(method, path, body) {
   }
 }
 
-/** 128 random bits; also where the page has no secure context. */
+/** 128 random bits; works without a secure context, too. */
 function random() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `console-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Goes through pages of a list to its end; `each` gets the items of a page. */
+/** Reads a list page by page to its end; `each` gets the items of a page. */
 export async function walk(path, query, name, each, signal) {
   let cursor = null;
   do {

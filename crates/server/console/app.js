@@ -1,4 +1,4 @@
-// The frame: which page is shown, who asks, light or dark, and whether the server is ready.
+// The frame: which page is shown, which key is used, light or dark, and whether the server is ready.
 
 import { ask, get, key, useKey } from "./api.js";
 import { dialog, failed, inline, sentence, toast } from "./dialog.js";
@@ -46,7 +46,7 @@ function start() {
   put(nav, LINKS.map(([name, href, label]) => h("a", { href, "data-page": name }, icon(name), label)));
   showTools();
   window.addEventListener("hashchange", () => {
-    // What was asked on the page that is left is not asked any more.
+    // A page change closes the dialogs of the previous page.
     document.querySelectorAll("dialog[open]").forEach((open) => open.close());
     show(true);
   });
@@ -60,7 +60,7 @@ function start() {
   show(false);
 }
 
-/** The page of a path, with its parameters and what stands behind `?`. */
+/** The page of a path, with its parameters and its query (behind `?`). */
 function find(hash) {
   const [path, query] = hash.replace(/^#/, "").split("?");
   const parts = (path || "/").split("/");
@@ -102,7 +102,7 @@ function show(moved) {
   }
   const { page, parameters } = found;
   document.title = `${typeof page.title === "function" ? page.title(parameters) : page.title} · tally`;
-  // What comes after the page was left goes nowhere.
+    // Late responses of a previous page go into an element that is no longer shown.
   const place = h("div", {});
   put(main, place);
   page.render(place, parameters, leave.signal);
@@ -112,7 +112,7 @@ function show(moved) {
   }
 }
 
-/** The switch of the theme, and which key is used. */
+/** The theme switch, and the button of the key. */
 function showTools() {
   const present = key();
   const who = h("span", {}, present ? `key ${present.split("_")[1] ?? ""}` : "no key");
@@ -134,7 +134,7 @@ function setTheme(theme) {
     if (theme === "system") localStorage.removeItem("tally.theme");
     else localStorage.setItem("tally.theme", theme);
   } catch {
-    // It holds until the page is loaded again.
+    // The key holds until the page is loaded again.
   }
   showTools();
   document.querySelector("#tools [data-theme]").focus();
@@ -148,7 +148,7 @@ function forgetKey() {
 
 let asking = null;
 
-/** Asks for a key; once, however many requests were refused. */
+/** Shows the dialog for a key; once, however many requests were refused. */
 function askForKey(refused, text) {
   if (asking || refused !== null && refused !== undefined && refused !== key()) return;
   const mode = text?.startsWith("protected mode") ? sentence(text) : "Paste an API key: the console sends it with everything that it asks.";
@@ -173,13 +173,13 @@ function askForKey(refused, text) {
   asking.querySelector("input").focus();
 }
 
-/** Says in a line above the page when the server is not ready, and loads the page when it is again. */
+/** Shows a banner while the server is not ready, and reloads the page when it is ready again. */
 function watch() {
   const banner = document.getElementById("banner");
   let away = false;
   let ticks = 0;
   const ready = async () => {
-    // Who waits for it hears of it at once; else it is looked at now and then.
+    // An unavailable server is polled at every tick, a ready one at every fifth.
     ticks += 1;
     if (!away && ticks % 5 !== 1) return;
     const answer = await get("/readyz").catch((error) => error);

@@ -1,4 +1,4 @@
-// One leaderboard: its ranks, a player among them, its periods, and what can be done with it.
+// One leaderboard: its ranks, a player among them, its periods, and its actions.
 
 import { change, get, part } from "./api.js";
 import { marks, noPlayers } from "./boards.js";
@@ -51,7 +51,7 @@ async function show(top, body, { name, player, period }, signal) {
   if (player) found.find(player);
 }
 
-/** Which part is looked at: all time, the open periods, and closed ones that were chosen in the history. */
+/** The selector of the window: all time, the open periods, and closed ones that were chosen in the history. */
 function choose(board, chosen) {
   const open = board.periods.map(({ name }) => [name, `${name}, the open one`]);
   const all = board.all_time ? [["all_time", "All time"]] : [];

@@ -8,7 +8,7 @@ import { count, grouped } from "./format.js";
 
 const COLUMNS = ["rank", "player", "score", "subscore", "at"];
 
-/** Reads every page of a part of a board and saves a CSV file. */
+/** Reads every page of one window of a board and saves a CSV file. */
 export function exporter(board, period) {
   const stop = new AbortController();
   const bar = h("progress", { "aria-label": "Rows read" });

@@ -1,6 +1,6 @@
 // A CSV file into a board, as `tally import scores` does it: chunks with the file's digest, each line once.
 //
-// Interrupted, the same file with the same columns goes on where it was; a file that is done is not taken again.
+// An interrupted import resumes with the same file and the same columns; a finished file is not imported again.
 
 import { ask, get, part } from "./api.js";
 import { csv, unescaped } from "./csv.js";
@@ -53,7 +53,7 @@ async function columns(board, file, place, { stop, close, done }) {
       await run(board, file, chosen, place, stop);
       done();
     } catch (error) {
-      // The form is not shown any more.
+      // The form is no longer shown.
       inline(place, error);
     }
   };
@@ -90,7 +90,7 @@ async function run(board, file, chosen, place, signal) {
   report(place, chunks.done(), chunks.refused());
 }
 
-/** The digest of the file and of what is read from it, so that other columns are another import. */
+/** The digest of the file and of the chosen columns: other columns are another import. */
 async function digestOf(file, chosen, progress, signal) {
   const digest = sha256();
   digest.update(new TextEncoder().encode(`console ${JSON.stringify(chosen)}\n`));
@@ -113,7 +113,7 @@ async function* pieces(file, signal) {
   }
 }
 
-/** Gathers rows and sends them in chunks. */
+/** Collects rows and sends them in chunks. */
 function makeChunks(board, digest, before, signal) {
   let done = before;
   let lines = [];
@@ -134,7 +134,7 @@ function makeChunks(board, digest, before, signal) {
         done = await ask("POST", "/v1/imports", { body, type: "application/x-ndjson", signal });
         break;
       } catch (error) {
-        // A row that cannot be read at all fails its chunk: it is left out.
+        // An unreadable row fails its chunk, so it is left out.
         const bad = new Map((error.fields ?? []).map(({ pointer, detail }) => [Number(/^\/(\d+)\//.exec(pointer)?.[1]) - 1, detail]));
         if (!lines.some((_, at) => bad.has(at))) throw error;
         bad.forEach((detail, at) => refuse(lines[at].line, detail));

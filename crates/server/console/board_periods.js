@@ -1,4 +1,4 @@
-// The periods of a board, newest first, each with who is at the top, or was in the end.
+// The periods of a board, newest first, each with its first player.
 
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
@@ -7,7 +7,7 @@ import { grouped, when } from "./format.js";
 import { every } from "./live.js";
 import { list, table } from "./table.js";
 
-/** Milliseconds between looks. */
+/** Milliseconds between refreshes. */
 const PAUSE = 5000;
 const PAGE = 10;
 
@@ -24,7 +24,7 @@ export function periods(board, signal, open) {
     { label: "Ends", kind: "wide num", cell: ({ end }) => h("span", { class: "soft" }, when(end)) },
   ], { key: ({ period }) => period });
 
-  /** Who is first; of a closed period it is asked for once. */
+  /** The first player; that of a closed period is requested once. */
   const first = async ({ period, state }) => {
     if (known.has(period)) return known.get(period);
     const { entries } = await get(`${path}/scores`, { period, limit: 1 }, signal);

@@ -1,4 +1,4 @@
-// A player on a board: found by its id, with its rank and those around it; hidden, shown again, removed.
+// A player on a board: found by its id, with its rank and its neighbours; banned, unbanned, removed.
 
 import { change, get, part } from "./api.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
@@ -10,7 +10,7 @@ import { table } from "./table.js";
 
 const AROUND = 3;
 
-/** A card that finds players. `period` gives the part that is looked at. */
+/** A card that finds players. `period` returns the chosen window. */
 export function search(board, period, signal) {
   const found = h("div", { class: "stack", "aria-live": "polite" });
   let present = null;

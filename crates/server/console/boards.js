@@ -1,4 +1,4 @@
-// Leaderboards: all of them, and making one.
+// Leaderboards: the list, and creating one.
 
 import { change, get, part, Problem } from "./api.js";
 import { dialog, inline, toast } from "./dialog.js";
@@ -8,12 +8,12 @@ import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { list, table } from "./table.js";
 
-/** Milliseconds between looks. */
+/** Milliseconds between refreshes. */
 const PAUSE = 5000;
 
 export const title = "Boards";
 
-/** Where a board's page is. */
+/** The address of a board's page. */
 export function link(board) {
   return `#/boards/${encodeURIComponent(board)}`;
 }
@@ -48,7 +48,7 @@ export function rule({ order, update, ranking }) {
   return `${{ best: "best score", latest: "latest score", sum: "sum of scores" }[update]}, ${better}, ${ranking} ranks`;
 }
 
-/** The definition as marks. */
+/** The definition as badges. */
 export function marks(board) {
   return [
     chip(board.order === "descending" ? "highest first" : "lowest first"),
@@ -92,7 +92,7 @@ export function definitionFields() {
   return h("div", { class: "fields" }, OPTIONS.map(field));
 }
 
-/** What was chosen there, without what is the default. */
+/** The chosen values, without defaults. */
 export function definition(values) {
   const chosen = OPTIONS.map(({ name, options }) => [name, values[name], options[0][0]]);
   return Object.fromEntries(chosen.filter(([, value, standard]) => value !== standard).map(([name, value]) => [name, value]));
@@ -137,7 +137,7 @@ function create() {
   }, { wide: true });
 }
 
-/** A PUT on a board that is there would change its periods. */
+/** Whether the board exists: a PUT on an existing board would change its periods. */
 async function exists(board) {
   try {
     await get(`/v1/leaderboards/${part(board)}`);
@@ -148,7 +148,7 @@ async function exists(board) {
   }
 }
 
-/** What a board without players says. */
+/** The content for a board without players. */
 export function noPlayers(board) {
   const example = `curl -X POST '${location.origin}/v1/leaderboards/${encodeURIComponent(board)}/scores' -H 'content-type: application/json' -d '{"player":"ada","score":1200}'`;
   return empty("No player here yet", "Import a file, or send a score:", h("code", { class: "name" }, example));

@@ -1,4 +1,4 @@
-// A chart of what was seen lately: one or two lines over time, their present values, and a cross to read earlier ones.
+// A chart of recent readings: one or two lines over time, their present values, and a cross-hair for earlier ones.
 
 import { h, set, svg } from "./dom.js";
 import { time } from "./format.js";
@@ -7,12 +7,12 @@ const WIDTH = 300;
 const HEIGHT = 90;
 /** Room above the highest value, so that a line never touches the top. */
 const AIR = 1.12;
-/** How much time is shown, in milliseconds: what there is, from one minute to five. */
+/** The time shown, in milliseconds: the available history, from one minute to five. */
 const SPANS = [60, 120, 300].map((seconds) => seconds * 1000);
 
 /**
- * A chart. `lines` are `{label, of, other}`: `of` gives the value of a point, or null. `shown` writes a value.
- * `now` gives the words beside the heading from the last point.
+  * A chart. `lines` are `{label, of, other}`: `of` returns the value of a point, or null. `shown` formats a value.
+  * `now` returns the words beside the heading from the last point.
  */
 export function chart(title, lines, shown, now) {
   const heading = h("h2", {}, title);
@@ -78,7 +78,7 @@ export function chart(title, lines, shown, now) {
   return { element, update };
 }
 
-/** The stretches of a line without a gap, as `[at, value]`. */
+/** The parts of a line without a gap, as `[at, value]`. */
 function pieces(points, of) {
   const all = [[]];
   for (const point of points) {
@@ -96,7 +96,7 @@ function round(value) {
   return [1, 2, 5, 10].map((step) => step * size).find((step) => step >= value);
 }
 
-/** What a line is, beside its value. */
+/** The legend of a line, beside its value. */
 export function legend(label, value, other) {
   return h("span", { class: "key" }, h("i", { class: other ? "other" : null, "aria-hidden": "true" }), `${label} ${value}`);
 }

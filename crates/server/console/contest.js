@@ -1,4 +1,4 @@
-// One contest: where it stands, what can be done with it now, who applied, who plays, who is paid.
+// One contest: its state, the actions of the state, applications, members, payouts.
 
 import { actAs, change, get, part, Problem } from "./api.js";
 import { applications } from "./contest_applications.js";
@@ -12,7 +12,7 @@ import { every } from "./live.js";
 import { ranking } from "./ranking.js";
 import { list, table } from "./table.js";
 
-/** Milliseconds between looks at the contest itself. */
+/** Milliseconds between refreshes of the contest itself. */
 const PAUSE = 3000;
 
 export const title = ({ contest }) => contest;
@@ -74,7 +74,7 @@ const DONE = {
   cancel: "The contest is called off",
 };
 
-/** What may be done in a state: name, label, whether it is what usually comes next. */
+/** The actions of each state: name, label, whether it is the usual next one. */
 const ACTS = {
   draft: [["open", "Open for applications"]],
   open: [["start", "Start"]],
@@ -131,7 +131,7 @@ function acting({ staff, state }, signal, chosen) {
   return h("section", { class: "card" }, h("div", { class: "body" }, choose));
 }
 
-/** What belongs to the state. */
+/** The cards of the state. */
 function parts(contest, path, signal) {
   if (contest.state === "draft") {
     return card("Applications", empty("Applications are not open yet", "Open the contest, and players or your game server may apply for it."));
@@ -187,7 +187,7 @@ function players(path, { state }, signal) {
 }
 
 function payments(label, path, signal, nothing) {
-  // A reader sees neither wallets nor what became of a payment.
+  // A reader sees neither wallets nor the results of payouts.
   const outcome = ({ paid, reason, group_id: group }) => paid === undefined ? "–" : paid
     ? h("span", { title: group ?? "" }, chip("paid", "ok"))
     : chip(reason ? reason.replaceAll("_", " ") : "under way", reason ? "bad" : "warn");
@@ -206,7 +206,7 @@ function payments(label, path, signal, nothing) {
   return card(label, h("div", {}, said, all.element));
 }
 
-/** What the start did. */
+/** The result of the start. */
 function started({ enrolled, failed: bad, took_ms: took }) {
   const said = notice(bad.length > 0 ? "warn" : "ok",
     h("p", { class: "strong" }, `${grouped(enrolled)} players are enrolled`),
@@ -214,7 +214,7 @@ function started({ enrolled, failed: bad, took_ms: took }) {
   return bad.length > 0 ? [said, failedTable(bad, bad.length)] : said;
 }
 
-/** Why it did not start, row by row. */
+/** Why the contest did not start, row by row. */
 function refused(error) {
   const request = error.request && ` Request ${error.request}.`;
   return [

@@ -1,4 +1,4 @@
-// Who applied: chosen one by one or all of a page, accepted or rejected in one request.
+// Applications: chosen one by one or all of a page, accepted or rejected in one request.
 
 import { change, get } from "./api.js";
 import { failed, inline, toast } from "./dialog.js";
@@ -15,7 +15,7 @@ const NOTHING = {
   rejected: ["No rejected applications", "A rejected player gets the held fee back and cannot apply again."],
 };
 
-/** A card with the applications of a contest; `look` reads the contest anew, `refresh` the list where no player is chosen. */
+/** A card with the applications of a contest; `look` reloads the contest, `refresh` the list while no player is chosen. */
 export function applications(contest, path, signal, look) {
   let status = "pending";
   const chosen = new Set();
@@ -68,7 +68,7 @@ export function applications(contest, path, signal, look) {
     set(said);
     turn += 1;
     const mine = turn;
-    // What an earlier choice was refused is of no interest any more.
+    // An error of an earlier choice is outdated.
     return reload().catch((error) => mine === turn && inline(said, error));
   };
   const decide = async (what) => {

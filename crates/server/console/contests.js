@@ -1,4 +1,4 @@
-// Contests: all of them by state, and making one.
+// Contests: the list by state, and creating one.
 
 import { change, get } from "./api.js";
 import { definition, definitionFields } from "./boards.js";
@@ -9,15 +9,15 @@ import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { list, table } from "./table.js";
 
-/** Milliseconds between looks. */
+/** Milliseconds between refreshes. */
 const PAUSE = 5000;
 
 export const title = "Contests";
 
-/** The states with the kind of their mark. */
+/** The states with the kind of their badge. */
 export const STATES = { draft: "", open: "live", running: "ok", finished: "warn", settled: "", cancelled: "bad" };
 
-/** Where a contest's page is. */
+/** The address of a contest's page. */
 export function link(contest) {
   return `#/contests/${encodeURIComponent(contest)}`;
 }
@@ -56,7 +56,7 @@ function players({ state, counts, capacity }) {
   return [grouped(counts.members), state === "draft" && h("span", { class: "under" }, `up to ${grouped(capacity)}`)];
 }
 
-/** What the clock does next. */
+/** The next step of the scheduler. */
 function next({ state, opens_at: opens, starts_at: starts, ends_at: ends }) {
   const at = { draft: opens && `opens ${when(opens)}`, open: starts && `starts ${when(starts)}`, running: ends && `ends ${when(ends)}` }[state];
   return h("span", { class: "soft" }, at || "–");
@@ -98,7 +98,7 @@ function create() {
   }, { wide: true });
 }
 
-/** What is sent, without what was left empty. */
+/** The request body, without empty fields. */
 function body(values) {
   const made = { title: values.title, on_invalid: values.on_invalid, prize_ties: values.prize_ties };
   if (values.id) made.id = values.id;

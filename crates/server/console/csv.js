@@ -1,11 +1,11 @@
-// CSV as it comes: rows with the line they begin in. Quotes may hold separators, quotes (doubled) and line breaks.
+// CSV from any source: rows with the line they begin in. Quotes may hold separators, quotes (doubled) and line breaks.
 
-/** A reader; `push(text, last)` gives the rows that are whole, as `{line, fields, until}`. */
+/** A reader; `push(text, last)` returns the complete rows, as `{line, fields, until}`. */
 export function csv() {
   let rest = "";
   let line = 1;
 
-  /** One row from `at`, or null where it is not whole. */
+  /** One row from `at`, or null when it is incomplete. */
   const row = (text, at, last) => {
     const fields = [];
     let breaks = 0;
@@ -56,16 +56,16 @@ export function csv() {
   };
 }
 
-// A text that a spreadsheet would take for a formula, whatever apostrophes are in front of it.
+// A text that a spreadsheet would take for a formula, with any number of apostrophes in front of it.
 const FORMULA = /^'*[=+\-@\t\r]/;
 
-/** A text as it is exported: one that would be a formula gets an apostrophe in front. */
+/** A text for export: a formula gets an apostrophe in front. */
 export const escaped = (text) => (FORMULA.test(text) ? `'${text}` : text);
 
-/** The text of an exported one. */
+/** The original text of an exported one. */
 export const unescaped = (text) => (/^'/.test(text) && FORMULA.test(text) ? text.slice(1) : text);
 
-/** Where a field ends: at a separator or the end of its line. */
+/** The end of a field: at a separator or the end of its line. */
 function ends(text, at) {
   const [comma, line] = [text.indexOf(",", at), text.indexOf("\n", at)];
   if (comma < 0) return line;

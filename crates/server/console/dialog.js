@@ -1,8 +1,8 @@
-// Dialogs, toasts, and what is said where something went wrong.
+// Dialogs, toasts and error messages.
 
 import { button, coded, h, icon, put, set } from "./dom.js";
 
-/** Shows a dialog; gives it back. It is gone once it is closed. */
+/** Shows a dialog and returns it. A closed dialog is removed. */
 export function dialog(title, content, { wide } = {}) {
   const name = `dialog-${Math.random().toString(36).slice(2)}`;
   const made = h("dialog", { class: wide ? "wide" : null, "aria-labelledby": name });
@@ -13,7 +13,7 @@ export function dialog(title, content, { wide } = {}) {
   return made;
 }
 
-/** Asks before something that cannot be undone: its name must be typed. Resolves to whether it was. */
+/** Confirms an action that cannot be undone: its name must be typed. Resolves to whether it was. */
 export function confirmTyped(title, text, name, label) {
   return new Promise((resolve) => {
     const input = h("input", { id: "typed", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
@@ -38,7 +38,7 @@ export function confirmTyped(title, text, name, label) {
   });
 }
 
-/** Says shortly what was done, or what was not. A failure stays until it is closed. */
+/** Reports shortly a success or a failure. A failure stays until it is closed. */
 export function toast(kind, title, text) {
   const made = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" });
   const close = button("", () => made.remove(), { kind: "plain small", icon: "close" });
@@ -50,7 +50,7 @@ export function toast(kind, title, text) {
   if (kind !== "bad") setTimeout(() => made.remove(), 5000);
 }
 
-/** What a problem says: its detail, wrong fields, and the request that the log knows it by. */
+/** The text of a problem: its detail, wrong fields, and the request id for the log. */
 export function words(error) {
   const fields = (error.fields ?? []).map(({ pointer, detail }) => `${pointer ?? ""} ${detail}`.trim());
   const request = error.request && `Request ${error.request}`;
@@ -63,17 +63,17 @@ export function failed(error) {
   toast("bad", coded(sentence(error.message)), words(error));
 }
 
-/** Shows a failure where it belongs. */
+/** Shows a failure in its place on the page. */
 export function inline(place, error) {
   if (error.name === "AbortError") return;
   const text = words(error);
   const said = [h("p", { class: "strong" }, coded(sentence(error.message))), text && h("p", { class: "small" }, text)];
-  // A server that is unavailable or not ready is not an error of the user, and the line above the page says how it is.
+  // An unavailable server is no error of the user, and the banner above the page shows its state.
   const kind = ["loading", "draining", "unreachable"].includes(error.code) ? "warn" : "bad";
   set(place, h("div", { class: `notice ${kind}`, role: "alert" }, icon("bad"), h("div", {}, said)));
 }
 
-/** A detail begins small, a sentence does not. */
+/** A detail begins with a small letter, a sentence with a capital. */
 export function sentence(text) {
   return text ? text[0].toUpperCase() + text.slice(1) : text;
 }

@@ -31,7 +31,7 @@ export function put(element, ...children) {
   return element;
 }
 
-/** Puts these children in the place of all. */
+/** Replaces all children. */
 export function set(element, ...children) {
   element.replaceChildren();
   return put(element, ...children);
@@ -39,7 +39,7 @@ export function set(element, ...children) {
 
 const shown = new WeakMap();
 
-/** The same, but only where `state` is not what it was: what stays keeps its focus. */
+/** Replaces all children, but only when `state` has changed: unchanged elements keep their focus. */
 export function renew(element, state, make) {
   const text = JSON.stringify(state);
   if (shown.get(element) === text) return;
@@ -66,13 +66,13 @@ const PATHS = {
   search: "M10.5 4.5a6 6 0 1 0 0 12 6 6 0 0 0 0-12zM15 15l5 5",
 };
 
-/** A drawing that says nothing to who cannot see it: the words beside it do. */
+/** A drawing without a text alternative: the words beside it have its meaning. */
 export function icon(name) {
   const path = svg("path", { d: PATHS[name] });
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, path);
 }
 
-/** A button; `run` may be asynchronous: the button waits meanwhile, and a failure goes to `failed`. */
+/** A button; `run` may be asynchronous: the button is disabled meanwhile, and a failure goes to `failed`. */
 export function button(label, run, { kind = "", icon: drawing, title, failed } = {}) {
   const children = [drawing && icon(drawing), label];
   const made = h("button", { type: "button", class: kind || null, title }, children);
@@ -103,7 +103,7 @@ export function choice(label, options, value, chosen) {
   return h("div", { class: "group", role: "group", "aria-label": label }, buttons);
 }
 
-/** The head of a page: where it belongs, its name, what it is, what can be done. */
+/** The head of a page: its parent page, name, description and actions. */
 export function head(title, { about, crumb, marks, actions } = {}) {
   const up = crumb && h("a", { class: "crumb", href: crumb[0] }, icon("back"), crumb[1]);
   const name = h("h1", { tabindex: "-1" }, title);
@@ -117,7 +117,7 @@ export function card(title, body, { side, foot } = {}) {
   return h("section", { class: "card" }, top, body, foot && h("div", { class: "foot" }, foot));
 }
 
-/** Nothing there yet, and what to do about it. */
+/** An empty state, with a next step. */
 export function empty(title, text, ...actions) {
   const row = actions.length > 0 && h("div", { class: "row" }, actions);
   return h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, text), row);
@@ -129,17 +129,17 @@ export function facts(pairs, kind = "") {
   return h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(one));
 }
 
-/** A mark. */
+/** A badge. */
 export function chip(text, kind = "") {
   return h("span", { class: `chip ${kind}` }, text);
 }
 
-/** Text in which what stands between backticks is code. */
+/** Text in which the words between backticks are code. */
 export function coded(text) {
   return text.split("`").map((part, at) => (at % 2 === 1 ? h("code", {}, part) : part));
 }
 
-/** A sentence that matters. */
+/** A notice. */
 export function notice(kind, ...children) {
   const role = kind === "bad" ? "alert" : "status";
   return h("div", { class: `notice ${kind}`, role }, icon(kind === "ok" ? "ok" : "bad"), h("div", {}, children));

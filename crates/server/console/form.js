@@ -1,4 +1,4 @@
-// Forms: a label and an explanation for every field, failures beside them, one answer.
+// Forms: a label and an explanation for every field, errors beside them, one result.
 
 import { button, h, put, set } from "./dom.js";
 import { inline } from "./dialog.js";
@@ -23,7 +23,7 @@ export function field(options) {
   return h("div", { class: "field" }, h("label", { for: id }, label), input, hint && h("span", { class: "hint", id: about }, hint));
 }
 
-/** The values of a form by name: text without spaces around it, whether a box is ticked, a file. */
+/** The values of a form by name: trimmed text, whether a box is ticked, a file. */
 export function values(form) {
   const all = {};
   for (const input of form.querySelectorAll("[name]")) {
@@ -33,7 +33,7 @@ export function values(form) {
 }
 
 /**
- * A form that does something. `send(values)` may be asynchronous; what it throws is shown in the form and its fields.
+  * A form with an action. `send(values)` may be asynchronous; an error that it throws is shown in the form and its fields.
  */
 export function form(content, label, send, { cancel, kind = "main", inline: line } = {}) {
   const said = h("div", {});

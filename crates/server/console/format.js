@@ -1,4 +1,4 @@
-// How numbers and times are written. Numbers of 64 bits come as text and stay text.
+// The format of numbers and times. Numbers of 64 bits come as text and stay text.
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
@@ -6,7 +6,7 @@ const minute = new Intl.DateTimeFormat("en-GB", {
   day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
 });
 
-/** Longer numbers may be broken between groups where there is little room. */
+/** Long numbers may be broken between groups where there is little space. */
 const LONG = 12;
 
 /** A number or a text of digits, in groups of three. */
@@ -23,7 +23,7 @@ export function money(amount, currency) {
   return currency ? `${grouped(amount)}${space}${currency}` : grouped(amount);
 }
 
-/** Three digits that matter, with a letter for thousands. */
+/** Three significant digits, with a letter for thousands. */
 export function brief(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {

@@ -1,8 +1,8 @@
-// What moves: work that is done again and again while its page is shown and seen.
+// Polling: work that is repeated while its page is shown and visible.
 //
-// Everything that a page follows goes through `every`, so that events can take the place of asking in one module.
+// All polling of a page goes through `every`, so that events can replace it in one module.
 
-/** Does `work` now and again `wait` milliseconds after it ended, until `signal`; not while the tab is hidden. */
+/** Runs `work` now, and again `wait` milliseconds after each run, until `signal`; not while the tab is hidden. */
 export function every(wait, signal, work, failed = () => {}) {
   let timer = null;
   let running = false;

@@ -1,4 +1,4 @@
-// The text of `/metrics`, read in the browser; and what a histogram says between two readings.
+// Parses the text of `/metrics` in the browser, and compares two readings of a histogram.
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
@@ -24,13 +24,13 @@ function readLabels(text) {
   return labels;
 }
 
-/** The sum of the samples of a name that `meant` lets through. */
+/** The sum of the samples of a name that pass the filter `meant`. */
 export function sum(families, name, meant = () => true) {
   const samples = families.get(name) ?? [];
   return samples.reduce((total, { labels, value }) => (meant(labels) ? total + value : total), 0);
 }
 
-/** A histogram: cumulative counts by bound, the samples of `name` that `meant` lets through added up. */
+/** A histogram: cumulative counts by bound, summed over the samples of `name` that pass the filter `meant`. */
 export function histogram(families, name, meant = () => true) {
   const counts = new Map();
   for (const { labels, value } of families.get(`${name}_bucket`) ?? []) {
@@ -41,13 +41,13 @@ export function histogram(families, name, meant = () => true) {
   return [...counts].sort(([one], [other]) => one - other);
 }
 
-/** What came between two readings of a histogram. */
+/** The difference between two readings of a histogram. */
 export function between(before, now) {
   const old = new Map(before);
   return now.map(([bound, count]) => [bound, Math.max(0, count - (old.get(bound) ?? 0))]);
 }
 
-/** The value that a share of a histogram is not above, within its bucket by proportion; null where there is nothing. */
+/** A quantile of a histogram, interpolated within its bucket; null for an empty histogram. */
 export function quantile(counts, share) {
   const total = counts.at(-1)?.[1] ?? 0;
   if (total === 0) return null;

@@ -1,4 +1,4 @@
-// The overview: is it well, how much is going on, how long does it take, where is the memory.
+// The overview: health, load, latency and memory.
 
 import { get } from "./api.js";
 import { chart, legend } from "./chart.js";
@@ -12,7 +12,7 @@ import { warnings } from "./warnings.js";
 
 const STATES = ["draft", "open", "running", "finished", "settled", "cancelled"];
 const BOARDS_SHOWN = 12;
-/** Milliseconds between looks at the books. */
+/** Milliseconds between refreshes of the trial balance. */
 const BOOKS = 15000;
 
 export const title = "Overview";
@@ -58,7 +58,7 @@ export function render(root, _parameters, signal) {
     set(wrong);
     show();
   }, failed);
-  // The books are added up less often, and not every key may read them: then they are not asked for again.
+  // The trial balance is read less often. A key without the permission for it stops these reads.
   let may = true;
   every(BOOKS, signal, async () => {
     if (!may) return;

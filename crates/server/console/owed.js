@@ -1,4 +1,4 @@
-// What contests and periods owe and have not paid, with the reason.
+// Unpaid payouts of contests and periods, with the reason.
 
 import { get } from "./api.js";
 import { link as boardLink } from "./boards.js";
@@ -41,7 +41,7 @@ export function render(root, _parameters, signal) {
   look();
 }
 
-/** The next page that has something: one is bounded by what it reads, and may be empty. */
+/** The next page with items: the rows read for a page are bounded, so a page may be empty. */
 async function page(after, signal) {
   let answer;
   let cursor = after;

@@ -1,4 +1,4 @@
-// A page of ranks that follows what happens: from either end, page by page, in any part of a board.
+// A page of ranks that refreshes itself: from either end, page by page, in any window of a board.
 
 import { get, part } from "./api.js";
 import { inline } from "./dialog.js";
@@ -8,7 +8,7 @@ import { every } from "./live.js";
 import { table } from "./table.js";
 
 const ROWS = [10, 20, 50, 100];
-/** Milliseconds between looks. */
+/** Milliseconds between refreshes. */
 const PAUSE = 2000;
 
 const MEDALS = { 1: "first", 2: "second", 3: "third" };
@@ -28,8 +28,8 @@ export function columns(open) {
 }
 
 /**
- * A card of ranks. `nothing` gives what is shown while there are none, `open` is called with a player that was chosen, `tool` stands in its head.
- * `follow(period)` shows another part of the board.
+  * A card of ranks. `nothing` returns the content of an empty ranking, `open` is called with a chosen player, `tool` is in its head.
+  * `follow(period)` shows another window of the board.
  */
 export function ranking(board, signal, { nothing, open, tool, title = "Ranks" }) {
   const state = { period: null, order: "best", limit: 20, before: [], cursor: null, next: null };
@@ -53,7 +53,7 @@ export function ranking(board, signal, { nothing, open, tool, title = "Ranks" })
     const { period, order: end, limit, cursor } = state;
     const path = `/v1/leaderboards/${part(board)}/scores`;
     const page = await get(path, { limit, order: end, period, cursor, expand: "player" }, signal);
-    // A page that was asked for before another choice is of no interest any more.
+    // A response to a request before another choice is outdated.
     if (mine !== asked) return;
     set(said);
     state.next = page.next_cursor ?? null;

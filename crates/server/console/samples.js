@@ -1,6 +1,6 @@
-// What the overview shows: readings of `/v1/status` and `/metrics`, and what changed between them.
+// The data of the overview: readings of `/v1/status` and `/metrics`, and the changes between them.
 //
-// The history is bounded. It outlives the page, so coming back shows what was seen; a gap stays a gap.
+// The history is bounded. It outlives the page, so coming back shows the earlier readings; a gap stays a gap.
 
 import { get, getText } from "./api.js";
 import { between, histogram, parse, quantile, sum } from "./metrics.js";
@@ -8,12 +8,12 @@ import { between, histogram, parse, quantile, sum } from "./metrics.js";
 /** Milliseconds between readings. */
 export const PAUSE = 2000;
 const KEPT = 150;
-/** Latencies are of the last readings together: one alone may have measured nothing. */
+/** Latencies cover the last readings together: one alone may have measured nothing. */
 const WINDOW = 5;
-/** After so many milliseconds without a reading a line is broken. */
+/** A longer time in milliseconds without a reading breaks a line. */
 const GAP = 15000;
 
-/** What the console itself asks is left out of the rates of the door. */
+/** The requests of the console itself are left out of the request rates. */
 const OWN = new Set(["/metrics", "/v1/status"]);
 const others = (labels) => !OWN.has(labels.route);
 
@@ -22,10 +22,10 @@ const readings = [];
 /** The points of the charts, oldest first. */
 export const points = [];
 
-/** The last reading as it came. */
+/** The last reading, unchanged. */
 export let latest = null;
 
-/** Asks once, and adds a point. */
+/** Takes one reading, and adds a point. */
 export async function read(signal) {
   const [status, text] = await Promise.all([get("/v1/status", {}, signal), getText("/metrics", signal)]);
   const now = reading(status, parse(text));
@@ -73,7 +73,7 @@ function reading(status, families) {
   };
 }
 
-/** What happened since the last reading, and how long it took in the last few. */
+/** The counts since the last reading, and the latencies of the last few. */
 function point(before, now) {
   const last = before.at(-1);
   const first = before[0];

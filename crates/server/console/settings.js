@@ -1,4 +1,4 @@
-// Settings in force with where each came from, and API keys.
+// Settings in force with the origin of each, and API keys.
 
 import { change, get, key, part, useKey } from "./api.js";
 import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
@@ -106,7 +106,7 @@ function create(shown, all) {
   });
 }
 
-/** The key, this once. */
+/** Shows the new key, this once. */
 function secret({ name, role, key: text }, used) {
   const copy = async () => {
     await navigator.clipboard.writeText(text);

@@ -12,7 +12,7 @@ for (let number = 2, found = 0; found < 64; number += 1) {
   found += 1;
 }
 
-/** A digest that takes bytes as they come; `hex` ends it. */
+/** A digest that takes bytes in pieces; `hex` ends it. */
 export function sha256() {
   const state = START.slice();
   const words = new Uint32Array(64);

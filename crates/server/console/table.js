@@ -1,10 +1,10 @@
-// Tables: made once, then brought up to date row by row, so that focus stays where it is and changes can be seen.
+// Tables: made once, then updated row by row, so that focus stays and changes can be seen.
 
 import { h, put, renew, set } from "./dom.js";
 
 /**
- * A table. `columns` are `{label, kind, cell}`: `cell` gives what stands in it for a row; `kind` is of `num`, `fit`, `wide`
- * (left out on a phone), `actions`, `check`. `key` gives what a row is known by.
+  * A table. `columns` are `{label, kind, cell}`: `cell` returns the content of its cell for a row; `kind` is one of `num`, `fit`,
+ * `wide` (left out on a phone), `actions`, `check`. `key` returns the identity of a row.
  */
 export function table(caption, columns, { key = (row) => JSON.stringify(row), mark } = {}) {
   const headings = columns.map(({ label, kind, heading }) => {
@@ -46,8 +46,8 @@ export function table(caption, columns, { key = (row) => JSON.stringify(row), ma
 }
 
 /**
- * A list that goes on: a table, what is shown while it is empty, and a button for more. `load(cursor)` gives
- * `{items, next_cursor}`.
+  * A paged list: a table, the content for an empty list, and a button for more. `load(cursor)` returns
+  * `{items, next_cursor}`.
  */
 export function list(view, load, nothing) {
   const place = h("div", {});
@@ -72,7 +72,7 @@ export function list(view, load, nothing) {
     items = cursor ? items.concat(answer.items) : answer.items;
     show(answer.next_cursor, anew);
   };
-  // Who has gone on reads in peace.
+  // A refresh leaves a list alone once later pages are loaded.
   const refresh = async () => paged || go(null, false);
   return { element, reload: () => go(null, true), refresh, items: () => items };
 }

@@ -1,4 +1,4 @@
-// One member: who it is, what it has, what it paid and got; deposits and holds.
+// One member: identity, wallets, transfers; deposits and holds.
 
 import { change, get, part } from "./api.js";
 import { confirmTyped, failed, inline, toast } from "./dialog.js";
@@ -74,7 +74,7 @@ function who(member) {
   return card("Member", body, { side: member.has_password && !member.closed_at && button("Sign out", signOut, { kind: "small", failed }) });
 }
 
-/** The sign of a movement as its owner sees it. */
+/** The sign of a transfer as its owner sees it. */
 const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee"]);
 
 function transactions(member, currency, signal) {
@@ -108,7 +108,7 @@ function deposit(member, wallets, renew) {
   return card("Deposit", h("div", { class: "body" }, form(content, "Deposit", send)));
 }
 
-/** Holds of a member cannot be listed: one that is made here is shown, and others are looked up by their id. */
+/** Holds of a member cannot be listed: one that is made here is shown, and others are found by their id. */
 function holds(member, wallets, renew) {
   const place = h("div", { class: "stack", "aria-live": "polite" });
   const showHold = (hold) => set(place, held(hold, renew, showHold));

@@ -1,4 +1,4 @@
-// Wallets: finding a member, and the books.
+// Wallets: finding a member, and the trial balance.
 
 import { get } from "./api.js";
 import { inline } from "./dialog.js";
@@ -8,13 +8,13 @@ import { field, form } from "./form.js";
 import { every } from "./live.js";
 import { table } from "./table.js";
 
-/** Milliseconds between looks at the books. */
+/** Milliseconds between refreshes of the trial balance. */
 const PAUSE = 5000;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const title = "Wallets";
 
-/** Where a member's page is. */
+/** The address of a member's page. */
 export function link(member) {
   return `#/wallets/${encodeURIComponent(member)}`;
 }
@@ -52,7 +52,7 @@ function finder() {
   return card("Find a member", h("div", { class: "body" }, form(content, "Find", send), found));
 }
 
-/** A movement seen from both sides. */
+/** A transfer seen from both sides. */
 function movement() {
   const place = h("div", { "aria-live": "polite" });
   const content = [field({ name: "id", label: "Transaction id or group id", type: "search", required: true })];

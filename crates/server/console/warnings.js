@@ -1,4 +1,4 @@
-// What an operator should look at, from one reading: each a kind, a title, a sentence, and where to look.
+// Warnings for an operator, from one reading: each a kind, a title, a sentence, and a link.
 
 import { bytes, count, percent, seconds } from "./format.js";
 
@@ -7,12 +7,12 @@ const CACHE_POOR = 0.5;
 const UNSYNCED_SECONDS = 5;
 const UNFOLDED_BYTES = 256 * 1024 * 1024;
 
-/** Warnings. `balanced` is what the trial balance says, null where it is not known. */
+/** Warnings. `balanced` is the result of the trial balance, null when it is not known. */
 export function warnings({ status, now }, balanced) {
   const found = [];
   const say = (kind, title, text, link) => found.push([kind, title, text, link]);
   const store = status.store.gauges;
-  // Only an admin is told, because it names what the server stands on.
+  // Findings are for admins only, because they name the components below the server.
   for (const { level, text } of status.findings ?? []) {
     if (level === "wrong") say("bad", "What the server stands on may lose data or stop it", text);
     else say("warn", "What the server stands on is worth a look", text);
@@ -51,6 +51,6 @@ export function warnings({ status, now }, balanced) {
     const text = unpaid.map(([reason, number]) => `${number} ${reason.replaceAll("_", " ")}`).join(", ");
     say("warn", name === "prizes" ? "Some prizes could not be paid" : "Some fees could not be paid back", `${text}, since the start.`, ["#/owed", "What is owed"]);
   }
-  // The gravest first, else in the order of the questions.
+  // The gravest first, else in the order of the checks.
   return found.toSorted(([one], [other]) => (one === "bad" ? 0 : 1) - (other === "bad" ? 0 : 1));
 }

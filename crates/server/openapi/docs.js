@@ -16,7 +16,7 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-/** The thing that a `$ref` names, with what stands beside the `$ref` laid over it. */
+/** The target of a `$ref`; the fields beside the `$ref` override it. */
 function resolve(thing) {
   if (!thing || !thing.$ref) return thing;
   const target = thing.$ref.slice(2).split("/").reduce((at, part) => at[part.replaceAll("~1", "/")], doc);
@@ -38,7 +38,7 @@ function inline(text) {
 
 const paragraphs = (text) => (text || "").split("\n\n").filter(Boolean).map((one) => make("p", {}, inline(one)));
 
-/** The parts of a schema that are alternatives. */
+/** The alternatives of a schema. */
 const choices = (schema) => schema.oneOf || schema.anyOf;
 
 /** A schema's type in a few words. */
@@ -85,7 +85,7 @@ function table(heads, rows) {
   return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, rows)));
 }
 
-/** One row of a table: name, type, and what there is to know. */
+/** One row of a table: name, type, and its description. */
 function row(name, required, schema, description, depth) {
   const inner = depth < DEPTH_MAX ? objectsOf(schema) : [];
   const more = inner.map(([title, one]) =>

@@ -33,7 +33,7 @@ struct Seen {
     connections: AtomicUsize,
     /// Connections that have ended.
     ended: AtomicUsize,
-    /// What it answers; 0 is nothing.
+    /// The status of its answer; 0 is none.
     status: AtomicU16,
     /// Whether it closes a connection behind its answer, without saying so.
     closes: AtomicBool,

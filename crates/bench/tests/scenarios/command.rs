@@ -1,6 +1,6 @@
-//! The scenarios that measure the server over the wire, with small numbers and the real programs: they run, their proofs
-//! hold, and they write what they found. The server is the `tally` beside `tally-bench`: a test run of the workspace builds both.
-//! Not here: what any figure is.
+//! The scenarios that measure the server over the wire, with small numbers and the real programs. They run, their proofs hold,
+//! and they write their results. The server is the `tally` beside `tally-bench`: a test run of the workspace builds both. Not
+//! here: the value of a figure.
 
 use serde_json::Value;
 use tally_testkit::command::run;
@@ -8,7 +8,7 @@ use tally_testkit::{DatabaseKind, RedisKind};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_tally-bench");
 
-/// Runs a scenario; gives its text and its report.
+/// Runs a scenario; returns its text and its report.
 fn bench(scenario: &str, more: &[&str]) -> (String, Value) {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().to_str().unwrap();
@@ -54,7 +54,7 @@ fn mixed() {
     let (redis, mysql) = (redis.to_str().unwrap(), mysql.to_str().unwrap());
     let (text, report) = bench("mixed", &["--redis", redis, "--mysql", mysql, "--players", "1200"]);
     assert!(text.contains("1,200 players") && text.contains("MariaDB"), "{text}");
-    // Four ways, asked for players drawn in two ways.
+    // Four ways, each for players drawn in two ways.
     assert_eq!((rows(&report, 0), rows(&report, 1)), (8, 4));
     let ratios = report["ratios"].as_array().unwrap();
     assert_eq!(ratios.iter().filter(|ratio| ratio["floor"].is_f64()).count(), 12, "{ratios:?}");
@@ -97,7 +97,7 @@ fn hundred_million() {
     }
     let began = |report: &Value| report["tables"][1]["rows"].clone();
     assert_eq!(began(&report).as_array().unwrap().len(), 13);
-    // What a step has found is not looked for again; what is no finding, or is lost, is.
+    // A step's recorded finding is not searched again; a lost or invalid one is.
     let lost = work.path().join("close.json");
     std::fs::write(&lost, "{").unwrap();
     let (_, again) = bench("hundred-million", &args);

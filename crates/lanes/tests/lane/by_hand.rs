@@ -1,9 +1,9 @@
-//! A lane without a thread: each turn is its caller's.
+//! A lane without a thread: the caller runs each batch.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Reply, Resolution, Weight};
 
-/// Loses the answer of each commit with a 9, and does not know for two questions what became of it.
+/// Loses the reply of each commit with a 9, and answers two queries for its outcome with "unknown".
 #[derive(Default)]
 struct Forgetful {
     asked: u32,
@@ -72,7 +72,7 @@ fn a_turn_is_one_batch() {
 fn a_turn_is_one_question_what_became_of_a_batch() {
     let (lane, submit, heard) = lane(2);
     [9, 1, 2].into_iter().for_each(&submit);
-    // The first question is part of the commit.
+    // The first query is part of the commit.
     assert!(lane.step());
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), [Err("lost"), Err("lost")]);
     assert!(lane.step());

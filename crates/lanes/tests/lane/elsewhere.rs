@@ -1,11 +1,11 @@
-//! A work that has its callers told on another thread: everyone hears once, in order within a batch, also after the lane has
-//! gone on or ended.
+//! A batch handler that replies on another thread. Every caller gets its reply once, in order within a batch, also after the lane
+//! has gone on or ended.
 
 use std::sync::mpsc;
 use std::thread;
 use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Weight};
 
-/// Answers with the number, told by whoever has the other end.
+/// Replies with the number, from the thread at the other end.
 struct Elsewhere {
     told: mpsc::Sender<(usize, Box<dyn Send>)>,
 }

@@ -1,4 +1,4 @@
-//! A lane as other crates link it: turn by turn, on its own thread, and with replies on another thread.
+//! A lane as other crates link it: batch by batch, on its own thread, and with replies on another thread.
 //!
 //! Not here: the interleavings, which the unit tests search.
 

@@ -1,7 +1,7 @@
-//! The lane as others link it: primitives of `std`, threads of the system, and a thread that panics.
+//! The lane as other crates link it: primitives of `std`, threads of the system, and a thread that panics.
 //!
-//! The interleavings are searched in the unit tests; this shows that the same code holds without shuttle,
-//! and what callers see when the lane dies.
+//! The interleavings are searched in the unit tests. This shows that the same code holds without shuttle, and the callers'
+//! view of a dead lane.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -13,11 +13,11 @@ use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused
 struct Sum {
     total: u64,
     commits: u64,
-    /// Says that the first batch has begun, then waits for leave.
+    /// Reports that the first batch has begun, then waits for permission to go on.
     gate: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
 }
 
-/// Numbers that end the lane's thread, and where.
+/// Numbers that end the lane's thread, and the step at which they do.
 const PANIC_IN_COMMIT: u64 = u64::MAX;
 const PANIC_IN_PUBLISH: u64 = u64::MAX - 1;
 
@@ -67,7 +67,7 @@ struct Tell(mpsc::Sender<Heard>);
 
 impl Reply<Heard> for Tell {
     fn send(self, answer: Heard) {
-        // The caller has gone away; there is nobody to tell.
+        // The caller has dropped its reply; there is no receiver.
         let _ = self.0.send(answer);
     }
 }
@@ -101,7 +101,7 @@ fn threads_of_the_system_get_their_answers() {
     assert_eq!(sum.total, (1..8_000_u64).filter(|number| number % 10 != 0).sum::<u64>());
 }
 
-/// What the callers see of a lane whose thread panics: replies that vanish, and a closed queue.
+/// A panic of the lane's thread, for the callers: dropped replies, and a closed queue.
 fn dies(of: u64) {
     let (tell_begun, begun) = mpsc::channel();
     let (leave, wait_leave) = mpsc::channel();
@@ -143,17 +143,17 @@ fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
     let slow = gate.pass(2, false, LONG).expect("nobody is there");
     let other = gate.clone();
     let waiting = thread::spawn(move || other.pass(3, true, LONG).is_ok());
-    // Nothing below means anything before it stands in the line.
+    // The assertions below mean nothing before the request is in the queue.
     while gate.waiting() == 0 {
         thread::yield_now();
     }
-    // These would wait for ever where they stayed behind it in the line, however many of them there are.
+    // These would wait for ever if they stayed behind it in the queue, however many of them there are.
     for _ in 0..3 {
         assert!(gate.pass(1, false, LONG).is_ok());
         thread::yield_now();
     }
     assert!(!waiting.is_finished(), "it has to wait");
-    // One that went by and is slow itself lets nobody by: it would wait for one after the other.
+    // A handler that has passed and is slow itself lets no other pass: it would wait for one after the other.
     let went_by = gate.pass(1, false, LONG).expect("it need not wait");
     drop(slow);
     assert_eq!(gate.pass(2, false, Duration::from_millis(500)).map(drop), Err(Blocked::Late));

@@ -1,10 +1,10 @@
-//! What a reply hears of its request's way through the lane, with the primitives of `std`.
+//! The timings of a reply through the lane, with the primitives of `std`.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 use tally_lanes::{BatchHandler, Bounds, Failure, Lane, LaneThread, LaneTimings, Reply, Weight};
 
-/// Knows when it has read; a request of 0 is guilty, and one of 1 finds no store.
+/// Records its reads; a request of 0 is a poison request, and one of 1 finds no store.
 #[derive(Default)]
 struct Reads {
     read_at: Option<Instant>,

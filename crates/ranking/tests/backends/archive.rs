@@ -1,4 +1,4 @@
-//! A closed period answers as the order it was packed from: the same questions to both, over many blocks.
+//! An archive answers as the ranking that it was packed from: the same queries to both, over many blocks.
 
 use std::collections::HashMap;
 use tally_ranking::blocks::BLOCK_ENTRIES;
@@ -116,7 +116,7 @@ fn every_question_has_the_answer_of_the_order() {
     }
 }
 
-/// What rank a record would have that the player does not hold now: better, equal, worse, first and last in time.
+/// The rank that a record would have, if the player does not hold it now: better, equal, worse, first and last in time.
 fn check_ranks_of_records(
     closed: &ArchivedRanking<'_, Stored>,
     order: &MemoryRanking,

@@ -1,5 +1,5 @@
-//! Every backend of a ranking under one contract (memory, Redis 7, Valkey 9, and a cluster of three nodes with split boards), and
-//! what only one backend can be asked.
+//! Every backend of a ranking under one contract: memory, Redis 7, Valkey 9, and a cluster of three nodes with split boards. Also
+//! the tests of a single backend.
 
 mod archive;
 mod contract;

@@ -1,4 +1,4 @@
-//! Redis with less than it had, away, frozen, or in many hands: what callers hear, and how it heals.
+//! Redis with lost data, unavailable, frozen, or shared: what callers get, and how it heals.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn assert_whole(part: &RedisWindow) {
     assert_eq!(part.read(|it| it.find(b"p3")), Ok(Some((record(3), 16))));
 }
 
-/// Every question there is, by name.
+/// Every query there is, by name.
 fn every_question(part: &RedisWindow) -> Vec<(&'static str, Option<RankingError>)> {
     let player = id(3);
     let query = PageQuery { limit: 3, ..PageQuery::default() };
@@ -88,7 +88,7 @@ fn assert_away<T: std::fmt::Debug>(answer: Result<T, RankingError>) {
     assert!(matches!(answer, Err(RankingError::Unavailable(_))), "{answer:?}");
 }
 
-/// Asks until it is not away any more: recovery is by itself, and paused between tries.
+/// Repeats a query until Redis is available again: recovery is automatic, and pauses between attempts.
 fn when_back<T>(ask: impl Fn() -> Result<T, RankingError>) -> Result<T, RankingError> {
     for _ in 0..600 {
         match ask() {
@@ -172,7 +172,7 @@ fn a_frozen_server_is_away_for_everybody_and_comes_back_with_its_data() {
         server.thaw();
         assert_eq!(when_back(|| part.total()), Ok(20));
         assert_whole(&part);
-        // What was sent while it was frozen may have been done; once more does no harm.
+        // Redis may have executed requests that were sent while it was frozen; a repetition does no harm.
         when_back(|| part.publish(&[change(3, Some(3), 2)], |_, _| ())).unwrap();
         assert_whole(&part);
     }
@@ -214,7 +214,7 @@ fn who_cannot_be_reached_or_refuses_is_said_at_once() {
     assert_away(RedisBackend::connect(&cluster, &Options::default()).map(drop));
 }
 
-/// Two servers publish the same history, each in its own order with repeats; the newest of everybody stays.
+/// Two servers publish the same history, each in its own order with repeats; the newest version of every player stays.
 #[test]
 fn soak_older_versions_never_overwrite_newer_ones() {
     let times = std::env::var("TALLY_SOAK").ok().and_then(|times| times.parse::<u64>().ok()).unwrap_or(1);
@@ -223,7 +223,7 @@ fn soak_older_versions_never_overwrite_newer_ones() {
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     for round in 0..5 * times {
         let mut rng = Rng::new(seed + round);
-        // Versions that differ in their last bit only, beyond what a double can tell apart.
+        // Versions that differ in their last bit only, beyond the precision of a double.
         let base = [0, (1 << 53) - 4, u64::MAX - 9, (1 << 32) - 4][(round % 4) as usize];
         let history: Vec<VersionedMovement> = (0..10 * 8)
             .map(|n| {
@@ -257,7 +257,7 @@ fn soak_older_versions_never_overwrite_newer_ones() {
                     let found = part.read(|it| it.record(player.as_bytes())).unwrap();
                     assert_eq!(found, *wanted, "{player:?} with seed {seed}, round {round}");
                 }
-                // And counts agree with what is there.
+                // Counts agree with the present entries, too.
                 let there = newest.values().flatten().count() as u64;
                 assert_eq!(part.total(), Ok(there));
                 let late = part.publish(&history, |_, ranks| assert_eq!(ranks.before, ranks.after)).unwrap();
@@ -293,7 +293,7 @@ fn a_load_and_publishers_at_once_leave_the_newest() {
         let mut loader = part.load(1).unwrap();
         assert_eq!(part.is_ready(), Ok(false));
         assert_eq!(part.total(), Err(RankingError::Loading));
-        // Newer than the rows that will be loaded, and one who was removed after the row was read.
+        // Newer than the rows that will be loaded, and a player that was removed after the row was read.
         let changes = [change(1, Some(900), 2), change(2, None, 2), change(3, Some(3), 1)];
         let late = part.publish(&changes, |_, _| panic!("nobody has a rank yet")).unwrap();
         assert_eq!(late, [] as [usize; 0]);
@@ -309,7 +309,7 @@ fn a_load_and_publishers_at_once_leave_the_newest() {
             }
         });
         assert_eq!(part.total(), Err(RankingError::Loading));
-        // Who went before the load began is loaded as well: a change from before that comes late brings nobody back.
+        // A player that was removed before the load began is loaded as well: a late change from before does not bring it back.
         loader.push_gone(&id(9_000), 5).unwrap();
         loader.finish().unwrap();
         assert_eq!(part.publish(&[change(9_000, Some(1), 4)], |_, _| ()), Ok(vec![0]));
@@ -338,7 +338,7 @@ fn of_two_loads_the_later_one_counts() {
     assert_eq!(part.is_ready(), Ok(true));
     assert!(part.read(|it| it.record(b"p1")).unwrap().is_none(), "the first one wrote nothing more");
     assert!(part.read(|it| it.record(b"p2")).unwrap().is_some());
-    // One whose data is gone before its end does not make anything readable.
+    // A load whose data is lost before its end does not become readable.
     let mut third = part.load(3).unwrap();
     assert_eq!(server.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".into()));
     third.push(&id(1), &record(1), 1).unwrap();
@@ -352,7 +352,7 @@ fn one_item_of_a_page_fails_alone() {
     let ranking = connect(&server, &Options::default());
     let parts: Vec<RedisWindow> = (0..3).map(|part| ranking.part(1, part, &Definition::default())).collect();
     parts.iter().for_each(|part| load(part, 1));
-    // A record that somebody has damaged, and one that the order does not have.
+    // A corrupt record, and one that the ranking does not have.
     let mut client = server.client();
     assert_eq!(client.call(&["HSET", "{tally:1.0}:m", "p3", "12345678abc"]), Reply::Integer(0));
     let answers = parts[0].ranks(&(0..300).map(id).collect::<Vec<_>>());
@@ -363,7 +363,7 @@ fn one_item_of_a_page_fails_alone() {
             _ => assert_eq!(*answer, Ok(None)),
         }
     }
-    // A page over several parts, one of which is gone.
+    // A page over several partitions, one of which is lost.
     parts[1].forget().unwrap();
     let player = id(7);
     let items: Vec<(&RedisWindow, &PlayerId)> = parts.iter().map(|part| (part, &player)).collect();
@@ -418,7 +418,7 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
     assert_away(split.total());
     let everybody: Vec<VersionedMovement> = (0..20_u8).map(|n| change(n.into(), Some(n.into()), 1)).collect();
     assert_away(split.publish(&everybody, |_, _| panic!("ranks need every node")));
-    // Now the others refuse as well, because not every slot is served.
+    // Now the others refuse as well, because a slot is not served.
     cluster.wait_not_ok(0);
     assert_away(split.total());
     cluster.thaw(1);
@@ -427,7 +427,7 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
     assert_whole(&split);
 }
 
-/// The client is told by the old node, asks for the slots, and finds nothing at the new one: a load heals it.
+/// The old node redirects the client, which reads the slots and finds nothing at the new one: a load heals it.
 #[test]
 fn a_slot_that_moves_is_followed() {
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
@@ -446,7 +446,7 @@ fn a_slot_that_moves_is_followed() {
     let Reply::Integer(slot) = cluster.client(0).call(&["CLUSTER", "KEYSLOT", key]) else {
         panic!("a number")
     };
-    // As an operator's tool does; the importing node then has the newest say.
+    // As an operator's tool does; the importing node then has the newest state.
     let begun = ["IMPORTING", &text(&mut cluster.client(from), &["CLUSTER", "MYID"])].map(str::to_owned);
     let importing = ["CLUSTER", "SETSLOT", &slot.to_string(), &begun[0], &begun[1]];
     assert_eq!(cluster.client(to).call(&importing), Reply::Simple(b"OK".into()));
@@ -458,7 +458,7 @@ fn a_slot_that_moves_is_followed() {
     load(&part, 2);
     assert_whole(&part);
     assert_eq!(cluster.client(to).call(&["EXISTS", key]), Reply::Integer(1));
-    // Who takes a node of a cluster for a single server is told.
+    // A client that takes a node of a cluster for a single server gets an error.
     let single = connect(cluster.node(from), &Options::default());
     let refused = single.part(1, 0, &Definition::default()).total();
     assert!(
@@ -479,7 +479,7 @@ fn a_ranking_of_another_store_is_refused() {
             }
             ranking.part(1, 0, &Definition::default())
         };
-        // What was loaded by a version without ids is loaded again.
+        // Rankings that a version without ids loaded are loaded again.
         load(&of(&server, None), 1);
         let first = of(&server, Some(1));
         assert_eq!(first.is_ready(), Ok(false));
@@ -499,7 +499,7 @@ fn a_ranking_of_another_store_is_refused() {
         load(&second, 4);
         assert_whole(&second);
         assert!(first.load(5).is_err());
-        // What another process left is nobody's.
+        // Data of another process belongs to no store.
         server.kill();
         server.restart();
         let first = of(&server, Some(1));

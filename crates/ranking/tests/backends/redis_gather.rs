@@ -1,4 +1,4 @@
-//! Readings that wait at the same time share questions, and each hears what it would have heard alone.
+//! Reads that wait at the same time share queries, and each gets the reply that it would have had alone.
 
 use futures_util::future::join_all;
 use tally_ranking::redis::{Options, RankingError, RedisBackend, RedisWindow};
@@ -14,7 +14,7 @@ fn player(number: i64) -> PlayerId {
     PlayerId::new(&format!("player{number}")).unwrap()
 }
 
-/// Some page or other, some of them of players who are not there, and now and then a large one.
+/// Random pages, some of them of absent players, and now and then a large one.
 fn read(reads: &dyn Reads, nth: i64) -> String {
     let number = nth as usize;
     let query = |edge, start, limit| PageQuery { edge, start, limit, min: Some(nth % 7), max: None };
@@ -35,7 +35,7 @@ fn load(part: &RedisWindow) {
     loader.finish().unwrap();
 }
 
-/// What all readings hear that are begun at the same moment.
+/// The replies of reads that begin at the same moment.
 fn at_once(part: &RedisWindow) -> Vec<Result<String, RankingError>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(join_all((0..READINGS).map(|nth| part.read_later(move |reads| read(reads, nth)))))
@@ -80,7 +80,7 @@ fn of_a_cluster() {
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
     let url = format!("redis-cluster://{}?partitions=5", addresses.join(","));
-    // What a page far inside asks first, and a rank that is shared, does not gather.
+    // A page far inside and a shared rank need a first query alone: they are not coalesced.
     whoever_reads(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
 }
 

@@ -1,4 +1,4 @@
-//! Nodes of a cluster that are lost one at a time, and slots that move: only what is lost is loaded, and the rest stays.
+//! Nodes of a cluster that are lost one at a time, and slots that move: only lost partitions are loaded, and the rest stays.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ const PLAYERS: i64 = 3_000;
 /// It heals by itself or never; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
-/// What a database would have: the record of each player, and the version of the transaction that wrote it.
+/// The database's content: the record of each player, and the version of the transaction that wrote it.
 #[derive(Default)]
 struct Stored {
     rows: BTreeMap<PlayerId, (Record, u64)>,
@@ -53,7 +53,7 @@ impl World {
         self.standings.remote().unwrap()
     }
 
-    /// One transaction; what it leaves to publish.
+    /// One transaction; returns its unpublished changes.
     fn store(&self, scores: &[(i64, i64)]) -> (Vec<Movement>, u64) {
         let mut stored = self.stored.lock().unwrap();
         stored.version += 1;
@@ -71,7 +71,7 @@ impl World {
         self.standings.publish(&movements, version, |_, _| {});
     }
 
-    /// Loads what has to be loaded, as the server's thread does. `meanwhile` runs when it has begun.
+    /// Loads the missing partitions, as the server's thread does. `meanwhile` runs when it has begun.
     fn load(&self, meanwhile: impl FnOnce()) -> Result<(), RankingError> {
         let mut load = self.remote().load()?;
         meanwhile();
@@ -82,7 +82,7 @@ impl World {
         load.finish()
     }
 
-    /// Mends until all of it can be asked.
+    /// Repairs until all of it can be read.
     fn heal(&self) {
         let began = Instant::now();
         loop {
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    /// Every rank is that of a sort of what is stored.
+    /// Every rank is that of a sort of the stored rows.
     fn check(&self) {
         let mut wanted: Vec<(i64, PlayerId)> =
             self.stored.lock().unwrap().rows.iter().map(|(id, row)| (-row.0.score, id.clone())).collect();
@@ -138,7 +138,7 @@ fn states(cluster: &ScratchCluster, node: usize) -> Vec<(String, Reply)> {
     keys(cluster, node, "*:m").into_iter().map(state).collect()
 }
 
-/// Whether a node has changed an order since its statistics were reset.
+/// Whether a node has changed a ranking since its statistics were reset.
 fn writes(cluster: &ScratchCluster, node: usize) -> bool {
     let Reply::Bulk(info) = cluster.client(node).call(&["INFO", "commandstats"]) else { panic!("text") };
     let info = String::from_utf8(info).unwrap();
@@ -164,7 +164,7 @@ fn a_node_that_comes_back_empty_is_loaded_and_no_other_is_written() {
         let held: Vec<i64> = (0..NODES).map(|node| entries(&cluster, node)).collect();
         let before: Vec<_> = (0..NODES).map(|node| states(&cluster, node)).collect();
         cluster.kill(lost);
-        // Stored while the node is away, some of it for nodes that are there.
+        // Stored while the node is unavailable, some of it for nodes that are up.
         let at = i64::try_from(lost).unwrap();
         world.submit(&(0..50).map(|player| (player, 10_000 * at + player)).collect::<Vec<_>>());
         assert!(world.remote().is_behind(), "no rank is told meanwhile");
@@ -181,7 +181,7 @@ fn a_node_that_comes_back_empty_is_loaded_and_no_other_is_written() {
         assert_eq!(world.standings.read(|it| it.total()), Err(RankingError::Loading));
         reset(&cluster);
         world.load(|| others(lost).for_each(|node| assert_eq!(entries(&cluster, node), held[node]))).unwrap();
-        // From here on ranks are told.
+        // From here on ranks are read.
         world.check();
         assert!(writes(&cluster, lost));
         for node in others(lost) {

@@ -1,4 +1,4 @@
-//! The scripts that write, alone: run by `EVAL` on keys of the test's own, with nothing of the client around them.
+//! The scripts that write, alone: run by `EVAL` on keys of the test's own, without the client.
 
 use std::collections::BTreeMap;
 use tally_testkit::{RedisKind, Reply, RespClient, Rng, ScratchRedis};
@@ -13,7 +13,7 @@ const RUN: &str = "0123456789012345678901234567890123456789";
 const WIDTHS: [&str; 2] = ["2", "1"];
 const STATE: &[u8] = b"\xffstate";
 
-/// One row: field, version, what is kept.
+/// One row: field, version, kept value.
 type Row = (String, u64, String);
 
 struct Part {
@@ -69,7 +69,7 @@ impl Part {
         self.eval(BULK, std::iter::once(Vec::new()).chain(rows.iter().flat_map(row)).collect())
     }
 
-    /// Members, distinct scores, and how many versions are kept of those who went.
+    /// Members, distinct scores, and the number of tombstones.
     fn content(&mut self) -> (Vec<String>, Vec<String>, i64) {
         let mut list = |key: usize| {
             let key = self.keys[key].clone();
@@ -109,7 +109,7 @@ fn soak_the_newest_of_every_player_stays() {
                     } else {
                         format!("{}{}", rng.below(3), rng.below(3))
                     };
-                    // Of each player once: what a bulk is promised.
+                    // Each player once: the precondition of a bulk change.
                     if rows.iter().all(|row| row.0 != field) {
                         rows.push((field, version, kept));
                     }

@@ -1,4 +1,4 @@
-//! Who has changed in a part, told to those who look, whichever server published it.
+//! The changed players of a partition, for the servers that watch it, whichever server published them.
 
 use std::collections::BTreeSet;
 use tally_ranking::redis::{Options, RedisBackend, RedisWindow, VersionedMovement};
@@ -15,7 +15,7 @@ fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> Version
     VersionedMovement { movement, version, previous: None }
 }
 
-/// Who is told; each once.
+/// The reported players, each once.
 fn told(part: &RedisWindow, watched: &mut Watched) -> BTreeSet<String> {
     let (players, left_out) = part.changed(watched).unwrap();
     assert!(!left_out);
@@ -46,7 +46,7 @@ fn whoever_publishes(urls: [String; 2]) {
         let (mut first, mut second) = (Watched::default(), Watched::default());
         assert_eq!(told(&here, &mut first), names(&[]));
         assert_eq!(told(&there, &mut second), names(&[]));
-        // Those whose ranks are wanted and others, by both servers, several times.
+        // Changes with ranks and without, by both servers, several times.
         for (at, part) in [&here, &there].into_iter().enumerate() {
             for version in 1..=3 {
                 let some = NAMES.iter().enumerate().filter(|(number, _)| number % 2 == at);
@@ -56,7 +56,7 @@ fn whoever_publishes(urls: [String; 2]) {
             }
         }
         assert_eq!(told(&here, &mut first), names(&NAMES));
-        // Who is late changes nothing; who goes is told; a load tells nobody.
+        // A late change changes nothing; a removed player is reported; a load reports no player.
         publish(&there, &[change("ann", Some(9), 2, true), change("zoë", None, 4, true)]);
         publish(&here, &[change("a\0b", Some(9), 2, false), change("日本", None, 4, false)]);
         assert_eq!(told(&here, &mut first), names(&["zoë", "日本"]));
@@ -102,7 +102,7 @@ fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
         (0..3_000).map(|number| change(&format!("p{number}"), Some(number), 2, false)).collect();
     part.publish(&many, |_, _| ()).unwrap();
     assert_eq!((keys("*:l"), keys("*:w")), (1, 1));
-    // More than one look tells: the next ones have the others.
+    // More changes than one read returns: the next reads have the others.
     part.publish(&[change("last", Some(1), 3, true)], |_, _| ()).unwrap();
     let (mut heard, mut looks) = (BTreeSet::new(), 0);
     while heard.len() <= many.len() {
@@ -112,7 +112,7 @@ fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
         looks += 1;
     }
     assert!(looks > 3 && heard.contains("last"));
-    // More than are noted: it says so.
+    // More than are noted: the read reports the loss.
     let more: Vec<VersionedMovement> =
         (0..12_000).map(|number| change(&format!("q{number}"), Some(number), 4, false)).collect();
     part.publish(&more, |_, _| ()).unwrap();

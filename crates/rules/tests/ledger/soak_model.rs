@@ -1,8 +1,7 @@
-//! Random orders in random batches against a model that is nothing but numbers.
+//! Random ledger requests in random batches against a model that has only numbers.
 //!
-//! `World::prove` holds after every batch whatever was in it: debits equal credits, each balance is the replay of its
-//! entries, nothing is negative, held is what open holds hold, every hold ends once. Here every single answer is
-//! compared as well.
+//! `World::prove` holds after every batch: debits equal credits, each balance is the replay of its entries, nothing is
+//! negative. The held amount is that of open holds, and every hold ends once. Here every single answer is compared as well.
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
@@ -26,7 +25,7 @@ struct Promise {
     end: Option<(&'static str, i64, Option<u8>)>,
 }
 
-/// Numbers by name. A member that is there has a wallet in KRW.
+/// Numbers by name. An existing member has a wallet in KRW.
 #[derive(Clone, Debug, Default)]
 struct Model {
     balances: BTreeMap<(u8, &'static str), i64>,
@@ -73,7 +72,7 @@ impl Model {
         self.balances.contains_key(&(who, "KRW"))
     }
 
-    /// What comes of an operation: a number to compare, or a rejection.
+    /// The result of an operation: a number to compare, or a rejection.
     fn apply(&mut self, op: &Op, id: Option<HoldId>, now: i64) -> Result<i64, Rejection> {
         match *op {
             Op::Move { from, to, currency, amount } => self.shift(from, to, currency, amount),
@@ -105,7 +104,7 @@ impl Model {
                     None if amount > promise.amount => return Err(Rejection::ExceedsHold),
                     None => {}
                 }
-                // While it moves it is not held.
+                // Moving money is not held.
                 self.holds.get_mut(&hold).unwrap().end = Some(("captured", amount, to));
                 let moved = self.shift(promise.wallet.0, to.unwrap_or(BANK), promise.wallet.1, amount);
                 if moved.is_err() {
@@ -237,7 +236,7 @@ fn soak_random_orders_agree_with_a_model() {
             let holds: Vec<HoldId> = world.holds.keys().rev().take(6).copied().collect();
             let chained = rng.percent(30);
             let ops: Vec<Op> = (0..=rng.below(6)).map(|_| any_op(&mut rng, &holds, now.0)).collect();
-            // Only movements make chains.
+            // Only transfers make chains.
             let ops: Vec<Op> =
                 ops.into_iter().filter(|op| !chained || matches!(op, Op::Move { .. })).collect();
             let before = model.clone();

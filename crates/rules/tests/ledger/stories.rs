@@ -1,7 +1,7 @@
-//! Stories: one order a line, and what came of it.
+//! Stories: one request a line, and its result.
 //!
-//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. `USD` or another currency may
-//! stand behind an amount. A line that begins with `chain` is one order of a chain, which ends with `end`.
+//! `transfer A B 30 -> 70` moves 30 from A to B and leaves A 70; a code is a rejection. An amount may be followed by `USD` or
+//! another currency. A line that begins with `chain` is one request of a chain, which ends with `end`.
 
 use crate::world::{World, code, member};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tally_rules::ledger::{
 };
 use tally_rules::{Micros, Rejection};
 
-/// Tells a story on a world of its own.
+/// Runs a story on a world of its own.
 fn tell(limits: Limits, story: &str) -> World {
     let mut world = World::new(limits);
     continue_with(&mut world, story);
@@ -149,7 +149,7 @@ fn money_comes_moves_and_goes() {
     assert_eq!(totals.collect::<Vec<_>>(), wanted);
 }
 
-/// Everything is wrong at first; each line mends what the line before was refused for.
+/// Everything is wrong at first; each line corrects the rejection of the line before.
 #[test]
 fn the_first_reason_is_the_answer() {
     let limits = Limits { per_transfer: Some(500), per_day: Some(600) };

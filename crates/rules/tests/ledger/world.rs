@@ -1,4 +1,5 @@
-//! A ledger in memory: everything a store would keep, read and written by way of a [`LedgerWorkingSet`], and proven after each step.
+//! A ledger in memory: everything that a store would keep, read and written through a [`LedgerWorkingSet`], and proven after each
+//! step.
 
 use std::collections::BTreeMap;
 use tally_rules::Micros;
@@ -54,7 +55,7 @@ impl World {
         Uuid::new(Micros(self.now.0 + self.given), 0)
     }
 
-    /// One transaction over everything that is stored, the wallets of members 0 to 9 and hold 0 to 99 among it.
+    /// One transaction over everything stored, including the wallets of members 0 to 9 and holds 0 to 99.
     pub(crate) fn transact<T>(
         &mut self,
         work: impl FnOnce(&mut LedgerWorkingSet<'_>, &mut dyn FnMut() -> Uuid) -> T,

@@ -1,4 +1,4 @@
-//! What is found in the server, held against the model.
+//! Compares the server's state with the model.
 
 use crate::contests;
 use crate::model::{BOARDS, Board, MEMBERS, Model, PLAYERS, Record, Wallet};
@@ -25,7 +25,7 @@ pub(crate) fn index_of(player: &PlayerId) -> usize {
     player.as_str()[1..].parse().unwrap()
 }
 
-/// What the server has. Holds are not read: wallets say what is held. Of files it reads those that are asked for.
+/// What the server has. Holds are not read: wallets have the held amounts. Of files it reads only the named ones.
 pub(crate) fn read(world: &World, members: &[MemberId], files: &BTreeSet<(usize, u8)>) -> Model {
     let mut found = Model::default();
     for index in 0..BOARDS.len() {
@@ -66,7 +66,7 @@ fn records(world: &World, index: usize, window: Window) -> Vec<(PlayerId, tally_
     records
 }
 
-/// A wallet without prizes, fees and what contests hold of it.
+/// A wallet without prizes, fees and holds of contests.
 fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     let ledger = world.store().ledger();
     let key = WalletKey { member, currency: currency() };
@@ -84,7 +84,7 @@ fn read_wallet(world: &World, member: MemberId, held: i64) -> Wallet {
     Wallet { balance: wallet.balance - others, held: wallet.held - held }
 }
 
-/// A score that was answered counts for the period that the clock names.
+/// An answered score counts for the period that the clock names.
 pub(crate) fn check_counts(world: &World, index: usize, player: usize) {
     let Some(board) = world.tally().boards.get(&board_id(index)) else { return };
     let view = View::find(&board, Some("daily"), Micros(world.now()), |_| None);
@@ -95,8 +95,8 @@ pub(crate) fn check_counts(world: &World, index: usize, player: usize) {
     assert!(counts, "p{player:02} does not count for the present period of `{}`", BOARDS[index]);
 }
 
-/// Ranks against a sort, on all time, on the periods of now and on the ones before. Only a closed period may say that its
-/// ranks are not exact, and none where all work `is_done`.
+/// Ranks against a sort, on all time, on the periods of now and on the ones before. Only a closed period may report inexact
+/// ranks, and none may once all work `is_done`.
 pub(crate) fn check_ranks(world: &World, is_done: bool) {
     for (index, name) in BOARDS.iter().enumerate() {
         let Some(board) = world.tally().boards.get(&board_id(index)) else { continue };

@@ -1,4 +1,4 @@
-//! What the seed chooses to ask for. Not here: when it is asked, and what the answers mean.
+//! The requests that the seed chooses. Not here: when they are sent, and what the replies mean.
 
 use crate::model::{BOARDS, MEMBERS, PLAYERS};
 use crate::operations::{Operation, Payment, Periods};
@@ -86,13 +86,13 @@ impl Run {
         })
     }
 
-    /// The same again, by its key; mostly one of the last.
+    /// The same again, by its key; mostly one of the last requests.
     fn repeat(&mut self) -> Option<Planned> {
         let back = if self.rng.percent(70) { 6 } else { self.keyed.len() as u64 };
         let back = back.min(self.keyed.len() as u64);
         let ago = 1 + self.rng.below(back.max(1)) as usize;
         let planned = self.keyed.get(self.keyed.len().checked_sub(ago)?)?.clone();
-        // One that was forgotten would make another hold under the same number.
+        // A forgotten one would make another hold under the same number.
         let done = self.model.keys.get(&planned.number);
         let is_kept = done.is_some_and(|at| self.world.latest - at < KEEP_DEFAULT_MICROS - DAY);
         (is_kept || !matches!(planned.operation, Operation::Hold { .. })).then_some(planned)

@@ -1,8 +1,8 @@
-//! Contests: acts on them, and what their answers say must be there.
+//! Contests: acts on them, and the required state after their replies.
 //!
-//! The clock does things to contests too, and an act is several transactions. So the model of one is what was acknowledged and
-//! cannot have gone: a state that was reached, an application that was decided, a score. `verify` holds fees, prizes and fees
-//! that were paid back against the ledger: each once. Wallets are held against the model without what contests did to them.
+//! The scheduler changes contests too, and an act is several transactions. So the model of one is the acknowledged and
+//! irreversible part: a state that was reached, an application that was decided, a score. `verify` holds fees, prizes and fees
+//! that were paid back against the ledger: each once. Wallets are compared with the model without the amounts of contests.
 
 use crate::check::player_id;
 use crate::model::MEMBERS;
@@ -28,12 +28,12 @@ use tally_testkit::rng::Rng;
 /// Contests of one run.
 const CONTESTS_MAX: usize = 6;
 const FEE: i64 = 5;
-/// What all contests together can take from a wallet.
+/// The most that all contests together can take from a wallet.
 pub(crate) const FEES_MAX: i64 = FEE * CONTESTS_MAX as i64;
 const PRIZE: i64 = 30;
 const HOUR: i64 = 3_600 * SECOND;
 
-/// What is done to a contest.
+/// A request to a contest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ContestAct {
     /// With a fee or not; the clock may open, start and end it.
@@ -87,7 +87,7 @@ fn spec(fee: bool, times: [Option<i64>; 3]) -> ContestSpec {
     }
 }
 
-/// Does it, and gives the state that an answer about the whole contest names.
+/// Does it, and returns the state in a reply about the whole contest.
 pub(crate) async fn act(
     tally: &Arc<Tally>,
     number: usize,
@@ -129,17 +129,17 @@ pub(crate) async fn act(
     Ok(Some(done.record.state))
 }
 
-/// What was acknowledged of a contest.
+/// The acknowledged state of a contest.
 #[derive(Debug)]
 struct Known {
-    /// It came at least that far.
+    /// It has reached at least that state.
     state: State,
     may_be_cancelled: bool,
     applications: BTreeMap<usize, Status>,
     scores: BTreeMap<usize, i64>,
 }
 
-/// What was acknowledged of all, by their numbers.
+/// The acknowledged state of all contests, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Contests {
     known: BTreeMap<usize, Known>,
@@ -151,7 +151,7 @@ fn place(state: State) -> usize {
 }
 
 impl Contests {
-    /// Something that may be done next, by where they seem to be.
+    /// A possible next act, by the known states.
     pub(crate) fn choose(&mut self, rng: &mut Rng, now: i64) -> Option<(usize, ContestAct)> {
         if self.asked < CONTESTS_MAX && (self.known.is_empty() || rng.percent(6)) {
             let mut at = |hours: i64| rng.percent(30).then(|| now + rng.between(1, hours) * HOUR);
@@ -231,7 +231,7 @@ impl Contests {
         }
     }
 
-    /// What was acknowledged is there, and nothing is held for a contest that is over.
+    /// The acknowledged state is present, and nothing is held for a contest that is over.
     pub(crate) fn check(&self, world: &World) {
         for (number, known) in &self.known {
             let ledger = world.store().ledger();
@@ -290,7 +290,7 @@ fn check_scores(world: &World, number: usize, known: &Known) {
     }
 }
 
-/// What contests hold of each member now.
+/// The amounts that contests hold of each member now.
 pub(crate) fn held(world: &World, count: usize) -> Vec<i64> {
     let mut held = vec![0; count];
     let ledger = world.store().ledger();

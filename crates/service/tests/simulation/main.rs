@@ -1,8 +1,8 @@
 //! A simulation of the whole server: one seed drives callers, clocks, faults of the disk and power cuts.
 //!
-//! A run has one thread: it polls callers, does the turns of lanes, and does what runs in the background. So a seed gives the same run again.
-//! Requests are in flight together (`traffic`), and what may be there afterwards is a set of worlds (`possible`). After each
-//! restart and each power cut one of them must be what is there: records, bans, balances, contests, ranks, `verify`.
+//! A run has one thread: it polls callers, runs the batches of lanes, and runs the background tasks. So a seed gives the same run
+//! again. Requests are in flight together (`traffic`), and the possible states afterwards are a set of worlds (`possible`). After
+//! each restart and each power cut the server must have one of them: records, bans, balances, contests, ranks, `verify`.
 //! `TALLY_SEED` runs that seed alone, `TALLY_SIMULATE_MINUTES` goes on from there.
 //!
 //! Not here: several servers, databases, Redis.
@@ -31,9 +31,9 @@ const SEEDS: u64 = 200;
 const AT_ONCE: usize = 2;
 /// Steps of one seed.
 const STEPS: u64 = 120;
-/// Steps that are shown of one that fails.
+/// Steps that are printed of a failing run.
 const SHOWN: usize = 40;
-/// Seeds that have found something.
+/// Seeds that have found a fault.
 const KEPT: &[u64] =
     &[45, 239, 293, 10_363, 273_161_130, 505_619_242, 699_115_847, 967_788_768, 2_705_817_590];
 
@@ -45,7 +45,7 @@ struct Total {
     cuts: AtomicU64,
 }
 
-/// One seed; what happened.
+/// One seed; the log of its run.
 fn simulate(seed: u64, total: &Total) -> Vec<String> {
     let log = Log::default();
     let ended = catch_unwind(AssertUnwindSafe(|| {

@@ -1,4 +1,4 @@
-//! What must be there: all-time records, bans, balances, holds and lines of files, in the plainest form.
+//! The required state: all-time records, bans, balances, holds and lines of files, in the plainest form.
 //!
 //! Written from the contract; no code is shared with the product. Prizes and fees are not predicted: wallets are without them.
 
@@ -6,7 +6,7 @@ use crate::contests::FEES_MAX;
 use crate::operations::{Operation, Payment};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many players there are; the first are members too.
+/// The number of players; the first are members too.
 pub(crate) const PLAYERS: usize = 20;
 pub(crate) const MEMBERS: usize = 6;
 pub(crate) const BOARDS: [&str; 4] = ["best", "latest", "sum", "prizes"];
@@ -14,7 +14,7 @@ pub(crate) const BOARDS: [&str; 4] = ["best", "latest", "sum", "prizes"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) score: i64,
-    /// Nothing until the server has said it.
+    /// Nothing until the server has returned it.
     pub(crate) at: Option<i64>,
 }
 
@@ -44,25 +44,25 @@ pub(crate) struct Model {
     pub(crate) wallets: [Wallet; MEMBERS],
     /// By the number of the request that made it.
     pub(crate) holds: BTreeMap<usize, Hold>,
-    /// How many lines of a file a board has: of files that are known.
+    /// The number of lines of a file on a board, of known files.
     pub(crate) files: BTreeMap<(usize, u8), u64>,
-    /// When requests with a key were done at the earliest, by their numbers.
+    /// The earliest times of requests with a key, by their numbers.
     pub(crate) keys: BTreeMap<usize, i64>,
 }
 
-/// What the server must say.
+/// The reply that the server must give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Must {
     Do,
     Refuse,
-    /// The model cannot tell.
+    /// The model cannot know it.
     Either,
     /// It was done before: the first answer again.
     Replay,
 }
 
 impl Model {
-    /// What the server must say to an operation at this wall time, and what is there once it is done.
+    /// The required reply to an operation at this wall time, and the state after it.
     pub(crate) fn after(&self, operation: &Operation, number: usize, now: i64) -> (Must, Self) {
         let mut next = self.clone();
         let must = next.apply(operation, number, now);
@@ -98,7 +98,7 @@ impl Model {
                 Must::Do
             }),
             Operation::Remove { board, player } => self.on(*board, |_, board| {
-                // A clock that was set back opens periods again, which may have a record.
+                // A clock that was set back opens periods again, which may already have a record.
                 if board.records.remove(player).is_some() { Must::Do } else { Must::Either }
             }),
             Operation::Erase { player } => {
@@ -127,7 +127,7 @@ impl Model {
                 self.covered(*member)
             }
             Operation::End { hold, taken, to } => {
-                // The same end once more is answered as it stands.
+                // The same end once more gets the stored result.
                 let Some(open) = self.holds.remove(hold) else { return Must::Either };
                 self.wallets[open.member].held -= open.units;
                 if let Some(units) = taken {
@@ -161,13 +161,13 @@ impl Model {
         }
     }
 
-    /// Whether a wallet has what it spends. Prizes may cover what the model does not know of, and contests take their fees.
+    /// Whether a wallet covers the amount. Prizes may cover more than the model knows, and contests take their fees.
     fn covered(&self, member: usize) -> Must {
         let Wallet { balance, held } = self.wallets[member];
         if balance >= held + FEES_MAX { Must::Do } else { Must::Either }
     }
 
-    /// Learns from the answer to a submit which record there is; whether it can be.
+    /// Learns the present record from the answer to a submit; returns whether that is possible.
     pub(crate) fn learn(&mut self, operation: &Operation, (score, at): (i64, i64)) -> bool {
         let Operation::Submit { board, player, .. } = operation else { return true };
         let record = self.boards[*board].as_mut().and_then(|board| board.records.get_mut(player));
@@ -183,7 +183,7 @@ impl Model {
         self.wallets[ended.member].held -= ended.units;
     }
 
-    /// Whether this is what was found.
+    /// Whether this equals the observed state.
     pub(crate) fn is(&self, found: &Self) -> bool {
         let same = |(player, record): (&usize, &Record), found: &Board| {
             let other = found.records.get(player);

@@ -1,4 +1,4 @@
-//! What callers ask for, and what they are answered.
+//! The requests of callers, and their replies.
 
 use crate::check::{board_id, player_id};
 use crate::contests::{self, ContestAct};
@@ -70,7 +70,7 @@ pub(crate) enum Operation {
         units: i64,
         expires_at: i64,
     },
-    /// Ends the hold of that request by letting it go, or by taking so much.
+    /// Ends the hold of that request by a void, or by a capture of this amount.
     End {
         hold: usize,
         taken: Option<i64>,
@@ -95,7 +95,7 @@ pub(crate) enum Payment {
     Transfer { from: usize, to: usize, units: i64 },
 }
 
-/// What a caller knows of its request.
+/// The observed result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It is done and durable. Of a submit the record: score and instant. Of a hold its id.
@@ -105,7 +105,7 @@ pub(crate) enum Fate {
         hold: Option<HoldId>,
         /// Of a submit: whether it came too late for a period.
         late: bool,
-        /// Of an act on a whole contest: the state that its answer names.
+        /// Of an act on a whole contest: the state in its reply.
         reached: Option<State>,
     },
     Refused(String),
@@ -156,14 +156,14 @@ impl Operation {
     }
 }
 
-/// Who asks: the members, and the holds that are known by the numbers of their requests.
+/// The acting members, and the holds that are known by the numbers of their requests.
 #[derive(Clone)]
 pub(crate) struct Callers {
     pub(crate) members: Vec<MemberId>,
     pub(crate) holds: BTreeMap<usize, HoldId>,
 }
 
-/// What a caller waits for.
+/// The pending reply of a caller.
 pub(crate) type Answer = Pin<Box<dyn Future<Output = Fate>>>;
 
 fn identity(number: usize) -> IdempotencyKey {
@@ -189,7 +189,7 @@ impl Callers {
                 Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                     panic!("a disk that fails is no damage: {fault:?}")
                 }
-                // It is said before anything is changed.
+                // The rejection comes before any change.
                 Err(Failure::Fault(fault @ Fault::NotClosed)) => Fate::Failed(fault.to_string()),
                 Err(Failure::Fault(fault)) if !operation.is_simple() => Fate::Unknown(fault.to_string()),
                 Err(Failure::Fault(fault)) => Fate::Failed(fault.to_string()),
@@ -276,7 +276,7 @@ impl Callers {
         TransferRequest { what, currency: currency(), amount: Amount::new(units).unwrap(), reference: None }
     }
 
-    /// Whether both lanes take work, by requests that are refused.
+    /// Checks that both lanes work, by requests that are rejected.
     pub(crate) fn lanes_work(&self, world: &World, board: Option<usize>) -> bool {
         let tally = world.tally();
         let nobody = PlayerId::new("nobody").unwrap();
@@ -322,12 +322,12 @@ fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], las
     }
 }
 
-/// What a file is known by.
+/// The identity of a file.
 pub(crate) fn digest(file: u8) -> [u8; 32] {
     [file; 32]
 }
 
-/// What a board is: daily periods, of which few are kept.
+/// The definition of a board: daily periods, of which few are kept.
 fn spec(board: usize, Periods { keep, hour, grace_s }: Periods) -> BoardSpec {
     let update = match BOARDS[board] {
         "latest" => Update::Latest,

@@ -1,28 +1,27 @@
-//! What may be there after requests that were in flight together.
+//! The possible states after requests that were in flight together.
 //!
-//! A lane decides simple requests in the order in which they were asked, so that is one world. What does several things did them
-//! at some moment between its question and its answer. What nobody knows the outcome of was done or not: all of a batch, or
-//! nothing of it.
+//! A lane decides simple requests in the order of their arrival, so that is one world. A request of several steps did them at
+//! some moment between its start and its reply. A request of unknown outcome was done or not: all of a batch, or nothing of it.
 
 use crate::model::{Model, Must};
 use crate::operations::{Fate, Operation};
 use crate::traffic::Answered;
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 
-/// What the server says of a request whose key is used by another one that is running.
+/// The reply to a request whose key is used by another running one.
 pub(crate) const IN_PROGRESS: &str = "IdempotencyInProgress";
 
 /// One of the worlds that the answers allow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) model: Model,
-    /// Batches of unknown outcome, by the turn that answered them, and whether they were done.
+    /// Batches of unknown outcome, by the step that answered them, and whether they were done.
     pub(crate) batches: Vec<(u64, bool)>,
     /// Requests of unknown outcome, by their numbers, and whether they were done.
     pub(crate) done: Vec<(usize, bool)>,
 }
 
-/// Wall time before the requests and at their end, and the latest so far.
+/// Wall time before the requests and at their end, and the latest of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) began: i64,
@@ -40,7 +39,7 @@ pub(crate) fn worlds(before: &Model, answered: &[Answered], times: Times) -> Vec
     let Some(steps) = steps.first() else { return follow(before, &simple, times) };
     let scores: Vec<(usize, &&Answered)> =
         simple.iter().enumerate().filter(|(_, one)| one.planned.operation.is_score()).collect();
-    // What is refused may never have been in the lane.
+    // A rejected request may never have been in the lane.
     let was_before = |one: &Answered| one.answered < steps.asked && !matches!(one.fate, Fate::Refused(_));
     let before_it = scores.iter().filter(|(_, one)| was_before(one)).map(|(at, _)| at + 1).max();
     let after_it = scores.iter().find(|(_, one)| one.asked > steps.answered).map(|(at, _)| *at);
@@ -66,13 +65,13 @@ fn follow(before: &Model, order: &[&Answered], times: Times) -> Vec<World> {
 }
 
 impl World {
-    /// What may be there after one more request: nothing where its answer cannot be.
+    /// The possible states after one more request: none where its reply is impossible.
     fn after(mut self, one: &Answered, times: Times) -> Vec<Self> {
         let (planned, number) = (&one.planned, one.planned.number);
         if matches!(&one.fate, Fate::Refused(why) if why == IN_PROGRESS) {
             return if one.in_progress { vec![self] } else { Vec::new() };
         }
-        // Its leaderboard may be gone, and nothing else comes before the key: then it is refused, or hears its first answer.
+        // Its leaderboard may be deleted, and nothing else comes before the key. Then it is rejected, or gets its first reply.
         if one.in_progress && !matches!(one.fate, Fate::Refused(_) | Fate::Done { replayed: true, .. }) {
             return Vec::new();
         }
@@ -84,7 +83,7 @@ impl World {
         if must == Must::Replay {
             next = self.model.clone();
         } else if planned.key {
-            // Time may have passed since: it is kept from its transaction on.
+            // Time may have passed since: its age counts from its transaction on.
             next.keys.insert(number, times.began);
         }
         match &one.fate {
@@ -113,7 +112,7 @@ impl World {
         }
     }
 
-    /// `is_known`: its key was stored and may have been forgotten since, so what its batch does may be nothing but to find that.
+    /// `is_known`: its key was stored and may have been forgotten since, so its batch may only find that.
     fn in_doubt(self, one: &Answered, (must, next): (Must, Model), is_known: bool) -> Vec<Self> {
         if must == Must::Replay {
             return vec![self];
@@ -122,7 +121,7 @@ impl World {
         let of_batch = self.batches.iter().find(|(batch, _)| *batch == turn).map(|(_, done)| *done);
         let of_batch = of_batch.filter(|_| one.planned.operation.is_simple());
         let mut all = Vec::new();
-        // What its batch has done it may still have refused.
+        // It may still have been rejected because of its own batch.
         if of_batch != Some(true) || is_known || matches!(must, Must::Refuse | Must::Either) {
             let mut not = self.clone();
             not.done.push((number, false));

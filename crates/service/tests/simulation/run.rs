@@ -1,7 +1,7 @@
-//! One run: the seed chooses what happens, and every answer and every start is held against the model.
+//! One run: the seed chooses the events, and every answer and every start is compared with the model.
 //!
 //! A step is a round of requests that are in flight together, or something else: time, work in the background, trouble. Within a
-//! round the seed chooses when lanes do their turns and what is done in the background meanwhile.
+//! round the seed chooses when lanes run their batches and which background tasks run meanwhile.
 
 use crate::check::{check_counts, check_ranks, read, verify};
 use crate::choose::File;
@@ -24,19 +24,19 @@ use tally_testkit::rng::Rng;
 pub(crate) const MINUTE: i64 = 60 * SECOND;
 pub(crate) const DAY: i64 = 1_440 * MINUTE;
 
-/// How often lanes are asked whether they work again, before that is a fault of the server.
+/// The number of checks whether lanes work again, before the test counts that as a fault of the server.
 const ATTEMPTS_MAX: u32 = 1_000;
 
 /// Requests of one round.
 const ROUND_MAX: u64 = 9;
 
-/// What is said of a board whose prizes wait for the clock.
+/// The finding about a board whose prizes wait for the clock.
 const NOT_CLOSED: &str = "a period with prizes is over and not closed yet, and its prizes come first";
 
 /// Failures after the disk is healed.
 const LEFTOVER_MAX: u32 = 4;
 
-/// What happened, for whoever reads of a failure.
+/// The log of a run, for the report of a failure.
 pub(crate) type Log = Rc<RefCell<Vec<String>>>;
 
 pub(crate) struct Run {
@@ -55,11 +55,11 @@ pub(crate) struct Run {
     pub(super) scripts: u8,
     /// Steps until the disk is healed, while it has faults.
     trouble: Option<u64>,
-    /// How many failures may still come once the disk is healed: a failed sync is told once by each open file.
+    /// The failures that may still come after the disk is healed: each open file reports a failed sync once.
     leftover: u32,
     /// Steps until the power is off at the latest.
     cut: Option<u64>,
-    /// How many of a hundred flushes are done when they are asked for.
+    /// The percentage of flushes that succeed when they are requested.
     flushes: u64,
     log: Log,
     pub(crate) cuts: u64,
@@ -99,7 +99,7 @@ impl Run {
         run
     }
 
-    /// So many steps, and the checks of the end.
+    /// This many steps, and the checks at the end.
     pub(crate) fn steps(&mut self, count: u64) {
         for _ in 0..count {
             self.step();
@@ -119,7 +119,7 @@ impl Run {
         self.world.disk.folder().display().to_string()
     }
 
-    /// What ends after some steps.
+    /// An event that ends after some steps.
     fn pass(&mut self) {
         let ends = |left: &mut Option<u64>| {
             *left = left.map(|left| left.saturating_sub(1));
@@ -229,7 +229,7 @@ impl Run {
         }
     }
 
-    /// Scores against periods, where only scores and money were asked for and no time has passed.
+    /// Scores against periods, where only scores and money were requested and no time has passed.
     fn check_counts(&self, answered: &[Answered]) {
         let changes_scores = |one: &Answered| {
             let operation = &one.planned.operation;
@@ -254,7 +254,7 @@ impl Run {
         self.world.tally().step(lane);
     }
 
-    /// Something that is done while requests are in flight.
+    /// Another action while requests are in flight.
     fn meanwhile(&mut self, chosen: u64) {
         match chosen {
             90..92 => {
@@ -278,7 +278,7 @@ impl Run {
         }
     }
 
-    /// A purge that is slow: a few rows now, the others later.
+    /// A slow purge: a few rows now, the others later.
     fn purge_some(&mut self) {
         let rows = 1 + self.rng.below(6) as usize;
         let done = self.world.store().purge_deleted(rows);
@@ -286,7 +286,7 @@ impl Run {
         self.excuse_work(done.err().map(|error| error.to_string()));
     }
 
-    /// Brings the journal into the tables. In a run whose flush is slow it mostly is not ready yet.
+    /// Flushes the journal into the tables. In a run whose flush is slow it mostly is not ready yet.
     fn flush(&mut self) {
         if !self.rng.percent(self.flushes) {
             return;
@@ -296,7 +296,7 @@ impl Run {
         self.excuse_work(done.err().map(|error| error.to_string()));
     }
 
-    /// Holds answers against the model, which is what is there afterwards.
+    /// Checks replies against the model, which has the state afterwards.
     fn settle(&mut self, answered: &[Answered], began: i64, was_in_doubt: bool) {
         let times = Times { began, now: self.world.now(), latest: self.world.latest };
         let (mut failed, mut unknown) = (BTreeMap::new(), false);
@@ -341,13 +341,13 @@ impl Run {
             if unknown {
                 self.heal();
             }
-            // What is not known yet may be there after the cut and not be seen before.
+            // An unknown outcome may appear after the cut without having been visible before.
             if self.world.disk.stopped() { self.power_cut(worlds) } else { self.resolve(worlds) }
         } else {
             self.model = worlds.into_iter().next().expect("there is one").model;
             BTreeMap::new()
         };
-        // Where nobody can tell whether it was done, nothing can be said of its next answer.
+        // A request of unknown outcome allows any next reply.
         self.keyed.retain(|keyed| done.get(&keyed.number) != Some(&None));
         for one in answered {
             let is_hold = matches!(one.planned.operation, Operation::Hold { .. });
@@ -357,7 +357,7 @@ impl Run {
         }
     }
 
-    /// A hold that is there by an unknown outcome is found by its key.
+    /// A hold that exists by an unknown outcome is found by its key.
     fn learn_hold(&mut self, planned: &Planned) {
         while !self.callers.holds.contains_key(&planned.number) {
             let call = self.callers.call(self.world.tally(), &planned.operation, Some(planned.number));
@@ -374,7 +374,7 @@ impl Run {
         }
     }
 
-    /// Compares with what is there. Of requests of unknown outcome it says which were done, where that can be told.
+    /// Compares with the present state. Says which requests of unknown outcome were done, where that can be known.
     fn resolve(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         let same = || possible::World { model: self.model.clone(), ..possible::World::default() };
         let mut worlds = if worlds.is_empty() { vec![same()] } else { worlds };
@@ -463,7 +463,7 @@ impl Run {
         self.trouble = Some(2 + self.rng.below(8));
     }
 
-    /// The disk is well again, and the server finds that out by itself.
+    /// The disk works again, and the server detects that by itself.
     fn heal(&mut self) {
         if self.trouble.take().is_some() {
             self.note("the disk is healed");
@@ -499,7 +499,7 @@ impl Run {
         self.check(Vec::new());
     }
 
-    /// Cuts the power and goes on with what is left; which requests in doubt were done.
+    /// Cuts the power and goes on with the remaining state; returns which in-doubt requests were done.
     fn power_cut(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         self.note("the power is off");
         (self.trouble, self.leftover, self.cut) = (None, 0, None);
@@ -509,7 +509,7 @@ impl Run {
         self.check(worlds)
     }
 
-    /// Everything that can be checked; which requests in doubt were done.
+    /// All checks; returns which in-doubt requests were done.
     fn check(&mut self, worlds: Vec<possible::World>) -> BTreeMap<usize, Option<bool>> {
         assert!(self.world.is_running());
         let found = self.resolve(worlds);
@@ -519,7 +519,8 @@ impl Run {
         found
     }
 
-    /// Once the clock is believed nothing is due any more. What began while it was ahead is due when it has come there again.
+    /// Nothing is due any more once the clock is trusted. Work that began while the clock was ahead is due when the clock reaches
+    /// that time again.
     fn settle_down(&mut self) {
         self.world.set_ahead(0);
         self.world.advance((self.world.latest - self.world.now()).max(0));

@@ -1,8 +1,8 @@
 //! Requests in flight: several callers at once, each a future that is polled by hand.
 //!
-//! A caller is asked when its future is polled first: then its request is in the lane, or is refused. Requests of one
-//! transaction are simple; others do several things, and block until they have done them. While those wait for a lane,
-//! [`meanwhile`] asks simple ones that come later. Not here: when lanes do their turns, and what the answers mean.
+//! A caller sends its request when its future is polled first: then its request is in the lane, or is rejected. Requests of
+//! one transaction are simple; others do several things, and block until they have done them. [`meanwhile`] sends later
+//! simple ones while those wait for a lane. Not here: when lanes run their batches, and what the replies mean.
 
 use crate::operations::{Answer, Fate, Operation};
 use crate::run::Log;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tally_testkit::rng::Rng;
 
-/// A request that is to be made.
+/// A request to send.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) number: usize,
@@ -19,17 +19,17 @@ pub(crate) struct Planned {
     pub(crate) key: bool,
 }
 
-/// A request that has its answer.
+/// A request with its reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub(crate) planned: Planned,
     pub(crate) fate: Fate,
     /// Another request with its key had no answer yet when it was made.
     pub(crate) in_progress: bool,
-    /// When it was asked and answered, as numbers that increase.
+    /// The times of request and reply, as increasing numbers.
     pub(crate) asked: u64,
     pub(crate) answered: u64,
-    /// How many turns lanes had done then.
+    /// The number of batches that lanes had run then.
     pub(crate) turn: u64,
 }
 
@@ -53,7 +53,7 @@ struct Traffic {
     callers: Vec<Caller>,
     clock: u64,
     turn: u64,
-    /// How many of a hundred are asked while another waits.
+    /// The percentage of requests that are sent while another waits.
     rng: Option<Rng>,
 }
 
@@ -61,10 +61,10 @@ thread_local! {
     static TRAFFIC: RefCell<Traffic> = RefCell::default();
 }
 
-/// Percent of the moments at which a caller waits that have another one come.
+/// Percent of a caller's waits in which another one arrives.
 const COMES_MEANWHILE: u64 = 25;
 
-/// These requests are to be made.
+/// Begins a round with these requests.
 pub(crate) fn begin(planned: Vec<Planned>, rng: Rng, (log, folder): (&Log, String), call: Call) {
     let (later, log) = (planned.into(), Log::clone(log));
     let traffic = Traffic { call: Some(call), log, folder, later, rng: Some(rng), ..Traffic::default() };
@@ -81,7 +81,7 @@ pub(crate) fn end() -> Vec<Answered> {
     TRAFFIC.take().callers.into_iter().map(answered).collect()
 }
 
-/// Whether a request has no answer, or was not made yet.
+/// Whether a request has no reply, or was not made yet.
 pub(crate) fn is_busy() -> bool {
     TRAFFIC.with_borrow(|traffic| {
         !traffic.later.is_empty() || traffic.callers.iter().any(|caller| caller.done.is_none())
@@ -105,7 +105,7 @@ pub(crate) fn ask_next() {
     index.into_iter().for_each(poll);
 }
 
-/// Lets callers hear what lanes have answered: simple ones, or all of them.
+/// Delivers the replies of lanes to callers: to simple ones, or to all of them.
 pub(crate) fn hear(only_simple: bool) {
     let waits = |index: usize| {
         TRAFFIC.with_borrow(|traffic| {
@@ -117,12 +117,12 @@ pub(crate) fn hear(only_simple: bool) {
     (0..count).filter(|index| waits(*index)).for_each(poll);
 }
 
-/// A lane does a turn.
+/// A lane runs a batch.
 pub(crate) fn turns() {
     TRAFFIC.with_borrow_mut(|traffic| traffic.turn += 1);
 }
 
-/// A caller waits: others hear their answers, and some come.
+/// A caller waits: others get their replies, and some arrive.
 pub(crate) fn meanwhile() {
     hear(true);
     turns();
@@ -135,7 +135,7 @@ pub(crate) fn meanwhile() {
     }
 }
 
-/// Polls one; it may ask for others meanwhile.
+/// Polls one; meanwhile it may send others.
 fn poll(index: usize) {
     let future = TRAFFIC.with_borrow_mut(|traffic| traffic.callers[index].future.take());
     // It is being polled.

@@ -1,6 +1,6 @@
 //! The server on a simulated disk: its clocks, its start and its end.
 //!
-//! There are no threads but that of the simulation, which does the turns of the lanes. So a seed gives the same run again.
+//! There are no threads but that of the simulation, which runs the batches of the lanes. So a seed gives the same run again.
 
 use crate::traffic;
 use std::future::Future;
@@ -50,9 +50,9 @@ pub(crate) struct World {
     pub(crate) disk: Arc<SimulatedDisk>,
     clocks: Arc<Clocks>,
     running: Option<(Arc<SqliteStore>, Arc<Tally>)>,
-    /// The latest wall time so far.
+    /// The latest wall time of the run.
     pub(crate) latest: i64,
-    /// How many rows a batch may have.
+    /// The maximum number of rows of a batch.
     batch_rows_max: usize,
     folder: Option<TempDir>,
 }
@@ -71,7 +71,7 @@ impl World {
         world
     }
 
-    /// Starts on what is stored.
+    /// Starts on the stored state.
     pub(crate) fn start(&mut self) -> Result<(), String> {
         let (disk, background) = (Arc::clone(&self.disk) as _, sqlite::Background::ByHand);
         let options = Options { disk, background, busy_wait: Duration::ZERO, ..Options::default() };
@@ -79,7 +79,7 @@ impl World {
         let store = Arc::new(SqliteStore::open(&path, &options).map_err(|error| error.to_string())?);
         let tally = self.start_on(Arc::clone(&store) as _);
         if tally.is_err() {
-            // Lanes that had begun end by themselves.
+            // Running lanes end by themselves.
             wait_for_last(&store);
         }
         self.running = Some((store, tally.map_err(|failure| failure.to_string())?));
@@ -109,7 +109,7 @@ impl World {
         wait_for_last(&store);
     }
 
-    /// Takes the power away: the next disk has what this one may have left.
+    /// Cuts the power: the next disk has what this one may have left.
     pub(crate) fn cut(&mut self, rng: &mut Rng) {
         self.disk.stop_at(self.disk.operations() + 1);
         self.stop();
@@ -162,14 +162,14 @@ impl World {
         self.latest = self.latest.max(self.now());
     }
 
-    /// Sets wall time so far ahead of what it would be.
+    /// Sets wall time ahead by this much.
     pub(crate) fn set_ahead(&mut self, micros: i64) {
         self.clocks.ahead.store(micros, SeqCst);
         self.latest = self.latest.max(self.now());
     }
 }
 
-/// Waits until others have let go: a task that blocked on the store may hold it for a moment.
+/// Waits until other tasks have dropped it: a task that blocked on the store may hold it for a moment.
 fn wait_for_last<T>(one: &Arc<T>) {
     while Arc::strong_count(one) > 1 {
         std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! What a clock that jumps does to periods: scores go in by the clock, and nothing is closed before it is believed.
+//! The effect of a clock that jumps on periods: scores follow the clock, and nothing is closed before the clock is trusted.
 
 use crate::intercepted::Intercepted;
 use crate::log_lines::LogLines;
@@ -23,7 +23,7 @@ use tally_store::sqlite::{Options, SqliteStore};
 use tracing::Level;
 
 const HOUR: i64 = 3_600 * SECOND;
-/// A wrong reading of the clock is so far ahead.
+/// A wrong reading of the clock is this far ahead.
 const AHEAD: i64 = 25 * HOUR;
 
 /// A wall clock that jumps.
@@ -55,7 +55,7 @@ fn names(world: &World, period: &str) -> Vec<String> {
     page.entries.iter().map(|place| place.player.as_str().to_owned()).collect()
 }
 
-/// Closes what is due, and tells which days are closed.
+/// Closes what is due, and returns the closed days.
 fn closed(world: &World) -> Vec<i64> {
     scheduler::close_due(&world.tally()).unwrap();
     let listed = list(&world.tally().boards.get(&board()).unwrap(), world.now());
@@ -78,7 +78,7 @@ fn one_wrong_reading_harms_no_period() {
     world.stop();
     world.start();
     assert!(world.tally().newest_ahead() > 24 * HOUR);
-    // Later ones of the same score stand behind.
+    // Later ones of the same score come behind.
     send(&world, "dee", 3);
     send(&world, "bob", 3);
     send(&world, "cid", 3);
@@ -216,8 +216,8 @@ fn time_that_only_passes_is_believed() {
     world.stop();
 }
 
-/// Prizes of a period that is over come before a change of its rule and before its board goes. What has to wait for the
-/// clock is refused, and nothing waits meanwhile.
+/// Prizes of a period that is over come before a change of its rule and before its board goes. Requests that have to wait
+/// for the clock are rejected, and nothing waits meanwhile.
 #[test]
 fn a_board_whose_prizes_wait_for_the_clock_is_neither_changed_nor_deleted() {
     let clock = Wall::default();

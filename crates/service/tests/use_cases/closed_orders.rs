@@ -1,8 +1,8 @@
-//! Closed periods whose records change afterwards, on a disk that fails at every operation in turn; and forgotten ones that
-//! come back.
+//! Closed periods whose records change afterwards, on a disk that fails at every operation in turn; and forgotten ones that begin
+//! anew.
 //!
-//! An answer is held against what is there: after a success, readers of the closed period see the change or are asked to
-//! come again; after a failure that says so, nothing was done. Not here: power cuts (`simulation`).
+//! Checks a reply against the state. After a success, readers of the closed period see the change or get a retry error.
+//! After a failure that says so, nothing was done. Not here: power cuts (`simulation`).
 
 use crate::disk_world::{DAY, MIDNIGHT, World, player};
 use tally_rules::Rejection;
@@ -15,7 +15,7 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{Maintenance, Reads, ScoreKey, WindowKey};
 use tally_testkit::disk::{DiskError, Fault as DiskFault};
 
-/// More looks of the background than any of these needs.
+/// More background steps than any of these needs.
 const LOOKS: usize = 1_000;
 
 /// A change of a period that is closed.
@@ -35,7 +35,7 @@ impl Change {
         }
     }
 
-    /// Who is in the period once it is done, best first.
+    /// The players in the period afterwards, best first.
     fn done(self) -> &'static [(&'static str, i64)] {
         match self {
             Self::Ban | Self::Erase => &[("ann", 3), ("cid", 1)],
@@ -44,7 +44,7 @@ impl Change {
     }
 }
 
-/// Who is in the closed period at first.
+/// The players in the closed period at first.
 const BEFORE: &[(&str, i64)] = &[("ann", 3), ("bob", 2), ("cid", 1)];
 
 fn named(entries: &[(&str, i64)]) -> Vec<(String, i64)> {
@@ -64,7 +64,7 @@ fn closed_day() -> World {
     world
 }
 
-/// Whether the change is there, by its records and bans.
+/// Whether the change is present, by its records and bans.
 fn is_done(world: &World, change: Change) -> bool {
     match change {
         Change::Ban => world.hides("bob"),
@@ -73,7 +73,7 @@ fn is_done(world: &World, change: Change) -> bool {
     }
 }
 
-/// One change on a disk that fails from its `nth` operation on; whether it came to that.
+/// One change on a disk that fails from its `nth` operation on; returns whether it reached that operation.
 fn try_at(change: Change, nth: u64, is_lasting: bool) -> bool {
     let world = closed_day();
     let fault = DiskFault::new(nth, DiskError::Io);
@@ -114,7 +114,7 @@ fn an_answer_is_true_of_closed_periods_whatever_the_disk_does() {
     }
 }
 
-/// The lines of an import that was given up are in the order of their period all the same.
+/// The lines of an abandoned import are in the archive of their period all the same.
 #[test]
 fn the_scheduler_writes_what_an_import_has_left() {
     let world = closed_day();
@@ -125,7 +125,7 @@ fn the_scheduler_writes_what_an_import_has_left() {
     world.stop();
 }
 
-/// A chunk that is committed while the order of its period is written is in that order, or the period is still marked.
+/// A chunk that is committed while the archive of its period is written is in that archive, or the period is still marked.
 #[test]
 fn a_chunk_that_meets_the_writing_of_its_period_is_not_forgotten() {
     let world = closed_day();

@@ -1,4 +1,4 @@
-//! A leaderboard whose row somebody holds: what concerns others goes on, and it is said what is waited for.
+//! A leaderboard whose row is locked: unrelated requests go on, and the message names the lock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Damaged rows, planted by SQL: the request that needs one fails alone, the start leaves it out, and what cannot be used says so.
+//! Corrupt rows, planted by SQL: a request that needs one fails alone, the start leaves it out, and unusable data is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -79,7 +79,7 @@ impl Place {
     }
 }
 
-/// A service on a place.
+/// A service on one of these stores.
 struct Served {
     tally: Arc<Tally>,
     keys: Arc<Keys>,
@@ -116,7 +116,7 @@ impl Served {
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
-    /// Scores of many players in one request: what became of each.
+    /// Scores of many players in one request: the result of each.
     fn submit(&self, board: &str, rows: &[(&str, i64)]) -> Vec<Result<i64, Failure>> {
         let new = |(name, score): &(&str, i64)| NewScore {
             board: BoardId::new(board).unwrap(),
@@ -150,7 +150,7 @@ impl Served {
         self.runtime.block_on(members::create(&self.tally, new)).unwrap().id
     }
 
-    /// Deposits to many at once: what became of each.
+    /// Deposits to many at once: the result of each.
     fn deposit(&self, to: &[MemberId]) -> Vec<Result<(), Failure>> {
         let new = |to: &MemberId| {
             let order = TransferRequest {
@@ -175,7 +175,7 @@ fn hex(id: Uuid) -> String {
     format!("x'{:032x}'", u128::from_be_bytes(id.0))
 }
 
-/// The key of the damaged row that a request met.
+/// The key of the corrupt row that a request met.
 #[track_caller]
 fn named<T: std::fmt::Debug>(done: Result<T, Failure>) -> (&'static str, String) {
     match done {
@@ -204,7 +204,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(served.ranks("b"), 1);
         let noted: Vec<String> = tally.store.corrupt_rows().into_iter().map(|row| row.key).collect();
         assert_eq!(noted, ["1/0/ann", "1/0/x'ff'"]);
-        // Strangers of the same batches are done.
+        // Other requests of the same batches are done.
         let others: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
         let mut rows: Vec<(&str, i64)> = others.iter().map(|name| (name.as_str(), 1)).collect();
         rows.insert(17, ("ann", 5));
@@ -214,7 +214,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(done.pop().unwrap().unwrap(), 25);
         done.into_iter().for_each(|row| assert_eq!(row.unwrap(), 1));
         assert_eq!(served.ranks("b"), 41);
-        // That it has no rank says nothing.
+        // Its missing rank is no evidence.
         let board = tally.boards.get("b").unwrap();
         let key = damaged::noted(&*tally.store, &board, Some(ALL_TIME), &player("ann")).unwrap();
         assert_eq!(named(damaged::check(&*tally.store, key)).1, "1/0/ann");
@@ -223,7 +223,7 @@ fn a_damaged_score_is_left_out_at_the_start_and_fails_its_players_requests_alone
         assert_eq!(named(removed).1, "1/0/ann");
         drop(board);
         served.stop();
-        // Mended, it is as it was.
+        // Repaired, it is as it was.
         place.sql(if place.is_file() {
             "UPDATE scores SET score = 10 WHERE player = 'ann';"
         } else {
@@ -369,7 +369,7 @@ fn listed_rows(of: MemberId) -> WriteSet {
     }
 }
 
-/// What two pages of a list give: the first with one row that can be read, and all behind it.
+/// The result of two pages of a list: the first with one readable row, and all behind it.
 #[track_caller]
 fn pages<T: Clone>(page: impl Fn(Option<T>, usize) -> Listing<T>) -> (usize, Vec<(&'static str, String)>) {
     let first = page(None, 1);

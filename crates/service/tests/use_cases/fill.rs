@@ -1,5 +1,5 @@
-//! A board that is filled without a server has what its rule makes of the records that were there and of every row once,
-//! however often the filling ends in the middle.
+//! A board that is filled without a server applies its rule to the former records and to every row once. It does so however
+//! often the filling ends in the middle.
 
 use crate::world::rule;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use tally_store::{BoardChange, BoardNo, BoardRow, ReadSet, ScoreKey, Store, Writ
 use tally_testkit::rng::Rng;
 
 const DIGEST: [u8; 32] = [7; 32];
-/// Names of the file; those who were there before are among them and between them.
+/// Names of the file; earlier players are among them and between them.
 const LINES: u64 = 12_000;
 
 fn board() -> BoardId {
@@ -75,7 +75,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
         let store: Arc<dyn Store> =
             Arc::new(SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap());
         let definition = definition(rng);
-        // None, some or more than one step of the walk; before, among, between and after the rows.
+        // None, some or more than one step of the scan; before, among, between and after the rows.
         let many = [0, 50, 20_000][rng.below(3) as usize];
         let was = (0..many).map(|_| {
             let (line, score) = (rng.below(LINES * 2), i64::try_from(rng.below(500)).unwrap());
@@ -111,7 +111,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
                 }
                 let chunk = filling.chunk(rows, last, Micros(now)).unwrap();
                 if rng.below(3) == 0 {
-                    // It is broken off before this one is written, and so are those after it.
+                    // The load ends before this one is written, and before those after it.
                     break;
                 }
                 chunk.write(&*store).unwrap();

@@ -1,5 +1,5 @@
-//! The database cannot be reached at the moment of a commit: callers hear that nobody knows, and the lane finds out by
-//! itself as soon as somebody answers.
+//! The database cannot be reached at the moment of a commit. Callers get an unknown outcome, and the lane resolves it as
+//! soon as the database answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 const NOW: Micros = Micros(1_700_000_000_000_000);
 
 fn start(url: &str) -> Arc<Tally> {
-    // One connection, so that nobody has another one left to ask on.
+    // One connection, so that no other one is left for a query.
     let options = Options { pool_max: 1, ..Options::default() };
     let store: Arc<dyn Store> = Arc::new(MySqlStore::open(url, &options).unwrap());
     let clock = Clock::of(|| NOW);
@@ -76,12 +76,12 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
         proxy.refuse();
         let lost = fault(send(&runtime, &tally, "ann", &key));
         assert!(matches!(lost, Fault::OutcomeUnknown(_)), "{lost:?}");
-        // Nothing is done before it is known, and nothing is shown.
+        // Nothing is done or shown before it is known.
         let behind = fault(send(&runtime, &tally, "bob", &key));
         assert!(matches!(behind, Fault::StoreUnavailable(_)), "{behind:?}");
         assert_eq!(order(), [(PlayerId::new("ann").unwrap(), sum)]);
         proxy.pass();
-        // The same request again, until the lane has found out: one effect, whatever became of the first.
+        // The same request again, until the lane has resolved: one effect, whatever the outcome of the first.
         let done = loop {
             match send(&runtime, &tally, "ann", &key) {
                 Ok(done) => break done,
@@ -108,7 +108,7 @@ fn behind_proxy() -> (Proxy, Arc<Tally>) {
     (proxy, tally)
 }
 
-/// Does something whose commit is cut and cannot be asked about, and lets the database answer again.
+/// Does something whose commit is cut and cannot be resolved, and lets the database answer again.
 fn lose<T: std::fmt::Debug>(proxy: &Proxy, cut: Cut, with: impl FnOnce() -> Result<T, Failure>) {
     proxy.cut_at(b"COMMIT", cut);
     proxy.refuse();
@@ -134,11 +134,11 @@ fn a_key_whose_revocation_was_lost_works_only_where_it_is_known_to_be_there() {
         proxy.pass();
         match cut {
             Cut::Before => wait_until(|| tally.keys.authenticate(&made.token).is_some()),
-            // It is settled with the next change, and stays away.
+            // The next change settles it, and it stays removed.
             _ => wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok()),
         }
         assert_eq!(tally.keys.authenticate(&made.token).is_some(), cut == Cut::Before);
-        // One that is made is there, or it is not.
+        // A created one exists or not.
         lose(&proxy, cut, || tally.keys.create(Role::Admin, "two", None));
         proxy.pass();
         wait_until(|| boards::put(&tally, &board(), &BoardSpec::default(), None).is_ok());
@@ -167,7 +167,7 @@ fn a_leaderboard_whose_making_or_deleting_was_lost_is_what_is_stored() {
         send(&runtime, &tally, "ann", "first").unwrap();
         lose(&proxy, cut, || boards::delete(&tally, &id, None));
         proxy.pass();
-        // Nobody asks again.
+        // No caller retries.
         wait_until(|| tally.boards.get(&id).is_some() == (cut == Cut::Before));
         tally.drain();
     }

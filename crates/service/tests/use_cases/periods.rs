@@ -1,4 +1,4 @@
-//! What periods do at their boundaries, on a board that lives, and with files of the past.
+//! Periods at their boundaries, on a live board, and with files of the past.
 
 use crate::world::{DAY, World, board, identity, player, rule};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use tally_store::Topic;
 
 const HOUR: i64 = 3_600 * SECOND;
 
-/// Submits; gives the names of periods it came too late for.
+/// Submits; returns the names of periods that are closed already.
 fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
     let new = NewScore { at, ..world.score(name, Given::Int(score)) };
     world.wait(submit(&world.tally(), new)).map(|(_, done)| done.closed_periods)
@@ -205,7 +205,7 @@ fn fewer_are_kept_as_soon_as_that_is_wished() {
     world.stop();
 }
 
-/// Players are hidden and shown while the order they stand in is being written.
+/// Players are banned and restored while their ranking is being written.
 #[test]
 fn hiding_meets_closing() {
     let world = World::new(10 * DAY);
@@ -229,7 +229,7 @@ fn hiding_meets_closing() {
             });
             world.advance(DAY);
             scheduler::close_due(&world.tally()).unwrap();
-            // Whatever is read meanwhile fits together.
+            // All reads meanwhile are consistent.
             while hidden.load(Ordering::SeqCst) < 6 {
                 let whole = page(&world, "daily:previous").unwrap();
                 let ranks = whole.iter().map(|place| place.rank).collect::<Vec<_>>();
@@ -245,7 +245,7 @@ fn hiding_meets_closing() {
     world.stop();
 }
 
-/// A repeated answer has the ranks of now, of the period that it names, wherever that is by now.
+/// A replay has the present ranks, of the period that it names, wherever that is by now.
 #[test]
 fn a_replay_into_a_closed_period_has_its_ranks() {
     for ranking in Ranking::ALL {
@@ -342,7 +342,7 @@ fn a_stream_crosses_a_boundary_exactly() {
     });
     world.advance(4_000);
     scheduler::close_due(&world.tally()).unwrap();
-    // The clock says which period it is. Instants may be a little ahead of it, and are in the same order.
+    // The clock chooses the period. Instants may be a little ahead of it, and are in the same order.
     all.sort();
     assert!(all.is_sorted_by_key(|(_, period)| period), "periods follow each other as instants do");
     assert!(all.iter().all(|(at, period)| at.0 >= 10 * DAY || period == "daily:1970-01-10"));
@@ -404,7 +404,7 @@ fn an_import_fills_closed_periods() {
     world.stop();
 }
 
-/// The numbers and names of what is told of closed periods.
+/// The numbers and names of reported closed periods.
 fn told(world: &World) -> Vec<(u64, String, u64)> {
     let tally = world.tally();
     let topic = Topic::Board(tally.boards.get(&board()).unwrap().no);
@@ -427,7 +427,7 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
         .unwrap();
     for day in 1..=4 {
         (0..day).for_each(|nth| drop(send(&world, &format!("p{nth}"), 1, None).unwrap()));
-        // A day in which nobody plays follows: nothing is told of it. One is closed while nobody is there.
+        // A day without scores follows: nothing is reported of it. One is closed while no server runs.
         if day == 3 {
             world.stop();
         }
@@ -443,18 +443,18 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     let wanted = wanted.map(|(number, day)| (number, format!("daily:1970-01-{day}"), number));
     // More than are kept of the periods themselves.
     assert_eq!(told(&world), wanted);
-    // Hiding and showing somebody writes the order anew, and closes nothing.
+    // A ban and its restore write the archive anew, and close nothing.
     for hidden in [true, false] {
         world.wait(ban(&world.tally(), &board(), player("p0"), hidden, None)).unwrap();
     }
     assert_eq!(told(&world), wanted);
-    // After seven days it is forgotten; numbers go on.
+    // It is forgotten after seven days; numbers go on.
     world.advance(8 * DAY);
     send(&world, "p0", 1, None).unwrap();
     world.advance(DAY);
     scheduler::close_due(&world.tally()).unwrap();
     let before = Micros(world.now().0 - tally_service::events::KEEP_MICROS);
-    // Unless the tally's own maintenance has looked at the clock before.
+    // None are left if the tally's own maintenance came first.
     let forgotten = world.tally().store.ledger().expire_events(before, 100).unwrap();
     assert!([0, 4].contains(&forgotten), "{forgotten}");
     assert_eq!(told(&world), [(5, "daily:1970-01-27".to_owned(), 1)]);
@@ -544,7 +544,7 @@ fn a_forgotten_period_takes_no_scores_when_the_clock_is_set_back() {
     world.advance(DAY);
     scheduler::close_due(&world.tally()).unwrap();
     world.advance(-DAY);
-    // Where the purge was done before, the period begins anew.
+    // The period begins anew if the purge was done before.
     let late = send(&world, "ann", 100, None).unwrap();
     let counted = if late.is_empty() { vec![100] } else { Vec::new() };
     assert_eq!(scores(&world, "daily"), counted);

@@ -87,7 +87,7 @@ impl World {
         self.runtime.block_on(async { tokio::task::spawn_blocking(put).await.unwrap() }).unwrap().board
     }
 
-    /// Who is in a period at one service, with their scores.
+    /// The players of a period at one service, with their scores.
     fn page(&self, at: usize, period: &str) -> Result<BTreeMap<String, i64>, Rejection> {
         let tally = &self.tallies[at];
         let board = self.runtime.block_on(tally.find(&id()))?;
@@ -137,10 +137,10 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// What was added to whom, by period.
+/// The additions to each player, by period.
 type Added = BTreeMap<(String, String), i64>;
 
-/// Adds until it is told to stop.
+/// Adds until it is stopped.
 fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)) -> Added {
     let (mut rng, mut added) = (Rng::of(&format!("writer {nth}")), Added::new());
     while !stop.load(Ordering::SeqCst) {
@@ -164,8 +164,8 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
     added
 }
 
-/// Every score counts for one period at most, whichever server took it and whichever has closed it, and none is in a
-/// period that was not told so.
+/// Every score counts for one period at most, whichever server took it and whichever has closed it. No period has a score
+/// that its reply did not name.
 #[test]
 fn periods_end_while_all_write() {
     let world = World::new(10 * DAY - SECOND, 3);
@@ -204,7 +204,7 @@ fn periods_end_while_all_write() {
             assert_eq!(&world.page(at, period).unwrap(), players, "{period} at {at}");
         }
     }
-    // Hidden at one, hidden in what is closed at all.
+    // Banned at one, banned in the archives at all.
     let (period, players) = wanted.iter().next_back().unwrap();
     let hidden = players.keys().next().unwrap();
     let player = PlayerId::new(hidden).unwrap();
@@ -214,7 +214,7 @@ fn periods_end_while_all_write() {
     }
 }
 
-/// A board that is changed at one server is another one at the next batch of the others.
+/// A board that is changed at one server is changed at the next batch of the others.
 #[test]
 fn a_changed_schedule_holds_everywhere_at_once() {
     let world = World::new(10 * DAY + 1, 2);
@@ -231,13 +231,13 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     spec.periods.as_mut().unwrap()[0].name = "hourly".into();
     spec.periods.as_mut().unwrap()[0].schedule = "0 * * * *".into();
     world.put(1, &spec);
-    // It is another rule: the old one is gone with its period, at whoever asks.
+    // It is another rule: the old one is gone with its period, at every server.
     assert_eq!(add(0, "bob"), "hourly:1970-01-11");
     assert_eq!(world.page(1, "hourly").unwrap().keys().collect::<Vec<_>>(), ["bob"]);
     assert_eq!(world.page(0, "daily").map(drop), Err(Rejection::PeriodNotFound));
 }
 
-/// As of a database that has lost the last change of a board, and nothing else that this server has seen.
+/// As of a database that has lost the last change of a board, and no other commit that this server has read.
 #[test]
 fn a_board_whose_revision_went_back_is_written_again() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
@@ -264,7 +264,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
     score("b").unwrap();
     assert!(!tally.boards.get(&id()).unwrap().hides(&player("b")), "its bans are those of the store");
     assert!(tally.may_answer() && tally.store.lost().is_none());
-    // Where the store has not the newest revision any more that this server has seen, that is a loss.
+    // A store without the newest revision that this server has read has lost commits.
     world.runtime.block_on(tally.looked_now());
     back("= 0");
     wait_until("it is noticed", || tally.store.lost().is_some());
@@ -279,7 +279,7 @@ fn a_clock_that_is_not_the_databases_is_not_believed() {
     let server = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &args);
     let url = server.create_database();
     let name = url.rsplit('/').next().unwrap();
-    // An account that may administer the server would not be told so.
+    // An account that may administer the server would not get that error.
     let account = "player@'127.0.0.1'";
     server.sql(&format!("CREATE USER {account} IDENTIFIED BY 'secret'; GRANT ALL ON {name}.* TO {account}"));
     let world = World::on(&url.replace("root@", "player:secret@"), 10 * DAY, 1);
@@ -287,7 +287,7 @@ fn a_clock_that_is_not_the_databases_is_not_believed() {
     assert!(world.tallies[0].clock_jump().unwrap() > 5 * SECOND);
 }
 
-/// What was forgotten at one server is purged before another one fills it again.
+/// A forgotten period at one server is purged before another one fills it again.
 #[test]
 fn a_period_that_was_forgotten_is_filled_again_at_another_server() {
     let world = World::new(10 * DAY, 2);
@@ -332,7 +332,7 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     }
     let period = "daily:1970-01-11";
     assert_eq!(world.page(1, period).unwrap().len(), 2);
-    // That the period is over takes two transactions of the first database. The next one writes the archive: it holds the second
+    // The end of the period takes two transactions of the first database. The next one writes the archive: it holds the second
     // database, and waits before the first.
     proxy.cut_after(b"FROM revisions FORCE INDEX (PRIMARY)", 2, Cut::Held);
     world.clocks[0].fetch_add(DAY, Ordering::SeqCst);
@@ -354,7 +354,7 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     }
 }
 
-/// What another server changes meanwhile on the databases that are there holds, and what is on the one that is away waits.
+/// Changes of another server meanwhile hold on the available databases, and wait on the unavailable one.
 #[test]
 fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_away() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
@@ -391,7 +391,7 @@ fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_awa
     wait_until("its players go on", || add(0, &there).is_ok());
     let period = "daily:1970-01-12";
     let query = PageQuery { limit: 9, ..PageQuery::default() };
-    // Its ranks are loaded when both databases are there.
+    // Its ranks are loaded when both databases are available.
     wait_until("both are in the period", || {
         let view = View::find(&board, Some(period), world.tallies[0].now(), |_| None).unwrap();
         let page = view.read(&*world.tallies[0].store, |order| order.page(&query));

@@ -1,4 +1,4 @@
-//! A service with ranks in memory on two databases, one of which does not answer: players of the other one go on.
+//! A service with ranks in memory on two databases, one of which does not answer: players of the other database go on.
 //!
 //! Not here: several servers (`servers`), and the databases themselves (`store/tests/backends/shards`).
 
@@ -90,7 +90,7 @@ impl World {
         self.runtime.block_on(ban(&self.tally, &id(), player.clone(), hidden, None))
     }
 
-    /// The next commit on the second database is lost. What became of it is asked on a new connection, which there is none of until
+    /// The next commit on the second database is lost. Its outcome is queried on a new connection, which is not possible until
     /// the proxy passes again.
     fn lose(&self, cut: Cut) {
         self.proxies[1].cut_at(b"COMMIT", cut);

@@ -1,5 +1,5 @@
-//! Several lanes of scores side by side: every caller has the answer that it would have had alone, whatever the other
-//! lanes, those who concern everybody, and the ends of periods do meanwhile.
+//! Several lanes of scores side by side: every caller has the reply that it would have had alone. Other lanes, requests of
+//! all lanes and the ends of periods change nothing.
 
 use crate::world::{DAY, World, board, player, rule};
 use std::collections::{BTreeMap, HashSet};
@@ -24,7 +24,7 @@ const CALLERS: u64 = 8;
 const PLAYERS: u64 = 40;
 const HOURS: i64 = DAY / 6;
 
-/// What answers said of each player: the score before, and the score after.
+/// The replies for each player: the score before, and the score after.
 #[derive(Default)]
 struct Heard(Mutex<BTreeMap<String, Vec<(i64, i64)>>>);
 
@@ -81,7 +81,7 @@ fn call(world: &World, seed: u64, rounds: usize, heard: &Heard) {
     }
 }
 
-/// What each player has in each window by the store, and who is hidden.
+/// The records of each player in each window by the store, and the banned players.
 fn stored(world: &World) -> BTreeMap<u64, BTreeMap<String, i64>> {
     let found = world.tally().boards.get(&board()).unwrap();
     let periods = world.tally().store.windows(found.no).unwrap();
@@ -127,7 +127,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let heard = heard.0.into_inner().unwrap();
     let by_name = |name: &String| windows[&ALL_TIME.0].get(name).copied().unwrap_or(0);
     for (name, mut steps) in heard {
-        // Each answer goes on where another one ended, and all of them are in the truth.
+        // Each reply continues from another one, and all of them are in the store.
         steps.sort_unstable();
         let wanted: Vec<(i64, i64)> = (0..steps.len() as i64).map(|before| (before, before + 1)).collect();
         assert_eq!(steps, wanted, "{name}");
@@ -136,7 +136,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
         let sum: i64 = of_periods.map(|(_, scores)| scores.get(&name).copied().unwrap_or(0)).sum();
         assert_eq!(sum, by_name(&name), "every score counts in one day, {name}");
     }
-    // What is shown is a sort of what is stored, but for those who are hidden.
+    // Pages are a sort of the stored rows, without the banned players.
     let found = world.tally().boards.get(&board()).unwrap();
     let shown = world.view("all_time").unwrap();
     let query = PageQuery { limit: 1_000, ..PageQuery::default() };

@@ -1,6 +1,6 @@
 //! Boards over HTTP: create, repeat, conflict, list, get, delete; health, readiness, metrics and status.
 //!
-//! Bodies are compared whole. Not here: what is wrong with a request (`bad_input.rs`) or a caller (`http_permissions`).
+//! Bodies are compared whole. Not here: wrong requests (`bad_input.rs`) and permissions (`http_permissions`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn a_board_is_created_repeated_read_and_deleted() {
     client.delete("/v1/leaderboards/goals").refused(404, "leaderboard_not_found");
     client.get("/v1/leaderboards/goals/scores").refused(404, "leaderboard_not_found");
 
-    // Its successor of the same name starts empty.
+    // The next one of the same name starts empty.
     let again = client.put("/v1/leaderboards/goals", &json!({"order": "ascending"})).expect(201);
     assert_eq!(again, shown("goals", &json!({"order": "ascending"}), 0, &again));
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200)["entries"], json!([]));
@@ -92,7 +92,7 @@ fn another_definition_is_a_conflict_that_names_the_fields() {
             assert!(detail.contains(field), "{body}: {detail}");
         }
     }
-    // What is left out is no spec.
+    // Absent fields are no spec.
     assert_eq!(client.put("/v1/leaderboards/b", &json!({})).expect(200)["update"], "sum");
 }
 

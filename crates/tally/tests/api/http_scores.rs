@@ -1,7 +1,7 @@
 //! Scores over HTTP: submit, batch, page, player, around, remove and imports, with whole answers.
 //!
-//! What a board should answer is said by the model where a case is not written out. Not here: retries
-//! (`idempotency.rs`), pages under concurrent writes (`pages.rs`).
+//! The model has the expected reply of a board where a case is not written out. Not here: retries (`idempotency.rs`), pages
+//! under concurrent writes (`pages.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Retries: one effect and one answer per key, whatever way the retry takes.
+//! Retries: one effect and one answer per key, on every way of the retry.
 //!
 //! Sums count effects, so most boards here are sums. Not here: retries across kills under load (`kill.rs`).
 
@@ -127,7 +127,7 @@ fn another_request_with_the_key_is_refused() {
     assert_eq!(client.get("/v1/keys").expect(200)["items"], json!([]));
 }
 
-/// Of two rejections that hold at once the reused key is the answer: see the order of rejections.
+/// The reused key is the answer if two rejections hold at once: see the order of rejections.
 #[test]
 fn a_reused_key_is_told_before_what_else_is_wrong() {
     let server = TestTally::start(TALLY);
@@ -233,7 +233,7 @@ fn a_batch_stands_for_its_rows() {
     for (player, sum) in [("a", 1), ("b", 2), ("c", 3)] {
         assert_eq!(score(&mut client, player), sum);
     }
-    // K#1 is the second row's key, through every door.
+    // K#1 is the second row's key, through every listener.
     assert_eq!(replays(&client.send(&add("K#1", "b", 2)))["score"], 2);
     client.send(&add("K#0", "a", 2)).refused(422, "idempotency_key_reused");
     let with_id = json!({"scores": [{"board": "b", "player": "c", "score": 3, "id": "K#2"}]});
@@ -338,7 +338,7 @@ fn a_storm_of_equal_requests_has_one_effect() {
     }
 }
 
-/// An API key made under a key for retries that is forgotten is another API key.
+/// An API key made under a forgotten idempotency key is another API key.
 #[test]
 fn an_api_key_is_made_again_after_its_request_is_forgotten() {
     let server = TestTally::start_set(TALLY, &[("TALLY_IDEMPOTENCY_KEEP", "1s")]);

@@ -423,7 +423,7 @@ fn scores_seeded_without_a_server_are_those_seeded_through_one() {
     let text = seed(&server, "beside", PLAYERS);
     assert!(text.contains("20900 scores on `beside`"), "{text}");
     assert!(seed(&server, "beside", PLAYERS).contains("0 scores on `beside`"));
-    // Where there is none it is made; where scores count for more, a server does it.
+    // A missing board is made; where scores count for more, a server does it.
     assert!(seed(&server, "new", 10).contains("10 scores on `new`"));
     assert!(seed(&server, "weekly", 10).contains("10 scores on `weekly`"));
     server.restart();
@@ -434,7 +434,7 @@ fn scores_seeded_without_a_server_are_those_seeded_through_one() {
     assert_eq!(scores_of(&server, "new").len(), 10);
     let week = server.client().get("/v1/leaderboards/weekly/scores?period=week").expect(200);
     assert_eq!(week["entries"].as_array().map(Vec::len), Some(10), "{week}");
-    // A server that runs goes on where the command was.
+    // A running server goes on where the command was.
     assert!(seed(&server, "beside", PLAYERS + 5).contains("5 scores on `beside`"));
 }
 

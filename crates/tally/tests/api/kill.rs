@@ -1,8 +1,8 @@
 //! Killed at any moment: nothing acknowledged is lost, nothing is done twice, no rank is ever wrong.
 //!
-//! Clients submit with keys and repeat what was not acknowledged, under the same key, after each restart. From the
-//! moment the new process listens its ranks are asked: each answer is "loading" or exact. Not here: the store's own
-//! crash tests, and other operations around a kill (`model.rs`).
+//! Clients submit with keys and repeat unacknowledged requests, under the same key, after each restart. From the moment the
+//! new process listens its ranks are read: each answer is "loading" or exact. Not here: the store's own crash tests, and
+//! other operations around a kill (`model.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Worker {
         }
     }
 
-    /// Submits until the server is gone.
+    /// Submits until the server has ended.
     fn work(&mut self, mut client: Client, acknowledged: &AtomicUsize) {
         loop {
             let wanted = self.next();
@@ -85,7 +85,7 @@ impl Worker {
     }
 }
 
-/// What the boards must hold after these submits, each once, in each worker's order.
+/// The required content of the boards after these submits, each once, in each worker's order.
 fn expected(workers: &[Worker]) -> BTreeMap<&'static str, Board> {
     let definition = |update: &str| Definition::of_json(&json!({"update": update}));
     let mut boards: BTreeMap<_, _> =
@@ -117,7 +117,7 @@ fn ask(client: &mut Client, target: &str) -> Option<Value> {
     Some(answer.expect(200))
 }
 
-/// Asks for ranks from the moment it listens until it is told that it is ready, and once more.
+/// Reads ranks from the moment it listens until it is ready, and once more.
 fn poll(mut client: Client, stop: &AtomicBool) {
     let mut first: BTreeMap<&str, Value> = BTreeMap::new();
     loop {
@@ -127,7 +127,7 @@ fn poll(mut client: Client, stop: &AtomicBool) {
                 continue;
             };
             check_page(board, &page);
-            // Nobody writes while it loads: what is answered first is what stays.
+            // There are no writes while it loads: the first answer is the final one.
             assert_eq!(
                 &page,
                 first.entry(board).or_insert_with(|| page.clone()),
@@ -219,7 +219,7 @@ fn a_kill_at_any_moment_loses_nothing_and_invents_nothing() {
         check_boards(&mut client, &expected(&workers));
         assert!(workers.iter().any(|worker| !worker.done.is_empty()), "round {round} did nothing");
     }
-    // Which of them a run meets is chance; that it met some is what makes it a test.
+    // The states that a run reaches are random; that it reached some makes it a test.
     assert!(unsure > 0, "no kill met a request in flight");
 }
 
@@ -250,7 +250,7 @@ fn ranks_are_loading_or_exact_while_a_large_board_is_loaded() {
             answer.refused(503, "loading");
             let body = answer.json();
             let ready = client.get("/readyz");
-            // Before it knows who may ask, it cannot say how far it is.
+            // It cannot report its progress before it knows the permissions.
             if body.get("phase").is_some() && ready.status == 503 {
                 for member in ["phase", "done", "total", "eta_s"] {
                     assert!(body.get(member).is_some(), "{member} in {body}");

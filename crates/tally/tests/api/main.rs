@@ -1,8 +1,8 @@
-//! What a client of the API sees, whatever the server keeps its data on.
+//! The API from a client's view, on every kind of store.
 //!
 //! These tests run on SQLite, and again on every other store that `TALLY_TEST_ON` names (`xtask/src/testing.rs`). The binaries of
 //! this folder are few, because each links the whole program again and waits for its own slowest test. Each module has one
-//! subject. Not here: one server beside its API (`server`), faults and several servers (`faults`), the programs of others (`clients`).
+//! subject. Not here: one server beside its API (`server`), faults and several servers (`faults`), other programs (`clients`).
 
 mod bad_input;
 mod events;

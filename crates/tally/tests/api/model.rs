@@ -91,7 +91,7 @@ impl Run {
         body
     }
 
-    /// Compares an answer, or a row of one, with what the model says of the same submit.
+    /// Compares an answer, or a row of one, with the model's answer to the same submit.
     fn compare(&mut self, name: &str, body: &Value, answer: &Value, code: Option<&str>) {
         let board = self.boards.get_mut(name).expect("it is there");
         let definition = board.definition;

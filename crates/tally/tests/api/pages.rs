@@ -1,7 +1,7 @@
-//! Pages read by cursor while others write: nobody who did not move is skipped or shown twice, in both directions.
+//! Pages read by cursor while others write: a player that did not move is never skipped or shown twice, in both directions.
 //!
-//! The movers change all the time, the others never; removals hit the entry that a cursor stands on. Also pages of
-//! random boards against the model. Not here: exact answers of single pages (`http_scores.rs`).
+//! The movers change all the time, the others never; removals hit the entry of a cursor. Also pages of random boards
+//! against the model. Not here: exact answers of single pages (`http_scores.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tally_testkit::{Client, Rng, TestTally};
 const SCORES: &str = "/v1/leaderboards/b/scores";
 const STAYING: usize = 400;
 const MOVERS: u64 = 60;
-/// A direction is walked until so many changes were made meanwhile.
+/// A direction is read until this many changes were made meanwhile.
 const CHANGES_LEAST: usize = 200;
 
 fn submit_all(client: &mut Client, rows: &[Value]) {
@@ -25,7 +25,7 @@ fn submit_all(client: &mut Client, rows: &[Value]) {
     }
 }
 
-/// Moves and removes players until it is told to stop.
+/// Moves and removes players until it is stopped.
 fn stir(mut client: Client, stop: &AtomicBool, moved: &AtomicUsize, seed: u64) {
     let mut rng = Rng::new(seed);
     while !stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Periods over HTTP: what is open, what is closed, and that a closed year is a sort of that year's rows.
+//! Periods over HTTP: open ones, closed ones, and that a closed year is a sort of that year's rows.
 //!
 //! Years are used because none ends while a test runs (but at New Year in UTC). Not here: boundaries and time zones
 //! (unit tests of the calendar), wrong definitions and names (`bad_input`).
@@ -24,7 +24,7 @@ fn submit(client: &mut Client, board: &str, row: &Value) -> tally_testkit::Answe
     client.post(&format!("/v1/leaderboards/{board}/scores"), row)
 }
 
-/// A page, a rank or what is around, of a part.
+/// A page, a rank or the neighbours, of a window.
 fn target(board: &str, path: &str, period: &str) -> String {
     let limit = if path == "scores" { "limit=1000&" } else { "" };
     format!("/v1/leaderboards/{board}/{path}?{limit}period={}", segment(period))
@@ -41,7 +41,7 @@ fn this_year(client: &mut Client, board: &str) -> i32 {
     open["start"].as_str().expect("an instant")[..4].parse().expect("a year")
 }
 
-/// Sums by year: of each row (date, player, score) in order.
+/// Sums by year: of the rows (date, player, score) in order.
 fn years<'a>(rows: impl Iterator<Item = (&'a str, String, i64)>) -> BTreeMap<i32, Board> {
     let mut sums: BTreeMap<i32, BTreeMap<String, (i64, String)>> = BTreeMap::new();
     for (date, player, score) in rows {
@@ -64,7 +64,7 @@ fn check_page(client: &mut Client, board: &str, period: &str, expected: &Board) 
     }
 }
 
-/// Every way to read a part gives what a sort of its rows does.
+/// Every way to read a window returns a sort of its rows.
 fn check_part(client: &mut Client, board: &str, year: i32, expected: &Board) {
     let period = format!("yearly:{year}-01-01");
     check_page(client, board, &period, expected);
@@ -259,7 +259,7 @@ fn closed_years_are_a_sort_of_their_rows_whatever_happens() {
     let mut client = server.client();
     check_years(&mut client, year, &expected);
 
-    // What hides or erases a player reaches closed years, and lasts.
+    // A ban or an erasure of a player reaches closed years, and lasts.
     for (verb, player) in [("ban", "p7"), ("ban", "p8"), ("restore", "p8")] {
         client.post(&format!("/v1/leaderboards/years/players/{player}/{verb}"), &json!({})).expect(200);
         for board in expected.values_mut() {
@@ -276,7 +276,7 @@ fn closed_years_are_a_sort_of_their_rows_whatever_happens() {
     server.restart();
     let mut client = server.client();
     check_years(&mut client, year, &expected);
-    // Removing is of open parts only.
+    // Removing is for open windows only.
     client.delete("/v1/leaderboards/years/players/p1").refused(404, "player_not_ranked");
     check_years(&mut client, year, &expected);
 }

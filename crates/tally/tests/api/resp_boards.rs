@@ -1,4 +1,4 @@
-//! Boards that a first `ZADD` makes, seen from both doors: there as long as they have members, kept by a spec for them.
+//! Boards that a first `ZADD` makes, seen through both listeners: they exist as long as they have members, and a spec keeps them.
 //!
 //! Every way to take out the last member is tried, and the server is killed in between. Not here: replies to the letter,
 //! and what `ZADD` means on boards of other kinds.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tally_testkit::{Answer, Client, RespClient, TestTally};
 use tally_wire::resp::Reply;
 
-/// Rounds of the race between the doors.
+/// Rounds of the race between the listeners.
 const ROUNDS: usize = 150;
 
 #[track_caller]
@@ -46,7 +46,7 @@ fn players(http: &mut Client, name: &str) -> Vec<Value> {
     entries.map(|entry| json!([entry["rank"], entry["player"], entry["score"]])).collect()
 }
 
-/// Both doors say that it is not there, in every way in which it can be asked for.
+/// Both listeners say that it does not exist, for every kind of request.
 #[track_caller]
 fn check_gone(resp: &mut RespClient, http: &mut Client, name: &str) {
     int(resp, &format!("EXISTS {name}"), 0);
@@ -100,7 +100,7 @@ fn it_is_listed_and_read_best_first_over_http() {
         json!([5, "dee", "-inf"]),
     ];
     assert_eq!(players(&mut http, "duels"), wanted);
-    // What comes in over HTTP is read over the other door, by the board's own rule.
+    // Data that comes in over HTTP is read over the other listener, by the board's own rule.
     http.post("/v1/leaderboards/duels/scores", &json!({"player": "bob", "score": 1.5})).expect(200);
     let order = ["cy", "Bob", "bob", "ann", "dee"].map(|name| Reply::Bulk(name.into()));
     assert_eq!(call(&mut resp, "ZREVRANGE duels 0 -1"), Reply::Array(order.into()));
@@ -237,7 +237,7 @@ fn a_wish_for_it_makes_it_stay() {
     }
 }
 
-/// One door fills and empties, the other makes and deletes: no answer is a fault, and what is left is one board.
+/// One listener fills and empties, the other makes and deletes: no answer is a fault, and one board is left.
 #[test]
 fn the_doors_may_race_for_a_name() {
     let server = TestTally::start(TALLY);
@@ -278,7 +278,7 @@ fn the_doors_may_race_for_a_name() {
     assert_eq!(players(&mut http, "k"), [json!([1, "ann", 1.0])]);
 }
 
-/// Names that came and went take no room for ever.
+/// Names that came and went take no memory for ever.
 #[test]
 fn boards_that_nobody_sees_make_room() {
     let server = TestTally::start_set(TALLY, &[("TALLY_LIMITS_BOARDS", "3")]);

@@ -1,7 +1,7 @@
 //! The edges of a connection of the Redis protocol: bounds, wrong bytes, long pipelines, silence, loading.
 //!
-//! Every bound that can be set is set so low that a test reaches it at once; nothing here is measured. Not here: who may
-//! do what (`resp_permissions.rs`), the end of the server (`resp_kill.rs`).
+//! Every bound that can be set is set so low that a test reaches it at once; nothing here is measured. Not here:
+//! permissions (`resp_permissions.rs`), the end of the server (`resp_kill.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn connect(server: &TestTally) -> RespClient {
     RespClient::connect(server.resp())
 }
 
-/// What comes back for these bytes until the server closes.
+/// The replies to these bytes until the server closes.
 #[track_caller]
 fn until_closed(server: &TestTally, bytes: &[u8]) -> String {
     let mut client = connect(server);
@@ -30,7 +30,7 @@ fn until_closed(server: &TestTally, bytes: &[u8]) -> String {
     String::from_utf8(client.read_to_end()).expect("it is text")
 }
 
-/// How many connections there are, by one more that asks.
+/// The number of connections, by one more that reads it.
 fn connections(server: &TestTally) -> usize {
     let Reply::Bulk(text) = connect(server).call(&words("INFO clients")) else { panic!("it is text") };
     let text = String::from_utf8(text).expect("it is text");
@@ -69,12 +69,12 @@ fn bytes_that_are_no_command_close() {
         (b"*99999999999999999999\r\n", "invalid multibulk length"),
     ];
     for (bytes, why) in rows {
-        // What came before is answered, what comes behind is not.
+        // Earlier commands are answered, later ones are not.
         let all = [b"*3\r\n$7\r\nZINCRBY\r\n".as_slice(), b"$1\r\nk\r\n$1\r\n1\r\n"].concat();
         let told = until_closed(&server, &[b"PING\r\n", bytes, b"PING\r\n", &all].concat());
         assert_eq!(told, format!("+PONG\r\n-ERR Protocol error: {why}\r\n"), "{}", bytes.escape_ascii());
     }
-    // Nothing of it has an effect, and an empty or a negative number of arguments is nothing to do.
+    // It has no effect, and an empty or a negative number of arguments is no command.
     let mut client = connect(&server);
     client.send_bytes(b"*0\r\n*-1\r\n*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n");
     assert_eq!(client.read(), Reply::Integer(0));
@@ -111,13 +111,13 @@ fn before_a_key_is_presented_little_is_taken() {
     );
     let many = ["ZADD", "k", "1", "a", "1", "b", "1", "c", "1", "d", "1", "e"];
     assert_eq!(wrong(&many[..11]), "-ERR Protocol error: unauthenticated multibulk length\r\n");
-    // Its head is enough; the rest would only be thrown away.
+    // Its head is enough; the rest would only be discarded.
     let told = until_closed(&server, b"*2\r\n$4\r\nAUTH\r\n$16385\r\n");
     assert_eq!(told, "-ERR Protocol error: unauthenticated bulk length\r\n");
     let mut client = connect(&server);
     let refused = Reply::Error(b"NOAUTH Authentication required.".to_vec());
     assert_eq!(client.call(&many[..10]), refused);
-    // In the same write: what comes behind the key has the wide bounds.
+    // In the same write: the bytes behind the key have the wide bounds.
     let large = "y".repeat(400 << 10);
     let all: [&[&str]; 3] = [&["AUTH", key], &many, &["ECHO", &large]];
     let replies = client.pipeline(&all);
@@ -188,7 +188,7 @@ fn who_does_not_read_is_closed() {
     let mut stream = TcpStream::connect(server.resp()).expect("it listens");
     stream.set_write_timeout(Some(GIVE_UP)).expect("it is a socket");
     let mut sent = 0;
-    // Until the server has closed: what it takes in before that is bounded.
+    // Until the server has closed: the bytes that it reads before that are bounded.
     while stream.write_all(&out).is_ok() {
         sent += out.len();
         assert!(sent < 1 << 30, "it takes everything");
@@ -208,7 +208,7 @@ fn who_says_nothing_is_closed_where_that_is_set() {
     let mut client = connect(&server);
     assert_eq!(client.call(&["PING"]), Reply::Simple(b"PONG".to_vec()));
     assert_eq!(client.read_to_end(), b"");
-    // Half a command is nothing said.
+    // Half a command is no command.
     assert_eq!(until_closed(&server, b"*1\r\n$4\r\nPI"), "");
     wait_until("the connections are given back", || connections(&server) == 0);
 }
@@ -233,7 +233,7 @@ fn past_the_bound_a_connection_waits() {
     assert_eq!(&answer, b"+PONG\r\n");
 }
 
-/// Replies to a pipeline of these, on a connection made now; nothing where the server is not there yet.
+/// Replies to a pipeline of these, on a new connection; nothing while the server does not listen yet.
 fn ask(server: &TestTally, lines: &[&str]) -> Vec<Reply> {
     let mut stream = TcpStream::connect(server.resp()).expect("it listens");
     stream.set_read_timeout(Some(GIVE_UP)).expect("it is a socket");
@@ -280,7 +280,7 @@ fn while_it_loads_it_says_so() {
             assert_eq!(replies[0], loading);
             assert!(replies[1] == loading || replies[1] == Reply::Simple(b"PONG".to_vec()), "{replies:?}");
             assert!(replies[2] == loading || matches!(replies[2], Reply::Integer(_)), "{replies:?}");
-            // As long as keys are not read, nobody is known and nothing is answered.
+            // No caller is known and nothing is answered as long as keys are not loaded.
             let Reply::Bulk(info) = &replies[5] else {
                 assert!(replies.iter().all(|reply| *reply == loading), "{replies:?}");
                 continue;
@@ -302,7 +302,7 @@ fn while_it_loads_it_says_so() {
     assert_eq!(connect(&server).call(&words("ZCARD big")), total);
 }
 
-/// Connections go to different threads, and each sees at once what was answered on another.
+/// Connections go to different threads, and each sees at once the writes acknowledged on another.
 #[test]
 fn several_threads_serve() {
     let server = TestTally::start_set(TALLY, &[("TALLY_RESP_THREADS", "3")]);
@@ -316,7 +316,7 @@ fn several_threads_serve() {
             let seen = clients[next].call(&words("ZSCORE board player"));
             assert_eq!(seen, Reply::Bulk(sum.to_string().into_bytes()));
         }
-        // A place that is free is given again.
+        // A free slot is given again.
         clients.remove(0);
         clients.push(connect(&server));
     }

@@ -1,8 +1,9 @@
-//! Pipelines and the end of the server: what was acknowledged is there, and what is there is a beginning of what was sent.
+//! Pipelines and the end of the server: everything acknowledged is present, and the present state is a prefix of the sent
+//! commands.
 //!
-//! Each client has members of its own and sends pipelines without waiting. After a kill the stored state must be
-//! that after some number of its commands, no less than were acknowledged and in their order, a transaction whole or not
-//! at all. Not here: single requests (`kill.rs`), and replies to the letter.
+//! Each client has members of its own and sends pipelines without waiting. The state after a kill must be that after some
+//! number of its commands, in their order. It has no fewer than were acknowledged, and each transaction whole or not at
+//! all. Not here: single requests (`kill.rs`), and replies to the letter.
 
 use crate::TALLY;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use tally_wire::resp::{Replies, Reply, command};
 const ROUNDS: usize = 8;
 const CLIENTS: usize = 4;
 const MEMBERS: u64 = 8;
-/// Operations that a client has sent and not heard of.
+/// Operations that a client has sent, without a reply yet.
 const AHEAD_MAX: u64 = 60;
 /// No answer in this time is a fault of the server; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
@@ -78,7 +79,7 @@ impl Op {
 struct Worker {
     number: usize,
     rng: Rng,
-    /// What is known to be stored.
+    /// The part that is known to be stored.
     state: State,
     made: usize,
     /// Sent in this round, with the state before each.
@@ -106,7 +107,7 @@ impl Worker {
         }
     }
 
-    /// Sends pipelines of any length until the server is gone, always some ahead of what it has heard.
+    /// Sends pipelines of any length until the server has ended, always some ahead of the replies.
     fn work(&mut self, address: SocketAddr, relaxed: bool, done: &AtomicUsize) {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(GIVE_UP)).expect("it is a socket");
@@ -131,7 +132,7 @@ impl Worker {
             }
             let written = stream.write_all(&out);
             out.clear();
-            // After a kill the replies that are on their way may still be read.
+            // The replies that are on their way may still be read after a kill.
             let ahead = self.rng.below(AHEAD_MAX);
             let ahead = if written.is_err() { 0 } else { usize::try_from(ahead).expect("it is small") };
             while expected.len() - heard > ahead {
@@ -151,7 +152,8 @@ impl Worker {
         }
     }
 
-    /// Finds how much of what was sent is stored, at least what was acknowledged if that was a promise; goes on from there.
+    /// Finds how much of the sent data is stored, at least the acknowledged part if the setting promises that; goes on from
+    /// there.
     fn settle(&mut self, stored: &State, promised: bool) -> usize {
         let prefix = format!("w{}m", self.number);
         let mine: State =
@@ -196,13 +198,13 @@ fn check(reply: &Reply, wanted: &Reply) {
 fn is_shutting_down(reply: &Reply) -> bool {
     match reply {
         Reply::Error(text) => text == b"TRYAGAIN the server is shutting down",
-        // A transaction that came too late: none of it was done.
+        // A late transaction: none of it was done.
         Reply::Array(all) => !all.is_empty() && all.iter().all(is_shutting_down),
         _ => false,
     }
 }
 
-/// The bytes of the next reply; nothing when the server has gone.
+/// The bytes of the next reply; nothing when the server has ended.
 fn read(stream: &mut TcpStream, replies: &mut Replies, received: &mut Vec<u8>) -> Option<Vec<u8>> {
     loop {
         if let Some(length) = replies.next(received).expect("what comes is a reply") {
@@ -256,14 +258,14 @@ fn send_again(server: &TestTally, worker: &mut Worker, kept: usize) {
 /// What an answer says.
 struct Promise {
     relaxed: bool,
-    /// Whether what was acknowledged must be there.
+    /// Whether everything acknowledged must be present.
     kept: bool,
 }
 
 const COMMIT: Promise = Promise { relaxed: false, kept: true };
 const RELAXED: Promise = Promise { relaxed: true, kept: false };
 
-/// Works, ends the server while it does, and looks what is there; gives how much was sent and not heard of.
+/// Works, ends the server meanwhile, and checks the state. Returns how many commands were sent without a reply.
 fn round(
     server: &mut TestTally,
     workers: &mut [Worker],
@@ -280,7 +282,7 @@ fn round(
             .iter_mut()
             .map(|worker| scope.spawn(|| worker.work(address, promise.relaxed, &done)))
             .collect();
-        // A client that has found a fault has ended: go on, so that it is told.
+        // A client that has found a fault has ended: go on, so that it is reported.
         while done.load(Ordering::Relaxed) < least && !working.iter().any(|one| one.is_finished()) {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -326,7 +328,7 @@ fn a_relaxed_kill_leaves_a_beginning() {
     }
 }
 
-/// In peace also what was only promised is stored.
+/// After a regular end relaxed commits are stored, too.
 #[test]
 fn sigterm_in_the_middle_of_pipelines_loses_nothing_acknowledged() {
     let (mut server, mut workers) = stage();

@@ -1,4 +1,4 @@
-//! Closed periods over the Redis protocol: their order comes from the store, wherever in a pipeline they are asked for.
+//! Closed periods over the Redis protocol: their order comes from the store, at every position in a pipeline.
 //!
 //! Not here: when a period closes (`periods.rs`), and which names mean which (`http` tests of the same).
 
@@ -9,7 +9,7 @@ use tally_wire::resp::Reply;
 
 const PLAYERS: usize = 1_500;
 
-/// A board whose year 2000 is closed, with players `p0000` to `p1499` who have their number as score.
+/// A board whose year 2000 is closed, with players `p0000` to `p1499` that have their number as score.
 fn board(server: &TestTally) {
     let rule = json!({"name": "yearly", "schedule": "0 0 1 1 *", "keep": 99});
     let spec = json!({"update": "best", "periods": [rule]});

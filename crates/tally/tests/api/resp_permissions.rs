@@ -1,7 +1,7 @@
-//! Who may run which command of the Redis protocol: every one of them, with every role and without a key.
+//! Permissions of the commands of the Redis protocol: every command, with every role and without a key.
 //!
-//! `COMMAND LIST` says which there are; one that stands in no row here fails, so nobody can forget it. Also how a
-//! connection gets and loses its rights. Not here: what the commands do.
+//! `COMMAND LIST` names all commands. A command without a row here fails the test, so none can be forgotten. Also how a
+//! connection gets and loses its permissions. Not here: the effects of the commands.
 
 use crate::TALLY;
 use serde_json::json;
@@ -12,10 +12,10 @@ use tally_wire::resp::Reply;
 const NO_AUTH: &str = "NOAUTH Authentication required.";
 const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-/// Everybody may.
+/// Allowed for all.
 const OPEN: [&str; 4] = ["AUTH nonsense", "HELLO 3", "QUIT", "RESET"];
 
-/// Whoever may read.
+/// Allowed for readers.
 const READS: [&str; 39] = [
     "CLIENT ID",
     "COMMAND COUNT",
@@ -58,7 +58,7 @@ const READS: [&str; 39] = [
     "ZRANGE b 0 -1 REV",
 ];
 
-/// Whoever may write.
+/// Allowed for writers.
 const WRITES: [&str; 13] = [
     "LB.CREATE c",
     "LB.SUBMIT b bob 1",
@@ -226,7 +226,7 @@ fn ways_to_present_a_key() {
         let mut client = connect(&server);
         assert!(!matches!(client.call(line), Reply::Error(_)), "{line:?}");
         assert_eq!(client.call(&words("ZSCORE b ann")), score, "{line:?}");
-        // A wrong one takes nothing away; RESET does.
+        // A wrong one removes nothing; RESET does.
         assert_eq!(client.call(&["AUTH", &longer]), error(WRONG_PASS));
         assert_eq!(client.call(&words("ZSCORE b ann")), score, "{line:?}");
         client.call(&["RESET"]);
@@ -277,7 +277,7 @@ fn a_revoked_key_is_of_no_more_use() {
     assert_eq!(using.call(&words("ZADD b 2 ann")), Reply::Integer(0));
     queueing.pipeline(&[words("MULTI"), words("ZADD b 3 ann")]);
     server.client().with_key(&admin).delete(&format!("/v1/keys/{id}")).expect(204);
-    // At once: who it is is judged whenever bytes come.
+    // At once: the caller is judged whenever bytes come.
     assert_eq!(using.call(&words("ZADD b 4 ann")), error(NO_AUTH));
     assert_eq!(queueing.call(&["EXEC"]), error(NO_AUTH));
     assert_eq!(using.call(&["AUTH", &key]), error(WRONG_PASS));

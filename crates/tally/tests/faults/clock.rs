@@ -1,6 +1,7 @@
-//! A clock that jumps under the running binary, and between two starts: no period is closed and no prize is paid by it.
+//! A clock that jumps under the running binary, and between two starts: it closes no period and pays no prize.
 //!
-//! Not here: what a jump is (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and the simulation).
+//! Not here: the definition of a jump (`rules`), and every order of jumps and requests (`service/tests/use_cases/clock.rs` and
+//! the simulation).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use tally_testkit::{
     Client, DatabaseKind, RedisKind, ScratchDatabase, ScratchRedis, TestTally, WallClock, wait_until,
 };
 
-/// The scheduler looks five times a second for what is due: time for several looks.
+/// The scheduler checks five times a second for due work: time for several checks.
 const LOOKS: Duration = Duration::from_secs(2);
 
 const JUMP: i64 = 25 * 3_600;
@@ -18,7 +19,7 @@ const TODAY: &str = "daily:2031-03-05";
 const TOMORROW: &str = "daily:2031-03-06";
 const PRIZE: &str = "30";
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
@@ -38,7 +39,7 @@ fn server(clock: &WallClock, settings: &[(&str, &str)]) -> TestTally {
     server
 }
 
-/// A board of days, the best of each gets a prize; and the member who plays for it.
+/// A board of days, whose best player gets a prize; and the member that plays for it.
 fn prepare(server: &TestTally) -> String {
     let mut local = server.local();
     let member = json!({"login_id": "ann", "password": "ann's password", "name": "ann", "player": "ann"});
@@ -58,7 +59,7 @@ fn submit(client: &mut Client, player: &str, score: i64) -> String {
     client.get(&target).expect(200)["period"].as_str().expect("a name").to_owned()
 }
 
-/// Whether the period is closed and what it pays is written down.
+/// Whether the period is closed and its payouts are stored.
 fn is_settled(server: &TestTally, period: &str) -> bool {
     let target = format!("/v1/leaderboards/b/prizes?period={}", segment(period));
     server.local().get(&target).expect(200)["settled"] == true
@@ -92,7 +93,7 @@ fn is_logged(server: &TestTally, text: &str, times: usize) {
     assert_eq!(count(), times, "{text}");
 }
 
-/// Nothing is closed or paid, however often the scheduler looks.
+/// Nothing is closed or paid, however often the scheduler runs.
 fn nothing_is_done(server: &TestTally, member: &str) {
     std::thread::sleep(LOOKS);
     assert!(!is_settled(server, TODAY));

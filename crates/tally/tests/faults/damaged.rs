@@ -1,4 +1,4 @@
-//! A damaged row as clients meet it, over HTTP and the Redis protocol; and what `tally verify` and the metrics say of it.
+//! A corrupt row for clients, over HTTP and the Redis protocol, and in `tally verify` and the metrics.
 
 use crate::TALLY;
 use serde_json::json;
@@ -53,7 +53,7 @@ fn a_damaged_score_is_a_clear_fault_of_its_player() {
     let verified = server.run(&["verify"]);
     assert!(verified.expect(1).contains("WRONG scores 1/0/ann: it is damaged"), "{}", verified.stdout);
     database.sql(&format!("UPDATE {name}.scores SET gone = 0 WHERE player = 'ann'"));
-    // Mended, it is read from the store.
+    // Repaired, it is read from the store.
     client.post("/v1/leaderboards/b/scores", &json!({"player": "ann", "score": 5})).expect(200);
     assert_eq!(client.get("/v1/leaderboards/b/players/ann").expect(200)["rank"], json!(1));
 }
@@ -90,7 +90,7 @@ fn a_list_names_a_damaged_row_and_its_cursor_goes_on_behind_it() {
     let oldest =
         client.get(&format!("/v1/wallets/{member}/transactions?limit=2&cursor={cursor}")).expect(200);
     assert_eq!((oldest["items"].as_array().map(Vec::len), &oldest["damaged"]), (Some(1), &json!(null)));
-    // Whoever stops the server compares everything.
+    // The audit at the end of the server compares everything.
     database.sql(&format!(
         "USE {name}; UPDATE entries SET kind = 1 WHERE sequence = 2; DELETE FROM contests WHERE id = 'b'"
     ));

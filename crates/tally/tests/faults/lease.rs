@@ -1,7 +1,7 @@
 //! Two servers and one database: one of them serves it, and which one is never in doubt.
 //!
-//! Orders are in memory, so a server that has not noticed that another writes would answer ranks of the past and decide
-//! on them. Not here: the store's own tests of its lease, which make the moments that are hard to meet from outside.
+//! Rankings are in memory, so a server that has not noticed another writer would answer and decide with old ranks. Not here: the
+//! store's own tests of its lease, which produce the moments that are rare from outside.
 
 use crate::TALLY;
 use serde_json::json;
@@ -64,7 +64,7 @@ fn a_second_server_is_refused_and_the_first_goes_on() {
     for words in ["another process has the store open", &address, first.data().to_str().unwrap(), waits] {
         assert!(second.stderr.contains(words), "no {words:?} in {}", second.stderr);
     }
-    // Nor may a command that would work on the store itself; one beside the server asks it.
+    // Nor may a command that would work on the store itself; one beside the server calls it.
     stopped_on(&url).run(&["keys", "list"]).expect(1);
     first.run(&["keys", "list"]).expect(0);
     assert_eq!(best(&mut first.client()), ("ann".into(), 10));
@@ -147,7 +147,7 @@ fn a_frozen_server_that_was_replaced_neither_writes_nor_answers() {
     std::thread::sleep(Duration::from_millis(300));
     first.signal("CONT");
     for answered in asked {
-        // Refused, or cut off by its end.
+        // Refused, or cut by the end of the server.
         if let Ok(answer) = answered.join().unwrap() {
             assert_eq!(answer.status, 503, "{}", answer.text());
         }
@@ -168,7 +168,7 @@ fn a_database_that_was_away_for_longer_than_the_lease_ends_nothing() {
     let (server, url) = database();
     let proxy = Proxy::start(server.address());
     let mut tally = stopped_on(&url.replace(&server.address().to_string(), &proxy.address().to_string()));
-    // What runs in the background asks the store as well.
+    // The background tasks read the store as well.
     tally.allow("the store is unavailable");
     tally.restart();
     let mut client = tally.client();

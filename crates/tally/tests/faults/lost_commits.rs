@@ -1,5 +1,5 @@
-//! A database that comes back without what it had acknowledged, under a server with ranks in memory: the server says so, reads
-//! everything anew, and decides nothing on a state that is gone.
+//! A database that comes back without its last commits, under a server with ranks in memory. The server says so, reads everything
+//! anew, and decides nothing on a lost state.
 //!
 //! The database is killed and started on a copy of its data, as after a restored snapshot or the failover to an asynchronous
 //! replica. Not here: several servers (`servers/lost.rs`), and how the store notices (its own tests).
@@ -30,7 +30,7 @@ fn start_on(url: &str) -> TestTally {
     server
 }
 
-/// Sends until the database is there.
+/// Sends until the database is available.
 #[track_caller]
 fn send(client: &mut Client, request: &Request) -> Answer {
     let began = Instant::now();
@@ -66,7 +66,7 @@ fn of(all: &[(&str, i64)]) -> Vec<(String, i64)> {
     all.iter().map(|(player, score)| ((*player).to_owned(), *score)).collect()
 }
 
-/// What a client sees that asks all the time: pages, phases in which nothing is answered, pages.
+/// A client's view during permanent reads: pages, phases without an answer, pages.
 fn watch(
     client: &mut Client,
     (began, stop): (&Barrier, &AtomicBool),
@@ -141,7 +141,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
         stop.store(true, Ordering::SeqCst);
         (watching.join().unwrap(), last)
     });
-    // Pages of before, then none, then what is stored: nothing of before once it is known to be gone.
+    // Pages of before, then none, then the stored ones: nothing of before once the loss is known.
     let (before, after) = (of(&[("bob", 50), ("ann", 11)]), of(&[("ann", 10)]));
     assert_eq!((seen.first(), seen.last()), (Some(&Ok(before)), Some(&Ok(after.clone()))), "{seen:?}");
     let at = seen.iter().position(|seen| *seen == Err("reloading".into())).expect("it says so");
@@ -151,10 +151,10 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     assert!(server.log().iter().any(|line| line.contains("has lost commits")), "{:?}", server.log());
     let metrics = client.get("/metrics").text();
     assert!(metrics.contains("tally_lost_commits_reloads"), "{metrics}");
-    // The stream says that what it told may be gone, and ends.
+    // The stream says that its events may be lost, and ends.
     let reset = events.rest().pop().expect("an event");
     assert_eq!((reset.event.as_str(), events.last_id.as_str()), ("reset", ""));
-    // Money that is gone is not held, a board that is gone takes nothing, a key that is gone is new.
+    // Lost money is not held, a lost board takes nothing, a lost key is new.
     let wallet = client.get(&format!("/v1/wallets/{member}")).expect(200);
     assert_eq!(wallet["wallets"][0]["balance"], json!("100"), "{wallet}");
     client.post("/v1/holds", &json!({"member": member, "amount": 500})).refused(422, "insufficient_funds");
@@ -163,7 +163,7 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     assert_eq!(again.expect(200)["rank"], json!(1));
     assert_eq!(resp.call(&["ZSCORE", "b", "bob"]), Reply::Bulk(b"50".to_vec()));
     client.put("/v1/leaderboards/c", &json!({})).expect(201);
-    // All of that is stored, and the next start knows nothing else.
+    // All of that is stored, and is the whole state for the next start.
     let page = client.get("/v1/leaderboards/b/scores").expect(200);
     assert_eq!(scores(&page), of(&[("bob", 50), ("ann", 10)]));
     server.run(&["verify"]).expect(0);

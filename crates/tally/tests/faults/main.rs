@@ -1,4 +1,4 @@
-//! What clients see while something fails: a server, a database, a Redis, a disk, a network or a clock.
+//! The clients' view of failures: of a server, a database, a Redis, a disk, a network or a clock.
 //!
 //! Not here: one server that is killed on every store (`api/kill.rs`, `api/resp_kill.rs`).
 

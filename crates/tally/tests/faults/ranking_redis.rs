@@ -1,5 +1,5 @@
-//! Orders in a Redis that loses them, freezes and dies: no rank is ever wrong, nothing acknowledged is lost, and the
-//! server mends them by itself.
+//! Rankings in a Redis that loses them, freezes and dies: no rank is ever wrong, and nothing acknowledged is lost. The
+//! server repairs them by itself.
 //!
 //! Not here: the same tests as on memory (`TALLY_TEST_ON=mariadb+redis`), and the scripts (`ranking/tests`).
 
@@ -48,7 +48,7 @@ fn fill(client: &mut Client) {
     client.post("/v1/scores/batch", &json!({"scores": rows})).expect(200);
 }
 
-/// Asks until there is an answer that is not "loading"; that one is given.
+/// Repeats until there is an answer that is not "loading"; returns it.
 fn wait_for(client: &mut Client, target: &str) -> Value {
     let started = Instant::now();
     loop {
@@ -90,7 +90,7 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
     fill(&mut client);
     check(&mut client, &[]);
 
-    // Flushed: the next question notices.
+    // Flushed: the next query notices.
     assert_eq!(redis.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".to_vec()));
     client.get("/v1/leaderboards/b/players/p000").refused(503, "loading");
     let first = submit(&mut client, 0, 1_000);
@@ -108,7 +108,7 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
     redis.restart();
     check(&mut client, &[(0, 1_000), (1, 2_000), (2, 3_000)]);
 
-    // Nobody asked: it notices by itself, so the next question is answered.
+    // There was no read: it notices by itself, so the next read is answered.
     assert_eq!(redis.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".to_vec()));
     let started = Instant::now();
     let mut direct = redis.client();
@@ -153,7 +153,7 @@ fn a_restart_finds_what_was_not_published() {
     check(&mut server.client(), &[(7, 900)]);
 }
 
-/// No answer passes until all are asked: who asks board by board gets none.
+/// No answer passes until all are read: a client that reads board by board gets none.
 #[test]
 fn a_members_boards_are_asked_all_at_once() {
     const BOARDS: usize = 30;
@@ -165,7 +165,7 @@ fn a_members_boards_are_asked_all_at_once() {
     for nth in 0..BOARDS {
         client.put(&format!("/v1/leaderboards/b{nth:02}"), &json!({})).expect(201);
         let score = |player: String, score: usize| json!({"board": format!("b{nth:02}"), "player": player, "score": score});
-        // On every third nobody but others.
+        // On every third only other players.
         let mut rows: Vec<Value> =
             (0..=nth).map(|other| score(format!("p{other}"), 10 + 2 * other)).collect();
         rows.extend((!nth.is_multiple_of(3)).then(|| score("ann".into(), 11)));
@@ -186,7 +186,7 @@ fn a_members_boards_are_asked_all_at_once() {
     let wanted: Vec<Value> = (0..BOARDS).filter(ranked).map(wanted).collect();
     proxy.answer_after(b"EVALSHA", BOARDS);
     assert_eq!(ann.get("/v1/me/ranks?limit=1000").expect(200)["items"], json!(wanted));
-    // Pages end where they did, whatever is asked at once.
+    // Pages end where they did, whatever is read at once.
     let first = ann.get("/v1/me/ranks?limit=7").expect(200);
     assert_eq!(first["items"], json!(wanted[..7]));
     let cursor = first["next_cursor"].as_str().expect("there are more");
@@ -194,7 +194,7 @@ fn a_members_boards_are_asked_all_at_once() {
     assert_eq!((&rest["items"], rest.get("next_cursor")), (&json!(wanted[7..]), None));
 }
 
-/// Looks until the server says why it is not ready; nothing else is answered meanwhile.
+/// Polls until the server says why it is not ready; nothing else is answered meanwhile.
 fn wait_for_reason(client: &mut Client) {
     let started = Instant::now();
     loop {
@@ -246,7 +246,7 @@ fn a_start_waits_for_a_redis_that_does_not_answer_yet() {
     server.wait_ready();
     check(&mut server.client(), &[(3, 700)]);
     assert!(server.log().iter().any(|line| line.contains("it works again")), "{:?}", server.log());
-    // Refused, which nobody can wait for.
+    // Refused, and no wait helps.
     server.terminate();
     assert_eq!(redis.client().call(&["CONFIG", "SET", "requirepass", "x"]), Reply::Simple(b"OK".to_vec()));
     let refused = server.run(&["serve", "--http", "127.0.0.1:0", "--resp", "off"]);

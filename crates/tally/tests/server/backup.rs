@@ -12,7 +12,7 @@ use tally_testkit::{TestTally, audit};
 const PLAYERS: u64 = 40;
 const BOARD: &str = "/v1/leaderboards/b";
 
-/// Lets the others end, however this one does.
+/// Ends the others, however this one ends.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {
@@ -78,7 +78,7 @@ fn a_backup_under_load_has_every_submit_acknowledged_before_it_began() {
             for (player, (before, after)) in before.iter().zip(&after).enumerate() {
                 let score = found[&format!("p{player}")];
                 assert!(score >= *before, "p{player} had {before} before the backup began, and has {score}");
-                // What was not yet acknowledged may be there: at most the one on its way.
+                // A write without an acknowledgement may be present: at most the one on its way.
                 assert!(score <= *after + 1, "p{player} had {after} after the backup, and has {score}");
             }
             let boards = audit::boards(&mut other.client());
@@ -110,7 +110,7 @@ fn a_restore_refuses_what_would_be_lost_and_says_what_is_missing() {
     server.launch();
     server.wait_ready();
     assert_eq!(scores(&server), BTreeMap::from([("ann".to_owned(), 1)]));
-    // Without its secret a store is not served, and the command says so before anybody tries.
+    // A store without its secret is not served, and the command says so before a start does.
     let other = TestTally::stopped(TALLY);
     let done = other.run(&["restore", &copy]);
     done.expect(0);
@@ -125,7 +125,7 @@ fn a_restore_refuses_what_would_be_lost_and_says_what_is_missing() {
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
 }
 
-/// Acknowledged scores that are gone with their file: the start says so, and goes on without them only when it is told to.
+/// Acknowledged scores that are lost with their file: the start says so, and goes on without them only with the option for it.
 #[test]
 fn a_start_without_its_journal_is_refused_until_it_is_repaired() {
     let mut server = TestTally::start(TALLY);

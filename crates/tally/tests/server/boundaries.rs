@@ -1,10 +1,10 @@
-//! The end of a period under load, over HTTP and by the real clock: every acknowledged score is in exactly the period
-//! of its instant, and nobody is refused.
+//! The end of a period under load, over HTTP and by the real clock. Every acknowledged score is in exactly the period of
+//! its instant, and none is refused.
 //!
-//! The finest schedule is a minute and the binary has no clock of the test's, so a run waits for the next full minute;
-//! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and
-//! zones (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits (`cargo
-//! xtask bench periods`).
+//! The finest schedule is a minute and the binary has no clock of the test's. So a run waits for the next full minute;
+//! scores stream only around it. `TALLY_SOAK` adds minutes, at most as many as `MINUTES_MAX`. Not here: schedules and zones
+//! (unit tests of the calendar), years of closed periods (`periods.rs`), how long a request waits
+//! (`cargo xtask bench periods`).
 
 use crate::TALLY;
 use jiff::{Timestamp, ToSpan};
@@ -21,16 +21,16 @@ const MINUTES_MAX: usize = 3;
 const CONNECTIONS: usize = 6;
 const BATCH_ROWS: usize = 40;
 const PLAYERS: u64 = 30;
-/// How long before and after a boundary scores stream.
+/// The time before and after a boundary in which scores stream.
 const AROUND: Duration = Duration::from_millis(1_500);
-/// How long late scores are taken on the board `late`.
+/// The grace of the board `late`.
 const GRACE: Duration = Duration::from_secs(4);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What was acknowledged: by board and minute, the sum of each player.
+/// The acknowledged scores: by board and minute, the sum of each player.
 type Sums = BTreeMap<(&'static str, Timestamp), BTreeMap<String, i64>>;
 
-/// By board and period, the states it was seen in, in order.
+/// By board and period, the observed states, in order.
 type States = BTreeMap<(String, String), Vec<String>>;
 
 fn minute(at: Timestamp) -> Timestamp {
@@ -63,14 +63,14 @@ fn row(board: &str, number: usize, rng: &mut Rng) -> Value {
     let player = format!("c{number}p{}", rng.below(PLAYERS));
     let mut row = json!({"player": player, "score": rng.between(1, 9)});
     if board == "late" {
-        // In whole microseconds, which is what the server keeps.
+        // In whole microseconds, the precision of the server.
         let at = Timestamp::now().as_microsecond() - rng.between(0, 1_500_000);
         row["at"] = json!(Timestamp::from_microsecond(at).expect("a time of this century").to_string());
     }
     row
 }
 
-/// Streams scores until told to stop; each answer says which minute it counted for.
+/// Streams scores until it is stopped; each answer says which minute it counted for.
 fn stream(mut client: Client, number: usize, stop: &AtomicBool) -> Sums {
     let mut rng = Rng::of(&format!("boundary {number}"));
     let mut sums = Sums::new();
@@ -137,7 +137,7 @@ fn listed(client: &mut Client, board: &str) -> Vec<Value> {
     audit::walk(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
 }
 
-/// The sum of each player in a part.
+/// The sum of each player in a window.
 fn page(client: &mut Client, board: &str, period: &str) -> BTreeMap<String, i64> {
     let target = format!("{}?limit=1000&period={}", scores(board), segment(period));
     let (entries, _) = audit::walk(client, &target, "entries");
@@ -150,7 +150,7 @@ fn page(client: &mut Client, board: &str, period: &str) -> BTreeMap<String, i64>
     entries.iter().map(one).collect()
 }
 
-/// Streams over boundaries; gives what was acknowledged, the boundaries, and what states were seen.
+/// Streams over boundaries; returns the acknowledged scores, the boundaries, and the observed states.
 fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
     let all = Mutex::new(Sums::new());
     let done = AtomicBool::new(false);
@@ -180,7 +180,7 @@ fn cross(server: &TestTally) -> (Sums, Vec<Timestamp>, States) {
             });
             boundaries.push(boundary);
         }
-        // Until the last one is closed, and a look of the keeper longer.
+        // Until the last one is closed, and a round of the scheduler longer.
         let last = *boundaries.last().expect("there is one");
         sleep_until(last + GRACE + Duration::from_secs(1));
         done.store(true, Ordering::Relaxed);
@@ -241,7 +241,7 @@ fn soak_a_stream_of_scores_crosses_boundaries_exactly() {
     }
 }
 
-/// What ended was open, closing as long as late scores were taken and until that was stored, and closed.
+/// An ended period was open, closing as long as late scores were taken and until that was stored, and closed.
 fn check_states(seen: &States, boundaries: &[Timestamp]) {
     for boundary in boundaries {
         let states = |board: &str| seen[&(board.to_owned(), period(*boundary - 1.minute()))].clone();
@@ -252,7 +252,7 @@ fn check_states(seen: &States, boundaries: &[Timestamp]) {
     }
 }
 
-/// The newest closed minutes are there, the oldest are gone.
+/// The newest closed minutes are present, the oldest are removed.
 fn check_kept(client: &mut Client, minutes: &BTreeSet<Timestamp>, keep: usize, old: Timestamp) {
     let mut closed: Vec<Timestamp> = vec![old, old + 1.minute()];
     closed.extend(minutes);
@@ -270,7 +270,7 @@ fn check_kept(client: &mut Client, minutes: &BTreeSet<Timestamp>, keep: usize, o
     }
 }
 
-/// What is closed takes nothing more.
+/// A closed period takes no more scores.
 fn check_late(client: &mut Client, boundaries: &[Timestamp], sums: &Sums) {
     let at = boundaries[0] - 1.microsecond();
     let late = json!({"player": "late", "score": 1, "at": at.to_string()});
@@ -280,7 +280,7 @@ fn check_late(client: &mut Client, boundaries: &[Timestamp], sums: &Sums) {
     assert_eq!(page(client, "late", &period(minute(at))), sums[&("late", minute(at))]);
 }
 
-/// The rank of the record before is told again when the period is long closed.
+/// A replay has the rank of the record before when the period is long closed.
 #[test]
 fn soak_a_retry_after_the_boundary_has_its_ranks() {
     let server = TestTally::start(TALLY);

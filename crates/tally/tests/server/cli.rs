@@ -1,4 +1,4 @@
-//! The command line: help, usage, keys, exports, who may open a store, and the end by SIGTERM.
+//! The command line: help, usage, keys, exports, permission to open a store, and the end by SIGTERM.
 //!
 //! Texts are asserted by the words a user needs, answers by value. Not here: imports (`import.rs`).
 
@@ -28,7 +28,7 @@ fn every_subcommand_has_help_with_an_example() {
         let text = help.expect(0);
         assert_eq!(help.stderr, "", "{path:?}");
         let below = listed(text);
-        // A command that only has commands below it may leave the examples to them.
+        // A command with subcommands may leave the examples to them.
         assert!(text.contains("Example") || !below.is_empty(), "{path:?} has no example:\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{path:?} is too wide:\n{text}");
         waiting.extend(below.into_iter().map(|name| [path.clone(), vec![name]].concat()));
@@ -275,7 +275,7 @@ fn another_secret_is_refused() {
     server.restart();
 }
 
-/// What one client of the drain knows: increments that were acknowledged, and those it cannot know of.
+/// The record of one client of the drain: acknowledged increments, and those of unknown outcome.
 fn add_until_the_end(mut client: tally_testkit::Client, acknowledged: &AtomicU64, unsure: &AtomicU64) {
     let add = Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": "p", "score": 1}));
     loop {

@@ -1,5 +1,5 @@
-//! Contests over HTTP, as a game and its members play them: one that pays its prizes, one that is called off, a series, and what is
-//! answered again. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and rights.
+//! Contests over HTTP, as a game and its members play them: one that pays its prizes, one that is cancelled, a series, and
+//! replays. Not here: the state machine (`rules`), crashes in the middle (`service/tests`), bad input and permissions.
 
 use crate::TALLY;
 use jiff::Timestamp;
@@ -9,11 +9,11 @@ use tally_testkit::{
     Answer, Client, DatabaseKind, RedisKind, Request, ScratchDatabase, ScratchRedis, TestTally,
 };
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
-/// A member with money, signed in; gives its id and its token.
+/// A member with money, signed in; returns its id and its token.
 fn member(server: &TestTally, name: &str, units: u64) -> (String, String) {
     let mut local = server.local();
     let body =
@@ -32,7 +32,7 @@ fn key(server: &TestTally, role: &str) -> String {
     made["key"].as_str().expect("a key").to_owned()
 }
 
-/// What a member has, and what of it is held.
+/// The balance of a member, and its held part.
 fn wallet(client: &mut Client, id: &str) -> (String, String) {
     let wallet = client.get(&format!("/v1/wallets/{id}")).expect(200)["wallets"][0].clone();
     let text = |name: &str| wallet[name].as_str().expect("an amount").to_owned();
@@ -128,7 +128,7 @@ fn a_contest_from_its_draft_to_its_prizes() {
     boss.post(&format!("{apply}/reject"), &players(&["cid"])).expect(200);
     assert_eq!(wallet(&mut local, &id("cid")), pair("1000", "0"));
     local.post(&apply, &json!({"player": "cid"})).refused(409, "already_rejected");
-    // The rows of a replay are those of now.
+    // The rows of a replay are the present ones.
     let again = local.send(&accept);
     assert!(again.is_replay());
     let again = again.expect(200)["results"].clone();
@@ -177,7 +177,7 @@ fn started_and_played(
     }
     local.delete("/v1/leaderboards/contest:friday-cup").refused(409, "board_in_use");
     boss.post(&format!("{path}/members/dan/ban"), &json!({})).refused(404, "player_not_found");
-    // The route of its leaderboard asks the same.
+    // The route of its leaderboard reads the same.
     let on_board = "/v1/leaderboards/contest:friday-cup/players/bob";
     for verb in ["ban", "restore"] {
         local.post(&format!("{on_board}/{verb}"), &json!({})).refused(403, "forbidden");
@@ -193,7 +193,7 @@ fn started_and_played(
     boss.post(&format!("{path}/settle"), &json!({})).refused(409, "contest_state");
     boss.post(&format!("{path}/finish"), &json!({})).expect(200);
     local.post(scores, &json!({"player": "ann", "score": 10})).refused(409, "contest_state");
-    // Asked again, it is what was done; asked anew, it is too late.
+    // Repeated, it is the stored outcome; as a new request, it is too late.
     let again = boss.send(&restore);
     assert!(again.is_replay());
     assert_eq!(again.expect(200), restored);
@@ -210,7 +210,7 @@ fn started_and_played(
     assert_eq!((row(0), row(1)), ((json!(1), json!("250")), (json!(1), json!("250"))));
     let movement = prizes["items"][0]["group_id"].as_str().expect("a movement");
     assert_eq!(local.get(&format!("/v1/ledger/transactions/{movement}")).expect(200)["type"], "prize");
-    // Nothing more is asked of its ranks, so the board may go; the contest and what it paid stay.
+    // Its ranks are not needed any more, so the board may go; the contest and its payments stay.
     local.delete("/v1/leaderboards/contest:friday-cup").expect(204);
     local.get(scores).refused(404, "leaderboard_not_found");
     assert_eq!(local.get(&format!("{path}/prizes")).expect(200), prizes);
@@ -228,7 +228,7 @@ fn started_and_played(
     balanced(&mut local);
 }
 
-/// Who applies, in either place: the answers are the same.
+/// Applications, in either store: the answers are the same.
 fn free_story(server: &TestTally, name: &str) {
     let mut local = server.local();
     let path = format!("/v1/contests/{name}");
@@ -310,7 +310,7 @@ fn applications_are_the_same_in_the_store_and_in_redis() {
     local.post(&apply, &json!({"player": "ann"})).expect(201);
     server.allow("a request met a fault");
     redis.kill();
-    // A change on a connection that broke just then may have been made; from then on it is known to be away.
+    // A change on a connection that broke just then may have been made; from then on it is known to be unavailable.
     let null = json!({"pending": null, "accepted": null, "rejected": null, "members": 0});
     assert_eq!(local.get(path).expect(200)["counts"], null);
     let away = local.post(&apply, &json!({"player": "bob"}));
@@ -500,7 +500,7 @@ fn a_start_names_every_bad_row_and_a_contest_without_a_name_gets_one() {
     assert_eq!(started["contest"]["start_report"]["failed_total"], 1);
 }
 
-/// Whole seconds until the next full minute by the machine's clock, and that minute as it stands in a name.
+/// Whole seconds until the next full minute by the machine's clock, and that minute as written in a name.
 fn next_minute() -> (Timestamp, String) {
     let seconds = Timestamp::now().as_second();
     let next = Timestamp::from_second(seconds - seconds.rem_euclid(60) + 60).expect("a time of this century");
@@ -553,7 +553,7 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
     server.kill9();
     sleep_until(minute);
     server.restart();
-    // Before anybody could ask: it has started, and the next one is there.
+    // Before the server answers requests: it has started, and the next one exists.
     let mut local = server.local();
     let started = local.get(&path).expect(200);
     assert_eq!((&started["state"], &started["start_report"]["enrolled"]), (&json!("running"), &json!(1)));
@@ -571,7 +571,7 @@ fn a_series_goes_on_over_moments_at_which_the_server_was_down() {
     local.delete("/v1/contest-series/minutely").expect(204);
     local.get("/v1/contest-series/minutely").refused(404, "series_not_found");
     assert_eq!(local.get("/v1/contest-series").expect(200)["items"], json!([]));
-    // What it made goes on without it, also over its end.
+    // Its contests go on without it, also over its end.
     let soon = Timestamp::now() + std::time::Duration::from_secs(2);
     local.send(&Request::new("PATCH", &path).json(&json!({"ends_at": micros(soon)}))).expect(200);
     server.kill9();
@@ -587,7 +587,7 @@ fn micros(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// Asks until there is something: whoever does it is in the background.
+/// Polls until there is something: a background task does it.
 fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(found) = ask() {

@@ -1,7 +1,7 @@
 //! `serve --demo`: the shipped football as leaderboards, the same figures however the filling went.
 //!
-//! What the boards must hold is added up here from the sample itself, in the plainest way. Not here: the import that
-//! fills them (`import.rs`).
+//! The required content of the boards is added up here from the sample itself, in the plainest way. Not here: the import
+//! that fills them (`import.rs`).
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ fn check_boards(client: &mut Client) {
     check_years(client);
 }
 
-/// What is left out is said, not silent.
+/// Omitted rows are reported, not silent.
 fn check_told(server: &TestTally) {
     let log = server.log().join("\n");
     let ((_, own, nobody), (_, unplayed)) = (goals(), points());
@@ -184,7 +184,7 @@ fn what_is_no_demo_stays_as_it_is() {
     assert_eq!(client.get("/v1/leaderboards/goals/scores").expect(200), before);
 }
 
-/// A tournament: its teams with their points, best first; of the same points in the order of the day of the last match.
+/// A tournament: its teams with their points, best first; equal points are in the order of the day of the last match.
 fn tournament(name: &str, year: &str) -> Vec<(String, i64)> {
     let mut points: BTreeMap<String, i64> = BTreeMap::new();
     for row in rows(RESULTS).iter().filter(|row| &row[5] == name && row[0].starts_with(year)) {
@@ -302,7 +302,7 @@ fn contests_of_every_state_are_there_and_what_the_pages_show_works() {
     server.run(&["verify"]).expect(0);
 }
 
-/// Every member once, every movement once, and in balance.
+/// Every member once, every transfer once, and in balance.
 fn check_wallets(server: &TestTally) {
     check_contests(&mut server.client());
     let teams: BTreeSet<String> =
@@ -342,7 +342,7 @@ fn wait_for(client: &mut Client, rows: u64) -> bool {
 fn a_filling_that_was_cut_short_goes_on_where_it_was() {
     let mut server = demo();
     let mut cut = 0;
-    // In the first chunk, in every board, at the end; once in peace.
+    // In the first chunk, in every board, at the end; once by a regular end.
     for (rows, kill) in
         [(1, true), (15_000, true), (40_000, false), (60_000, true), (94_000, true), (140_000, true)]
     {

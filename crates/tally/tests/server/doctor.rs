@@ -1,11 +1,11 @@
-//! `tally doctor` finds nothing wrong where nothing is, and finds what was made wrong behind the server's back.
+//! `tally doctor` finds nothing in a sound store, and finds faults that were made behind the server's back.
 
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::{DatabaseKind, RedisKind, ScratchCluster, ScratchDatabase, ScratchRedis, TestTally};
 
-/// Boards of each kind of rank, with ties, a hidden player and more than a page.
+/// Boards of each kind of rank, with ties, a banned player and more than a page.
 fn fill(server: &TestTally) {
     let mut client = server.local();
     let boards = [
@@ -34,7 +34,7 @@ fn fill(server: &TestTally) {
         }
         client.post(&format!("/v1/leaderboards/{board}/players/p7/ban"), &json!({})).expect(200);
     }
-    // An open period, and two that were closed before anybody scored in them.
+    // An open period, and two that were closed without a score.
     let years =
         json!({"all_time": false, "periods": [{"name": "year", "schedule": "0 0 1 1 *", "keep": 100}]});
     client.put("/v1/leaderboards/years", &years).expect(201);
@@ -103,7 +103,7 @@ fn a_mysql_whose_rows_were_changed_behind_the_server() {
     rows_were_changed(DatabaseKind::MySql9, "mysql 9.");
 }
 
-/// What a server says that it found, when it has looked.
+/// The findings of a server, once it has checked.
 fn first_findings(server: &TestTally) -> Vec<Value> {
     let begun = Instant::now();
     loop {
@@ -132,7 +132,7 @@ fn rows_were_changed(kind: DatabaseKind, release: &str) {
     let unsafe_setting = server.run(&["doctor"]);
     let text = unsafe_setting.expect(1);
     assert!(text.contains("WRONG innodb_flush_log_at_trx_commit = 2"), "{text}");
-    // A running server finds it too, without being asked.
+    // A running server finds it too, by itself.
     server.terminate();
     server.restart();
     let found = first_findings(&server);

@@ -1,6 +1,6 @@
 //! Files at umask 022, the usual one: no other account of the machine reads a store, a secret, a token or a copy.
 //!
-//! Not here: what is in the files.
+//! Not here: the content of the files.
 
 use crate::TALLY;
 use serde_json::json;

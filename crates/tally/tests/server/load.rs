@@ -1,4 +1,4 @@
-//! `tally load` sends what it was asked to, at the rate it was asked for, and says whether limits were kept.
+//! `tally load` sends the given requests at the given rate, and says whether limits were kept.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn scores_arrive_at_their_rate_and_limits_are_judged() {
     assert_eq!(done, 100);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.matches("<svg").count() >= 3 && page.contains("Latency, second by second"));
-    // They are there.
+    // They are present.
     let scores = server.local().get("/v1/leaderboards/load/scores?limit=100").expect(200);
     assert!((30..=50).contains(&scores["entries"].as_array().unwrap().len()), "{scores}");
     // A limit that nothing can keep.
@@ -52,7 +52,7 @@ fn seeded_players_are_read_and_score_through_both_doors() {
         assert_eq!(scores + reads, 200, "{text}");
         assert!((50..150).contains(&reads), "{text}");
     }
-    // Nobody scored whom the seed did not make.
+    // Only players of the seed have scored.
     let board = server.local().get("/v1/leaderboards/big/scores?limit=1").expect(200);
     assert_eq!(board["total"], 3000, "{board}");
     let ran = server.run(&["load", "transfers", "--reads", "10", "--rate", "1"]);
@@ -83,7 +83,7 @@ fn members_pay_and_look_and_no_money_is_made_or_lost() {
     let totals = server.local().get("/v1/ledger/trial-balance").expect(200);
     assert_eq!(totals["balanced"], true);
     server.run(&["verify"]).expect(0);
-    // Whom the seed did not make cannot sign in.
+    // A member that the seed did not make cannot sign in.
     let ran =
         server.run(&["load", "transfers", "--of", "50", "--members", "50", "--rate", "1", "--stage", "1s"]);
     ran.expect(1);

@@ -1,6 +1,6 @@
-//! What one server does beside its API: its commands, its files, its limits, and contests and members with their clocks.
+//! One server beside its API: its commands, its files, its limits, and contests and members with their clocks.
 //!
-//! Not here: what a client sees on every store (`api`), and what fails (`faults`).
+//! Not here: the API on every store (`api`), and faults (`faults`).
 
 mod backup;
 mod boundaries;

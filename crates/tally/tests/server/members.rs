@@ -1,12 +1,12 @@
-//! Members over HTTP: signing in, tokens and their ends, what is one's own, guesses that are slowed down, and transfers as
-//! a load script sends them. Not here: the rules of a batch (`service/tests/use_cases/wallets`), bad input and rights.
+//! Members over HTTP: signing in, tokens and their ends, own data, guesses that are slowed down. Also transfers as a load script
+//! sends them. Not here: the rules of a batch (`service/tests/use_cases/wallets`), bad input and permissions.
 
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::{Answer, Client, Request, TestTally};
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 3] = [
     ("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"),
     ("TALLY_MEMBERS_PASSWORD_PASSES", "1"),
@@ -99,7 +99,8 @@ fn a_retry_makes_one_member_and_names_are_taken_once() {
     assert_eq!(local.get("/v1/members?login_id=b").expect(200), json!({"items": []}));
 }
 
-/// What a request sets is part of what its key stands for; what it only proves is not, and is checked every time.
+/// A value that a request sets is part of the meaning of its key. A value that only proves something is not, and is checked
+/// every time.
 #[test]
 fn a_key_stands_for_the_secrets_that_are_set_and_not_for_those_that_are_checked() {
     let server = start();
@@ -240,7 +241,7 @@ fn guesses_from_elsewhere_lock_no_member_out_of_where_it_signed_in() {
     let guess = || sign_in_from(&server, "198.51.100.99", "ann", "ann's password");
     guess().refused(429, "too_many_attempts");
     sign_in_from(&server, home, "ann", "ann's password").expect(200);
-    // What the client itself writes before what the proxies append is not where it is.
+    // The client's own text in front of what the proxies append is not its address.
     let forged = format!("{home}, 203.0.113.7, 10.1.1.1");
     sign_in_from(&server, &forged, "ann", "ann's password").refused(429, "too_many_attempts");
     guess().refused(429, "too_many_attempts");
@@ -317,7 +318,7 @@ fn a_closed_member_is_closed_everywhere_and_keeps_its_history() {
     pay(&mut client, "k", "010-1111", 1, &json!("0042")).refused(404, "recipient_not_found");
     patch(&server, &ann, &json!({"name": "X"})).refused(409, "member_closed");
     server.local().get(&format!("/v1/members/{ann}")).expect(200);
-    // What found it finds another now, and the first token is nobody's.
+    // The handle finds another member now, and the first token is invalid.
     patch(&server, &bob, &json!({"phone_number": "010-1111"})).expect(200);
     let again = make(&server, "ann", "010-3333");
     assert_ne!(again, ann);

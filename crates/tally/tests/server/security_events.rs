@@ -1,6 +1,6 @@
-//! Security events: what is refused, and what changes who may do what, in the log, the audit file and the metrics.
+//! Security events: rejections, and changes of permissions, in the log, the audit file and the metrics.
 //!
-//! Not here: the bounds on them, which are tested beside their code.
+//! Not here: their bounds, which are tested beside their code.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl World {
         let id = event["request_id"].as_str().expect("an id").to_owned();
         let in_log =
             |line: &String| line.contains(name) && line.contains(&id) && line.contains("tally::security");
-        // What reads the log does so on a thread of its own.
+        // The reader of the log has a thread of its own.
         let started = Instant::now();
         while !self.server.log().iter().any(in_log) {
             assert!(started.elapsed() < Duration::from_secs(60), "{event} is not in the log");

@@ -1,10 +1,10 @@
-//! What must hold for any bytes that a client sends: the same commands as a plain reading, however they are cut.
+//! Invariants for any bytes of a client: the same commands as a plain reading, however they are cut.
 //!
-//! The fuzz target and the property tests run this one body, so that it is exercised where there is no fuzzer.
-//! It decodes whole, cut, and by a model that looks at everything again each time. Half of all inputs are sent as they
-//! are; the others say which requests to make, some of them broken, so that chance comes further than the first byte.
+//! The fuzz target and the property tests run this one body, so that it also runs without a fuzzer. It decodes whole, cut,
+//! and by a model that reads everything again each time. Half of all inputs are sent as they are. The others say which
+//! requests to make, some of them broken, so that chance comes further than the first byte.
 //!
-//! Not here: which texts are numbers or quoted, beyond what the model needs; tables say that.
+//! Not here: which texts are numbers or quoted, beyond the needs of the model; tables have that.
 
 use tally_wire::resp::{Bounds, Decoder, ProtocolError};
 
@@ -13,10 +13,10 @@ type Command = Vec<Vec<u8>>;
 /// The commands of a stream, and how it ends: bytes that are left, or an error.
 type Decoded = (Vec<Command>, Result<usize, ProtocolError>);
 
-/// Small bounds, so that a short stream comes to each of them.
+/// Small bounds, so that a short stream reaches each of them.
 const SMALL: Bounds = Bounds { args_max: 6, bulk_max: 40, inline_max: 48 };
-/// What a decoder keeps between commands, and what it may take for each byte that has arrived: an argument of two bytes
-/// is a range of sixteen, in a list that doubles.
+/// The state of a decoder between commands, and the most that it may take for each byte that has arrived. An argument of
+/// two bytes is a range of sixteen, in a list that doubles.
 const HELD_IDLE: usize = 24 << 10;
 const HELD_A_BYTE: usize = 20;
 /// Streams up to here are also sent byte by byte.
@@ -44,14 +44,14 @@ fn check(input: &[u8], cuts: &[usize]) {
     }
 }
 
-/// Decodes as a connection does: what is left of one part stays in front of the next.
+/// Decodes as a connection does: the rest of one read stays in front of the next.
 fn decode(input: &[u8], mut ends: Vec<usize>, bounds: &Bounds) -> Decoded {
     let mut decoder = Decoder::new();
     let mut commands = Vec::new();
     let mut start = 0;
     ends.sort_unstable();
     ends.push(input.len());
-    // A part may end where a command did that came with the part before.
+    // A read may end where a command of the read before ends.
     for end in ends {
         let mut part = &input[start..end];
         loop {
@@ -137,7 +137,7 @@ fn array(rest: &mut &[u8], bounds: &Bounds) -> Result<Option<Command>, ProtocolE
     Ok(Some(command))
 }
 
-/// An integer is what prints as its text.
+/// An integer is a number that prints as its text.
 fn number(text: &[u8]) -> Option<i64> {
     let value: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (value.to_string().as_bytes() == text).then_some(value)
@@ -218,7 +218,7 @@ fn words(line: &[u8]) -> Option<Command> {
     Some(words)
 }
 
-/// Makes a stream out of any bytes: the first of each round says what comes, those behind it what is in it.
+/// Makes a stream out of any bytes: the first of each round chooses the kind, those behind it the content.
 fn stream(mut seed: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some((kind, behind)) = seed.split_first() {
@@ -230,7 +230,7 @@ fn stream(mut seed: &[u8]) -> Vec<u8> {
                 (0..count).for_each(|_| bulk(&mut seed, &mut out));
             }
             9..=11 => {
-                // Letters that mean something between words, and few others.
+                // Letters with a meaning between words, and few others.
                 let letters = b" \t\x0b\"'\\xn41ab\0\x80";
                 let word = take(&mut seed, 24).iter().map(|byte| letters[usize::from(*byte) % letters.len()]);
                 out.extend(word);

@@ -1,4 +1,4 @@
-//! Requests: tables of what Redis takes and refuses, and the properties of `body.rs` on random streams.
+//! Requests: tables of accepted and rejected ones, as of Redis, and the properties of `body.rs` on random streams.
 
 use super::body;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) const INLINE: &[(&str, &str)] = &[
     ("$4\r\n", "$4"),
 ];
 
-/// What closes a connection, and what is said before.
+/// Errors that close a connection, and the message before.
 #[rustfmt::skip]
 pub(crate) const ERRORS: &[(&str, &str)] = &[
     ("*x\r\n", "invalid multibulk length"),
@@ -109,7 +109,7 @@ fn before_auth_little_is_taken() {
     assert_eq!(refused("*11\r\n"), Err(ProtocolError::UnauthenticatedMultibulkLength));
     assert_eq!(refused("a b c d e f g h i j k\r\n"), Err(ProtocolError::UnauthenticatedMultibulkLength));
     assert_eq!(refused("*1\r\n$16385\r\n"), Err(ProtocolError::UnauthenticatedBulkLength));
-    // What no connection may send is said to be wrong, not to want a key.
+    // Bytes that no connection may send get a protocol error, not a demand for a key.
     assert_eq!(refused("*1048577\r\n"), Err(ProtocolError::InvalidMultibulkLength));
     assert_eq!(refused("*1\r\n$524289\r\n"), Err(ProtocolError::InvalidBulkLength));
     let text = ProtocolError::UnauthenticatedBulkLength.to_string();
@@ -151,7 +151,7 @@ fn a_large_command_leaves_little_behind() {
     assert!(decoder.held() < 32 << 10, "{}", decoder.held());
 }
 
-/// A decoder that starts over at each byte would look at 2.7 * 10^11 of them here and not come to an end.
+/// A decoder that starts over at each byte would read 2.7 * 10^11 of them here and not come to an end.
 #[test]
 fn what_comes_byte_by_byte_is_looked_at_once() {
     let large = [&b"*2\r\n$3\r\nSET\r\n$524288\r\n"[..], &vec![b'x'; 512 << 10], b"\r\n"].concat();
@@ -166,7 +166,7 @@ fn what_comes_byte_by_byte_is_looked_at_once() {
     }
 }
 
-/// What a fuzzer has found, and the streams that it begins with.
+/// The findings of a fuzzer, and its initial streams.
 #[test]
 fn the_corpus_of_the_fuzzer_holds() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/requests");
@@ -193,7 +193,7 @@ proptest! {
 
     #[test]
     fn what_almost_is_a_request_is_the_same_however_it_is_cut(
-        // The first byte asks for a stream as it is, with two cuts.
+        // The first byte selects a stream as it is, with two cuts.
         bytes in proptest::collection::vec(proptest::sample::select(b"*$-0123\r\n\"'\\x a".to_vec()), 4..60)
     ) {
         body::run(&[&[4], &bytes[..]].concat());

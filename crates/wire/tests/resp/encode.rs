@@ -1,4 +1,4 @@
-//! Replies: one table of both protocols, and that a client reads back what was written.
+//! Replies: one table of both protocols, and that a client reads back the written value.
 
 use tally_wire::resp::{Encoder, Protocol, Replies, Reply};
 

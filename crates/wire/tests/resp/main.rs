@@ -1,4 +1,4 @@
-//! The Redis protocol: what is decoded, what is printed, which numbers are accepted, and that real servers agree.
+//! The Redis protocol: decoding, encoding, numbers, and agreement with real servers.
 
 mod body;
 mod decode;

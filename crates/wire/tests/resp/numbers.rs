@@ -1,4 +1,4 @@
-//! Numbers as text: what Redis prints, what it takes. `servers.rs` asks real servers about the same texts.
+//! Numbers as text: the output of Redis, and its accepted input. `servers.rs` sends the same texts to real servers.
 
 use proptest::prelude::*;
 use tally_wire::resp::number::{bound, integer, score};
@@ -71,7 +71,7 @@ fn doubles_print_as_redis_prints_them() {
         (1e-5, "0.00001"), (1e-6, "0.000001"), (1e-7, "1e-7"), (1.5e-7, "1.5e-7"), (1.25e-10, "1.25e-10"),
         (5e-324, "5e-324"), (f64::MAX, "1.7976931348623157e+308"), (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
         (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf"), (f64::NAN, "nan"),
-        // Where the fewest digits, or the nearest, are not found, as they are not in Redis.
+        // The cases without the fewest digits, or the nearest, as in Redis.
         (-155_766.848_834_565_38, "-1.5576684883456537e+5"), (-1.651484200947297e116, "-1.6514842009472968e+116"),
     ];
     for (value, expected) in table {

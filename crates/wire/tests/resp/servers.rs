@@ -1,7 +1,7 @@
-//! The same as real servers: Valkey 9 for the text of doubles, Redis 7 for what is accepted and how requests are read.
+//! The same as real servers: Valkey 9 for the text of doubles, Redis 7 for accepted numbers and the reading of requests.
 //!
-//! Redis 7.0 prints doubles in the way before 7.2, and Valkey 9 takes neither hexadecimal scores nor blanks before bounds;
-//! apart from that both are asked. `TALLY_SOAK` multiplies the random cases.
+//! Redis 7.0 prints doubles in the way before 7.2, and Valkey 9 takes neither hexadecimal scores nor blanks before bounds. Both
+//! get all other texts. `TALLY_SOAK` multiplies the random cases.
 
 use super::decode::{ERRORS, INLINE};
 use super::numbers::{BOUNDS, NO_INTEGERS, REFUSED, TAKEN};
@@ -101,7 +101,7 @@ fn value(reply: &Reply) -> Option<f64> {
     }
 }
 
-/// What is a number, or nearly.
+/// Numbers, or nearly.
 fn number_text(rng: &mut Rng) -> String {
     let mut text = String::new();
     if rng.percent(5) {
@@ -188,7 +188,7 @@ fn soak_integers_are_taken_as_in_redis() {
 #[test]
 fn protocol_errors_are_those_of_redis() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &["--proto-max-bulk-len", "1mb"]);
-    // Redis' own bounds are others: what is beyond ours alone is not asked.
+    // Redis' own bounds are others: texts that are only beyond ours are not sent.
     for (input, text) in
         ERRORS.iter().filter(|(input, _)| !input.contains("1048577") && !input.contains("524289"))
     {

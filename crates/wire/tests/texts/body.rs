@@ -1,8 +1,8 @@
-//! What must hold for any text of a client: bodies, cursors, queries and hosts.
+//! Invariants for any text of a client: bodies, cursors, queries and hosts.
 //!
-//! The fuzz targets and the property tests run these functions, so that they are exercised where there is no fuzzer.
+//! The fuzz targets and the property tests run these functions, so that they also run without a fuzzer.
 //!
-//! Not here: what each text means; tables beside the code say that.
+//! Not here: the meaning of each text; tables beside the code have that.
 
 use serde_json::Value;
 use tally_rules::ledger::{Currency, MemberId, Uuid, WalletKey};
@@ -15,7 +15,7 @@ use tally_wire::cursor::{self, Names, ScoreCursor};
 use tally_wire::fields::FieldError;
 use tally_wire::{Query, host};
 
-/// Any JSON is read by each operation without a panic, and what is wrong with it is said by place.
+/// Any JSON is read by each operation without a panic, and its errors have positions.
 pub(crate) fn bodies(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
     let home = Currency::parse("KRW").expect("it is a code");
@@ -88,7 +88,7 @@ pub(crate) fn cursors(bytes: &[u8]) {
     }
 }
 
-/// Any query is read without a panic; a value that was encoded is itself again, and nothing unknown is left unsaid.
+/// Any query is read without a panic; a value that was encoded decodes to itself, and every unknown parameter is reported.
 pub(crate) fn queries(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut query = Query::parse(&text);

@@ -1,4 +1,4 @@
-//! Texts of clients: the properties of `body.rs` on random texts, and on what fuzzing has kept.
+//! Texts of clients: the properties of `body.rs` on random texts, and on the corpus of the fuzzer.
 
 mod body;
 

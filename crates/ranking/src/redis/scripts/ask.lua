@@ -1,8 +1,9 @@
--- Players and counts, in one question.
--- ARGV: run, bytes of a head, bytes of a score, what is wanted of players ('-' what is kept, and with it: 'o' the place, 'c' how
---   many have a better score, 'd' that and how many distinct better ones there are, 's' how many have the same), how many players,
---   their fields, how many bounds, these bounds, bounds in the distinct scores.
--- Gives the total, one item per player (nothing, or what is wanted of it), one count per bound.
+-- Reads players and counts in one call.
+-- ARGV: run, bytes of a head, bytes of a score, what to return for each player, how many players, their fields, how many
+--   bounds, these bounds, bounds in the distinct scores.
+-- What to return: '-' the kept value only; with it, 'o' the position, 'c' how many have a better score, 'd' that and how many
+--   distinct better scores there are, 's' how many have the same score.
+-- Returns the total, one item for each player (or nothing), and one count for each bound.
 local players = tonumber(ARGV[5])
 local state, total, _, kept = open(unpack(ARGV, 6, 5 + players))
 if not state then return redis.status_reply('LOST') end
@@ -14,7 +15,7 @@ local answer = { total }
 local function look(field, kept)
   local found = want ~= '-' and member(field, kept, head)
   if not found then return { kept } end
-  -- Of what is not there -1: the hash names a member or a score that the order does not have.
+  -- -1 means: the hash names a member or a score that the ranking does not have.
   if want == 'o' then return { kept, redis.call('ZRANK', z, found) or -1 } end
   local score = string.sub(found, 1, width)
   if want == 's' then return { kept, same(score) } end

@@ -1,5 +1,5 @@
--- Begins a load: nothing is left of what was there. ARGV: run, epoch, whether what can be read stays ('1').
--- Gives whether it has begun (1).
+-- Begins a load: deletes everything there. ARGV: run, epoch, whether readable data stays ('1').
+-- Returns 1 when the load has begun.
 if foreign() then return redis.status_reply('FOREIGN') end
 if ARGV[3] == '1' and open() == 'R' then return 0 end
 redis.call('UNLINK', unpack(KEYS))

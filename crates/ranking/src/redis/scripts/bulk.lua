@@ -1,10 +1,10 @@
--- Publishes changes that nobody wants ranks of, each of another player: a few commands for all of them.
--- ARGV: run, bytes of a head, bytes of a score, the epoch of the load that they are part of ('' for none), and per change:
---   field, version, what is to be kept ('' where the player goes).
--- Gives the state, the total, and per change the version that was there, '' where there was none.
+-- Publishes changes that need no ranks, each of another player, with a few commands for all of them.
+-- ARGV: run, bytes of a head, bytes of a score, the epoch of the load that they are part of ('' for none), and for each change:
+--   field, version, the value to keep ('' removes the player).
+-- Returns the state, the total, and for each change the version that was there ('' for none).
 local state, total, epoch = open()
 if not state then return redis.status_reply('LOST') end
--- A load that another one has followed has read its rows before that one began.
+-- A superseded load has read its rows before the newer load began.
 if ARGV[4] ~= '' and (state ~= 'L' or epoch ~= ARGV[4]) then return redis.status_reply('SUPERSEDED') end
 
 local head, width = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -15,7 +15,7 @@ local all = redis.call('HMGET', m, unpack(fields))
 
 local answer, gone = { state, 0 }, 0
 local sets, adds, removals, scores, left, told = {}, {}, {}, {}, {}, {}
--- A load changes nobody.
+-- A load is not a change: watchers are not notified.
 local heard = ARGV[4] == '' and redis.call('EXISTS', watched) == 1
 for at, field in ipairs(fields) do
   local version, keep, kept = ARGV[3 + 3 * at], ARGV[4 + 3 * at], all[at]

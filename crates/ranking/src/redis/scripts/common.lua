@@ -1,13 +1,13 @@
--- In front of every script. KEYS: the order, the players, and on dense boards the distinct scores, all in one slot.
--- ARGV[1]: the process of the server that we believe to talk to (its run_id), and the id of the store that the ranking is of.
+-- Prefix of every script. KEYS: the ranking, the players, and on dense boards the distinct scores, all in one slot.
+-- ARGV[1]: the expected process of the Redis server (its run_id), and the id of the store that the ranking is of.
 local z, m, d = KEYS[1], KEYS[2], KEYS[3]
 
--- Fields of the players' hash that are ours; no player's field begins so.
+-- Our own fields in the hash of players; no field of a player begins so.
 local STATE, GONE = '\255state', '\255gone'
 
--- The state of the data, 'R' ready or 'L' loading, how many players it has, the load's epoch, and a list with what is kept of these
--- fields from the third on. Nothing where it is not what was loaded: flushed, restored by another process from a file or
--- from a master that had gone further, a whole key evicted, or loaded from another store.
+-- Returns the state of the data ('R' ready or 'L' loading), the total of players, the epoch of the load, and a list with the
+-- kept values of these fields from the third on. Returns nothing when the data is not what was loaded: flushed, restored by
+-- another process from a file, copied from a newer master, a whole key evicted, or loaded from another store.
 local function open(...)
   local kept = redis.call('HMGET', m, STATE, GONE, ...)
   local state, gone = kept[1], tonumber(kept[2] or '')
@@ -18,7 +18,7 @@ local function open(...)
   return string.sub(state, 1, 1), total, string.sub(state, 2 + #ARGV[1]), kept
 end
 
--- Whether this very process has the ranking of another store: the first 40 bytes are the process.
+-- Whether this process has the ranking of another store: the first 40 bytes are the process.
 local function foreign()
   local state = redis.call('HGET', m, STATE)
   return state and #state == 17 + #ARGV[1] and string.sub(state, 2, 41) == string.sub(ARGV[1], 1, 40)
@@ -35,7 +35,7 @@ local function same(score)
   return redis.call('ZLEXCOUNT', z, '[' .. score, '(' .. score .. after)
 end
 
--- A player's member: what the hash keeps, behind its 8 bytes of version, around the field. Nothing for one who is gone.
+-- The member of a player: the kept value behind its 8 bytes of version, around the field. Nothing for a removed player.
 local function member(field, kept, head)
   if #kept <= 8 then return nil end
   return string.sub(kept, 9, 8 + head) .. field .. string.sub(kept, 9 + head)

@@ -1,11 +1,11 @@
--- In front of the scripts of a contest's applications. KEYS: what is known of them, the pending, the accepted, the rejected,
--- and the applications by player; all in one slot. ARGV[1]: the process of the server that we believe to talk to.
+-- Prefix of the scripts of an application store. KEYS: its counters, the pending, the accepted, the rejected, and the
+-- applications by player; all in one slot. ARGV[1]: the expected process of the Redis server.
 local about, bodies = KEYS[1], KEYS[5]
 local lists = { p = KEYS[2], a = KEYS[3], r = KEYS[4] }
 
--- How many are pending, accepted and rejected, how often they were decided on, the number of the start that holds them still
--- (-1 for none), and what the last decision was marked with. Nothing where they are not what was written: flushed, restored
--- by another process from a file or from a master that had gone further, or a whole key evicted.
+-- Returns how many are pending, accepted and rejected, the revision of the decisions, the number of the start that froze
+-- them (-1 for none), and the mark of the last decision. Returns nothing when the data is not what was written: flushed,
+-- restored by another process from a file, copied from a newer master, or a whole key evicted.
 local function open()
   local kept = redis.call('HMGET', about, 'run', 'all', 'revision', 'frozen', 'last')
   if kept[1] ~= ARGV[1] then return nil end

@@ -1,9 +1,9 @@
--- Changes applications, all of them or none, where they are as they were seen. KEYS may have a sixth: of the request.
--- ARGV: run, a mark of this change, the revision at which was decided ('' where it does not matter), how many applications
--- there may be before it ('' for any number), what to keep of the request and for how many milliseconds, and per
--- application: player, what was seen ('' for none), its list ('' where it is taken back), when the player applied.
--- Gives 0 and the applications as they are now ('' for none); or 1 and what was kept of the request; or 2 where a start holds them still; or 3
--- where something is not as it was seen.
+-- Changes all given applications or none: each must still have the state that the caller observed. KEYS may have a sixth: the
+-- request. ARGV: run, a mark of this change, the revision of the decision ('' for any), how many applications there may be
+-- before it ('' for any number), the outcome to store of the request and for how many milliseconds, and for each application:
+--   player, the observed state ('' for none), its list ('' withdraws it), when the player applied.
+-- Returns 0 and the new applications ('' for none); or 1 and the stored outcome of the request; or 2 when a start froze the
+-- applications; or 3 when something differs from what was observed.
 local request = KEYS[6] and redis.call('GET', KEYS[6])
 if request then return { 1, request } end
 local counts = open()

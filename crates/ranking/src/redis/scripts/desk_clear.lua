@@ -1,3 +1,3 @@
--- Takes away everything of a contest's applications under one number: by their names, whatever else there is.
+-- Deletes every key of an application store under one number, without checking its state.
 redis.call('UNLINK', unpack(KEYS))
 return redis.call('EXISTS', unpack(KEYS))

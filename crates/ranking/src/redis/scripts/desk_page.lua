@@ -1,9 +1,9 @@
--- A page of one list in its order. ARGV: run, list ('p', 'a', 'r'), the place behind which it begins, how many.
--- Gives players and applications in turn.
+-- A page of one list in its order. ARGV: run, list ('p', 'a', 'r'), the position behind which it begins, how many.
+-- Returns players and applications alternately.
 if not open() then return redis.status_reply('LOST') end
 local names = redis.call('ZRANGEBYSCORE', lists[ARGV[2]], '(' .. ARGV[3], '+inf', 'LIMIT', 0, ARGV[4])
 local answer = {}
--- A short hash is packed and searched from its beginning for every field, so it is read whole.
+-- Redis stores a short hash packed and searches it from its beginning for every field, so the script reads it whole.
 if redis.call('HLEN', bodies) <= 512 then
   local all, body = redis.call('HGETALL', bodies), {}
   for i = 1, #all, 2 do body[all[i]] = all[i + 1] end

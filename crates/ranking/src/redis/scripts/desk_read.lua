@@ -1,4 +1,4 @@
--- Counts, and some applications. ARGV: run, players. Gives what `open` gives, and an application or nothing per player.
+-- Counts, and some applications. ARGV: run, players. Returns the result of `open`, then an application or nothing per player.
 local answer = open()
 if not answer then return redis.status_reply('LOST') end
 if #ARGV > 1 then

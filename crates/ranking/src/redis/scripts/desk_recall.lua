@@ -1,2 +1,2 @@
--- What was kept of a request, or nothing. KEYS: of the request.
+-- The stored outcome of a request, or nothing. KEYS: the request.
 return redis.call('GET', KEYS[1])

@@ -1,4 +1,4 @@
--- No start below a number can take place any more. ARGV: run, the number.
+-- Ends the freeze of every start below a number. ARGV: run, the number.
 local counts = open()
 if not counts then return redis.status_reply('LOST') end
 if counts[5] < tonumber(ARGV[2]) then redis.call('HDEL', about, 'frozen') end

@@ -1,11 +1,11 @@
--- Stretches of the order.
--- ARGV: run, bytes of a head, bytes of a score, and per stretch: mode, low bound, high bound ('' for none), two numbers, what is
---   wanted of the first entry ('-', 'c' how many have a better score, 'd' how many distinct better ones), a field or ''.
--- Modes: 'best' and 'worst', so many from that end of the stretch between the bounds, at most so many; 'up', from a place
---   towards better ones, at most so many; 'near', so many above and below the low bound; 'player', the same around the
---   one of the field.
--- Gives per stretch the total, the places between the bounds, the place of the first entry, what is wanted of it, and the entries,
--- best first; nothing for a player who is not there.
+-- Reads entry ranges of the ranking.
+-- ARGV: run, bytes of a head, bytes of a score, and for each range: mode, low bound, high bound ('' for none), two numbers, what
+--   to return of the first entry ('-', 'c' how many have a better score, 'd' how many distinct better ones), a field or ''.
+-- Modes: 'best' and 'worst' skip a number of entries from that end of the bounded range, then return at most a number;
+--   'up', from a position towards better ones, at most a number; 'near', a number above and below the low bound; 'player', the
+--   same around the player of the field.
+-- Returns for each range the total, the positions between the bounds, the position of the first entry, its requested count, and
+-- the entries, best first; nothing for a player that is not there.
 local fields = {}
 for i = 10, #ARGV, 7 do
   fields[#fields + 1] = ARGV[i]
@@ -19,7 +19,7 @@ local head, width = tonumber(ARGV[2]), tonumber(ARGV[3])
 local function stretch(mode, low, high, a, b, want, field, kept)
   local from = low == '' and 0 or before(low)
   local to = high == '' and total or before(high)
-  local start, stop  -- from one, up to but without the other
+  local start, stop  -- half-open: `stop` is excluded
   if mode == 'best' then
     start = from + a
     stop = math.min(to, start + b)

@@ -1,5 +1,5 @@
--- The members at some places, for searches that take several rounds. ARGV: run, places.
--- Gives the total and a member per place, nothing for one behind the end.
+-- The members at some positions, for searches that take several rounds. ARGV: run, positions.
+-- Returns the total and a member for each position, nothing for a position behind the end.
 local state, total = open()
 if not state then return redis.status_reply('LOST') end
 if state == 'L' then return redis.status_reply('LOADING') end

@@ -1,7 +1,8 @@
--- Publishes changes one by one, with the ranks around those that want them.
--- ARGV: run, bytes of a head, bytes of a score, kind of ranking ('o', 'c', 'd'), and per change: field, version, whether
---   ranks are wanted ('1'), what is to be kept ('' where the player goes).
--- Gives the state, the total, and per change: whether it was newer (1), and how many are ahead before and after, -1 for nobody there.
+-- Publishes changes one by one, with ranks for the changes that request them.
+-- ARGV: run, bytes of a head, bytes of a score, kind of ranking ('o', 'c', 'd'), and for each change: field, version, whether
+--   ranks are requested ('1'), the value to keep ('' removes the player).
+-- Returns the state, the total, and for each change: whether it was newer (1), and how many are ahead before and after, -1 for
+--   a player that is not there.
 local state = open()
 if not state then return redis.status_reply('LOST') end
 
@@ -40,7 +41,7 @@ for i = 5, #ARGV, 4 do
     local now = member(field, value, head)
     move(was, now)
     redis.call('HSET', m, field, value)
-    -- Who goes stays as a version, so that an older change that comes late does not bring the player back.
+    -- A removed player leaves its version, so that a late, older change does not bring the player back.
     if kept and not was then gone = gone - 1 end
     if not now then gone = gone + 1 end
     if heard then told[#told + 1] = field end

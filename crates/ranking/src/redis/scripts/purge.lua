@@ -1,5 +1,5 @@
--- Forgets some of those who went with an older version. ARGV: run, cursor, how many to look at, the version.
--- Gives the next cursor and how many are forgotten.
+-- Purges some tombstones with an older version. ARGV: run, cursor, how many fields to scan, the version.
+-- Returns the next cursor and how many it purged.
 if not open() then return redis.status_reply('LOST') end
 local found = redis.call('HSCAN', m, ARGV[2], 'COUNT', ARGV[3])
 local fields = {}

@@ -1,6 +1,6 @@
--- Some players from a cursor on. ARGV: run, cursor, how many, roughly.
--- Gives the next cursor and fields and values of the hash in turn, our own and those of who is gone among them. The hash
--- and not the order is scanned: a player keeps the field while the score changes, so nobody is missed.
+-- Some players from a cursor on. ARGV: run, cursor, roughly how many.
+-- Returns the next cursor, and fields and values of the hash alternately, with our own fields and tombstones among them. It
+-- scans the hash, not the ranking: a player keeps its field while the score changes, so the scan misses no player.
 local state = open()
 if not state then return redis.status_reply('LOST') end
 if state == 'L' then return redis.status_reply('LOADING') end

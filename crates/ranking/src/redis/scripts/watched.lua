@@ -1,9 +1,10 @@
--- In front of the scripts that tell who has changed, to servers whose clients watch. The last two keys: who has changed, by when in
--- microseconds, and whether anybody wants to know. Both end by themselves. On boards that are not dense the third key is one of them.
+-- Prefix of the scripts that record changed players for servers with watching clients. The last two keys: the changed players
+-- by their time in microseconds, and whether a server watches. Both expire. On boards that are not dense the third key is one
+-- of them.
 local changed, watched = KEYS[#KEYS - 1], KEYS[#KEYS]
 if #KEYS == 4 then d = nil end
 
--- Names that are kept for those who look ten times a second; whoever is further behind is told so.
+-- Names kept for servers that read ten times a second; `watch.lua` reports dropped changes to a server that lags further.
 local NAMES_MAX, KEPT_MS = 10000, 10000
 
 local function now()

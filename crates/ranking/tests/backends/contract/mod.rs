@@ -1,8 +1,8 @@
-//! What every order must do, wherever it is: one suite, run by `ranking_contract!` over each backend unchanged.
+//! The contract of every ranking: one suite, run by `ranking_contract!` over each backend unchanged.
 //!
-//! A backend is a small thing of the tests that hides how a version comes to a movement and how a part is loaded anew;
-//! nothing in the suite asks which one it has. Each says by itself who really answers, so that no run tests the wrong one.
-//! `TALLY_SOAK` multiplies the number of cases.
+//! A backend is a small test type. It hides how a change gets its version and how a window is loaded anew. No test of the suite
+//! depends on the backend. Each verifies the kind of its server, so that no run tests the wrong one. `TALLY_SOAK` multiplies the
+//! number of cases.
 
 mod memory;
 mod model;
@@ -17,12 +17,12 @@ use tally_ranking::{Edge, Movement, PageQuery, Published, RankedEntry, Reads, St
 use tally_rules::definition::{Definition, Order, Ranking, Subscore, Ties, Update};
 use tally_rules::{Micros, PlayerId, Record};
 
-/// An order of one part, empty at first.
+/// A ranking of one window, empty at first.
 pub(crate) trait Backend {
-    /// How many cases of a property test it gets: those over a network take longer.
+    /// The number of cases of a property test: those over a network take longer.
     const CASES: u32;
 
-    /// An empty order.
+    /// An empty ranking.
     fn new(definition: &Definition) -> Self;
     /// Publishes changes in their order, each with the record before it.
     fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published));
@@ -30,7 +30,7 @@ pub(crate) trait Backend {
     fn reload(&self, records: &BTreeMap<PlayerId, Record>);
     fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T;
     fn total(&self) -> u64;
-    /// Fails unless the answers come from where the name says.
+    /// Fails unless the backend that the name says gives the answers.
     fn assert_who_answers(&self);
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn pages_far_inside<B: Backend>() {
     }
 }
 
-/// A walk of more than one request from a place that is there.
+/// A scan of more than one request from an existing position.
 fn check_walk(backend: &impl Backend, places: &[RankedEntry], edge: Edge, from: usize) {
     if from >= places.len() {
         return;
@@ -157,7 +157,7 @@ pub(crate) fn a_partition_point_is_that_of_the_sorted_members<B: Backend>() {
     }
 }
 
-/// The rank that a record has or would have, for those who are there, elsewhere, or not at all.
+/// The rank that a record has or would have, for players in the ranking, elsewhere, or not at all.
 pub(crate) fn the_rank_of_a_record_is_among_the_others<B: Backend>() {
     for ranking in Ranking::ALL {
         for ties in Ties::ALL {
@@ -184,7 +184,7 @@ pub(crate) fn the_rank_of_a_record_is_among_the_others<B: Backend>() {
     }
 }
 
-/// An order without players has answers too.
+/// A ranking without players has answers too.
 pub(crate) fn an_empty_order_answers<B: Backend>() {
     for ranking in Ranking::ALL {
         let backend = B::new(&Definition { ranking: *ranking, ..Definition::default() });

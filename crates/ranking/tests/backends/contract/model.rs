@@ -1,7 +1,7 @@
-//! A board as a sorted vector, and what every backend must say of it after the same changes.
+//! A board as a sorted vector, and the required answers of every backend after the same changes.
 //!
-//! The model uses the plain forms of the rules (`record::apply`, `order_key::compare`) and counts by looking at
-//! everything; nothing of a tree or of Redis is in it.
+//! The model uses the plain forms of the rules (`record::apply`, `order_key::compare`) and counts by comparing everything.
+//! It has nothing of a tree or of Redis.
 
 use super::Backend;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use tally_rules::{Micros, PlayerId, Record, order_key, record};
 /// A player, the score, subscore and instant now, and whether ranks are wanted.
 type Change = (u8, Option<(i64, i64, i64)>, bool);
 
-/// What happens to a board.
+/// An operation on a board.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     Submit {
@@ -169,7 +169,7 @@ fn check_ranges(places: &[RankedEntry], order: &impl Backend) {
     }
 }
 
-/// Scanning in small steps meets everybody once.
+/// A scan in small steps returns every player once.
 fn check_scan(places: &[RankedEntry], order: &impl Backend) {
     let (mut cursor, mut met) = (0, Vec::new());
     loop {
@@ -237,14 +237,14 @@ pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
     }
 }
 
-/// Publishes one change whose ranks are wanted.
+/// Publishes one change that needs ranks.
 fn one(order: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
     let mut told = None;
     order.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));
     told.unwrap()
 }
 
-/// Publishes several changes at once: each hears what it would have heard alone, at its turn.
+/// Publishes several changes at once: each gets the reply that it would have had alone, in its order.
 fn batch(model: &mut Model, order: &impl Backend, changes: &[Change]) {
     let (mut movements, mut wanted) = (Vec::new(), Vec::new());
     for (number, change, ranked) in changes {

@@ -1,5 +1,5 @@
-//! Redis, Valkey and a cluster as backends of the suite: one server of each for all tests of a process, a part for each
-//! order.
+//! Redis, Valkey and a cluster as backends of the suite: one server of each for all tests of a process, a window for each
+//! ranking.
 
 use super::Backend;
 use std::cell::Cell;
@@ -41,7 +41,7 @@ static CLUSTER: LazyLock<Site> = LazyLock::new(|| Site {
     line: "cluster_enabled:1",
 });
 
-/// Where readings wait that keep no thread.
+/// The runtime of reads that keep no thread.
 static WAITING: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().build().unwrap());
 
 static PARTS: AtomicU64 = AtomicU64::new(0);
@@ -59,7 +59,7 @@ pub(crate) fn cluster_url(cluster: &ScratchCluster, partitions: u16) -> String {
     format!("redis-cluster://{}?partitions={partitions}", addresses.join(","))
 }
 
-/// A part of its own on some site.
+/// A window of its own on some site.
 pub(crate) struct OnRedis {
     part: RedisWindow,
     version: Cell<u64>,
@@ -80,7 +80,7 @@ impl OnRedis {
 
     fn publish(&self, movements: &[(Movement, Option<Record>)], each: impl FnMut(usize, Published)) {
         let versioned = |(movement, previous): &(Movement, Option<Record>)| {
-            // Every third caller does not know what was before, or is wrong.
+            // Every third caller does not know the record before, or is wrong.
             let version = self.next_version();
             let previous = if version.is_multiple_of(3) { None } else { *previous };
             VersionedMovement { movement: movement.clone(), version, previous }

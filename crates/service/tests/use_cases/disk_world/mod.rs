@@ -31,7 +31,7 @@ pub(crate) const DAY: i64 = 86_400 * SECOND;
 /// Periods from midnight to midnight.
 pub(crate) const MIDNIGHT: &str = "0 0 * * *";
 
-/// How often lanes are asked whether they work again, before that is a fault of the server.
+/// The number of checks whether lanes work again, before the test counts that as a fault of the server.
 const ATTEMPTS_MAX: u32 = 1_000_000;
 
 /// The service with its disk and its clock.
@@ -83,7 +83,7 @@ impl World {
             if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
                 return done;
             }
-            // Another thread of the test may have done the turn that has the answer.
+            // Another thread of the test may have run the batch with the reply.
             if !self.tally().step(LaneByHand::Scores(0)) {
                 std::thread::yield_now();
             }
@@ -107,7 +107,7 @@ impl World {
         self.wait(submit(&self.tally(), new_score(name, score))).unwrap();
     }
 
-    /// A score that waits in the lane while something else is asked; what became of it.
+    /// A score that waits in the lane during another request; its outcome.
     pub(crate) fn submit_beside(&self, name: &str, score: i64, beside: impl FnOnce()) -> Result<(), Failure> {
         let tally = self.tally();
         let mut waiting = Box::pin(submit(&tally, new_score(name, score)));
@@ -125,7 +125,7 @@ impl World {
         self.wait(erase(&self.tally(), player(name), None)).map(drop)
     }
 
-    /// Lines of the day before, as part of a file.
+    /// Lines of the day before, as a chunk of a file.
     pub(crate) fn import(
         &self,
         file: u64,
@@ -170,7 +170,7 @@ impl World {
         self.tally().boards.get(&id()).unwrap()
     }
 
-    /// Waits until the lane has an answer for a request that is refused.
+    /// Waits until the lane has a reply for a request that it rejects.
     pub(crate) fn until_lanes_work(&self) {
         let refused = || {
             let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));

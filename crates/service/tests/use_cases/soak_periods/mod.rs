@@ -1,10 +1,9 @@
-//! Periods through years in seconds, on boards of every kind, against a plain model: random submits and retries,
-//! removals, bans, erasures, clock jumps, restarts, and periods that are added, changed and removed; then every kind of
-//! read is compared.
+//! Periods through years in seconds, on boards of every kind, against a plain model. Submits, retries, removals, bans,
+//! erasures, clock jumps, restarts and changes of periods are random. Then every kind of read is compared.
 //!
-//! The clock is the test's. A history is about one kind of change: of schedules, of the grace, or of how many are kept.
-//! Not here: what the order of two of them in one instant would mean (nobody promises it). `TALLY_SOAK` multiplies the
-//! number of histories, `TALLY_SEED` chooses them.
+//! The clock is the test's. A history is about one kind of change: of schedules, of the grace, or of how many are kept. Not
+//! here: what the order of two of them in one instant would mean (it is undefined). `TALLY_SOAK` multiplies the number of
+//! histories, `TALLY_SEED` chooses them.
 
 mod model;
 mod reads;
@@ -27,7 +26,7 @@ use tally_service::scores::submit::{NewScore, submit};
 /// Some are the beginning of others, and bytes are not letters.
 const PLAYERS: [&str; 8] = ["a", "ab", "b", "bé", "bz", "C", "d", "éé"];
 
-/// Histories that run beside each other.
+/// Histories that run in parallel.
 const AT_ONCE: usize = 4;
 
 /// xorshift64*
@@ -46,7 +45,7 @@ impl Random {
     }
 }
 
-/// What of its periods changes in a history.
+/// The changes of its periods in a history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Changes {
     Schedules,
@@ -86,7 +85,7 @@ fn some_rule(name: &str, changes: Changes, random: &mut Random) -> PeriodRule {
     rule(name, schedule, zone, keep, random.pick(&[0, 0, 3_600, 40_000]))
 }
 
-/// A few rounds see every value of every choice.
+/// A few rounds cover every value of every choice.
 fn definition(changes: Changes, round: usize, random: &mut Random) -> Definition {
     fn nth<T: Copy>(of: &[T], nth: usize) -> T {
         of[nth % of.len()]
@@ -119,7 +118,7 @@ fn spec(definition: &Definition) -> BoardSpec {
     }
 }
 
-/// A score of a board of that kind: mostly one that others have too, sometimes an end of the range.
+/// A score of a board of that kind: mostly a shared one, sometimes an end of the range.
 fn score(kind: ScoreType, random: &mut Random) -> Given {
     match kind {
         ScoreType::Int64 => Given::Int(match random.below(60) {
@@ -221,7 +220,7 @@ impl History {
         let wanted = self.model.submit(&player(name), new, now);
         match (done, wanted) {
             (Ok(done), Ok(wanted)) => {
-                // A period of an older schedule in which nobody scored has left no name.
+                // A period of an older schedule without scores has left no name.
                 let named = self.changes != Changes::Schedules;
                 if named {
                     assert_eq!(done.closed_periods, wanted.late);
@@ -313,7 +312,7 @@ impl History {
         }
         put.unwrap();
         self.model.redefine(periods, self.world.now());
-        // Which periods an answer was about is told by the rules of now.
+        // The present rules name the periods of a reply.
         self.sent.clear();
     }
 

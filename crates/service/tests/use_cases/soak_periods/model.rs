@@ -1,8 +1,8 @@
-//! The plain model: every window is a map, sorted when it is asked.
+//! The plain model: every window is a map, sorted for each read.
 //!
-//! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. What
-//! is open is a comparison of instants. The rules of scores and of order are the plain forms of `tally-rules`. Nothing of
-//! blocks, trees, lanes, stored spans or the scheduler is in it.
+//! A rule is its history of calendars: a changed schedule counts from the end of the period that was present then. Open is a
+//! comparison of instants. The rules of scores and of ranking are the plain forms of `tally-rules`. Nothing of blocks, trees,
+//! lanes, stored spans or the scheduler is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_ranking::RankedEntry;
@@ -20,7 +20,7 @@ pub(crate) type Window = (usize, i64);
 
 pub(crate) const ALL_TIME: Window = (0, 0);
 
-/// One rule of the board, as long as it is there.
+/// One rule of the board, as long as it exists.
 #[derive(Clone)]
 pub(crate) struct Rule {
     pub(crate) says: PeriodRule,
@@ -47,7 +47,7 @@ impl Rule {
         (self.serial, span.start.0)
     }
 
-    /// What users call the period that starts then.
+    /// The public name of the period that starts then.
     pub(crate) fn name(&self, start: i64) -> String {
         let (_, calendar) = self.calendars.last().unwrap();
         format!("{}:{}", self.says.name, calendar.name(Micros(start)))
@@ -62,7 +62,7 @@ fn calendar(says: &PeriodRule) -> Calendar {
     Calendar::parse(&says.schedule, &says.time_zone).unwrap()
 }
 
-/// What a submit leads to, in the window that its answer names.
+/// The result of a submit in the window that its reply names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Submitted {
     pub(crate) window: Window,
@@ -107,7 +107,7 @@ impl Model {
         window == ALL_TIME || self.rule(window).is_some_and(open)
     }
 
-    /// Parts that a score of that instant counts for, and the names of those for which it came too late.
+    /// Windows that a score of that instant counts for, and the names of those that are closed to it.
     fn aim(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
         let mut open: Vec<Window> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
         let mut late = Vec::new();
@@ -145,7 +145,7 @@ impl Model {
         Ok(Submitted { window: first, period, late, updated, previous, ranks })
     }
 
-    /// What users call a window.
+    /// The public name of a window.
     pub(crate) fn period(&self, window: Window) -> String {
         self.rule(window).map_or_else(|| "all_time".to_owned(), |rule| rule.name(window.1))
     }
@@ -168,7 +168,7 @@ impl Model {
         known
     }
 
-    /// Forgets what is empty and closed, and closed ones beyond those that are kept.
+    /// Forgets empty and closed windows, and closed ones beyond those that are kept.
     pub(crate) fn close(&mut self, now: Micros) {
         let closed: Vec<Window> =
             self.records.keys().copied().filter(|window| !self.is_open(*window, now)).collect();
@@ -200,7 +200,7 @@ impl Model {
             };
             if (&rule.says.schedule, &rule.says.time_zone) != (&says.schedule, &says.time_zone) {
                 let present = rule.span_at(now);
-                // From now on its end is fixed, so it is there.
+                // Its end is fixed from now on, so it exists.
                 self.records.entry(rule.window(present)).or_default();
                 rule.calendars.retain(|(from, _)| *from < present.end.0);
                 rule.calendars.push((present.end.0, calendar(&says)));
@@ -214,7 +214,7 @@ impl Model {
         self.sealed.retain(stays);
     }
 
-    /// Records that are shown, best first.
+    /// Visible records, best first.
     fn sorted(&self, window: Window) -> Vec<(&PlayerId, &Record)> {
         let shown = |one: &(&PlayerId, &Record)| !self.hidden.contains(one.0);
         let mut list: Vec<_> = self.records.get(&window).into_iter().flatten().filter(shown).collect();
@@ -226,7 +226,7 @@ impl Model {
         order_key::compare(&self.definition, (a.0, a.1.as_bytes()), (b.0, b.1.as_bytes()))
     }
 
-    /// What can be counted for each of a sorted list.
+    /// The countable properties of each of a sorted list.
     pub(crate) fn counts(&self, list: &[(&PlayerId, &Record)], at: usize) -> Counts {
         let key = |record: &Record| order_key::normal(&self.definition, record);
         let mut better: Vec<_> =

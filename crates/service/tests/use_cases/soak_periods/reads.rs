@@ -1,4 +1,4 @@
-//! Every kind of read of a window, beside the model's sorted list.
+//! Every kind of read of a window, compared with the model's sorted list.
 
 use super::Random;
 use super::model::{ALL_TIME, Model, Window};
@@ -10,7 +10,7 @@ use tally_rules::{Micros, PlayerId, Record};
 use tally_service::periods::scheduler;
 use tally_service::periods::view::{View, list};
 
-/// Everything that can be asked of a window.
+/// All reads of a window.
 struct Reads<'a> {
     world: &'a World,
     model: &'a Model,
@@ -100,7 +100,7 @@ impl Reads<'_> {
         page
     }
 
-    /// A page from anywhere: by offset, or behind a key that somebody has, had or never had.
+    /// A page from anywhere: by offset, or behind a key that a player has, had or never had.
     fn random_page(&self, random: &mut Random) {
         let edge = random.pick(&[Edge::Best, Edge::Worst]);
         let start = match random.below(3) {
@@ -129,7 +129,7 @@ impl Reads<'_> {
         assert_eq!(seen, self.places.len(), "a walk through {}", self.what);
     }
 
-    /// A player's place, what is around, and where another record would stand.
+    /// A player's position, its neighbours, and the position of another record.
     fn player(&self, random: &mut Random) {
         let store = &*self.world.tally().store;
         let (player, record) = self.any(random);

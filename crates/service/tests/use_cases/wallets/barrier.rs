@@ -1,4 +1,5 @@
-//! Acts on a contest that scores ask about: no score is decided while one of them is written, and none waits for the queue that it is in.
+//! Requests to a contest that scores read: no score is decided while one of them is written. None waits for the queue that it is
+//! in.
 
 use crate::wallets::histories::dying::Dying;
 use crate::wallets::histories::player_of;
@@ -23,7 +24,7 @@ use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
 /// No answer in this time is a fault; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-/// A running contest of one member, and a leaderboard of nobody's contest.
+/// A running contest of one member, and a leaderboard without a contest.
 fn play(world: &World) -> (ContestId, MemberId) {
     let (tally, member, id) = (&world.tally, world.member("ann", 50), ContestId::new("cup").unwrap());
     let spec = crate::wallets::contests::spec(true);
@@ -78,7 +79,7 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         let waited = !first.is_finished();
         drop(money);
         first.join().unwrap().unwrap();
-        // Whichever came second sees what the first has done.
+        // The second one sees the effect of the first.
         patch.join().unwrap().unwrap();
         end.join().unwrap().unwrap();
         assert!(waited && scores.iter().all(Result::is_ok), "{scores:?}");
@@ -89,7 +90,7 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
     world.end(&[ann]);
 }
 
-/// Nobody knows for a while whether it has ended: no score is taken before that is known, and none after an end.
+/// The end is in doubt for a while: no score is taken before it is resolved, and none after an end.
 #[test]
 fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
     for cut in [Cut::Answer, Cut::Before] {

@@ -1,4 +1,4 @@
-//! What the clock does to contests, who is hidden, two starts at once, and what a wallet cannot take.
+//! The scheduler of contests, banned players, two starts at once, and limits of wallets.
 //!
 //! Not here: random histories (`histories`).
 
@@ -32,7 +32,7 @@ use tally_service::members::change::MemberChange;
 use tally_service::settings::Background;
 use tally_service::{Clock, Failure, Settings, Tally, boards};
 
-/// Two places more than those who come, a fee or none, and prizes that nobody shares.
+/// Two places more than the applicants, a fee or none, and prizes without shared ranks.
 pub(crate) fn spec(fee: bool) -> ContestSpec {
     let fee = if fee { FEE } else { 0 };
     histories::spec(Shape { fee, prizes: true, ordinal: true, each: false, division: None })
@@ -58,7 +58,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     let timed = ContestSpec { opens_at: at(10), starts_at: at(20), ends_at: at(30), ..spec(true) };
     let (cup, idle) = (ContestId::new("cup").unwrap(), ContestId::new("idle").unwrap());
     change::create(&world.tally, &cup, &Actor::Server, &timed, None).unwrap();
-    // Nobody is to open this one.
+    // This one is not to be opened.
     let never = ContestSpec { opens_at: Some(None), ..timed.clone() };
     change::create(&world.tally, &idle, &Actor::Server, &never, None).unwrap();
     world.advance(12_000_000);
@@ -72,7 +72,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
         (record.state, (record.since.0 - now.0) / 1_000_000)
     };
     assert_eq!((after(&cup), after(&idle)), ((State::Open, 10), (State::Draft, 0)));
-    // The server is away at both moments.
+    // The server is down at both moments.
     tally.drain();
     let late = Arc::new(AtomicI64::new(now.0 + 100_000_000));
     let next = start(Arc::clone(&tally.store), &late, settings()).unwrap();
@@ -80,7 +80,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
     assert_eq!((record.state, record.members, record.since), (State::Finished, 1, now.plus(30_000_000)));
     assert_eq!(read::get(&next, &idle).unwrap().state, State::Draft);
     assert_eq!(next.store.ledger().wallets_of(member).unwrap()[0].1.balance, 40);
-    // Opened by hand after its start has passed, it waits for a hand.
+    // Opened by hand after its start has passed, it waits for a start by hand.
     change::open(&next, &idle, &Actor::Admin, None).unwrap();
     late.fetch_add(1_000_000, Ordering::SeqCst);
     scheduler::do_due(&next).unwrap();
@@ -116,7 +116,7 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
     let ended = Rejection::ContestState(State::Finished);
     assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
-    // Nor by the board's own door.
+    // Nor by a request to the board itself.
     let board = id.board(None);
     let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
     assert_eq!(refused(world.wait(shown)), ended);
@@ -156,7 +156,7 @@ fn two_starts_at_once_are_one() {
     world.end(&members);
 }
 
-/// Whoever was made staff after it applied is not accepted, does not start, and a member is not made staff.
+/// An applicant that was made staff later is not accepted and does not start. A member is not made staff.
 #[test]
 fn staff_does_not_take_part_however_late_it_became_staff() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -192,7 +192,7 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         assert_eq!(wrong.iter().map(|field| field.pointer.as_str()).collect::<Vec<_>>(), ["/staff/1"]);
         staff(&players[1..]).unwrap();
         assert_eq!([0, 1, 2].map(|no| world.balance(members[no])), [50 - FEE, 50, 50]);
-        // Its history shows what it paid as a fee.
+        // Its history shows its payment as a fee.
         let wallet = WalletKey { member: members[0], currency: code("KRW") };
         let entry =
             world.tally.store.ledger().entries(&[EntryKey { wallet, sequence: 2 }]).unwrap().remove(0);
@@ -239,7 +239,7 @@ fn a_player_with_an_entry_is_not_renamed() {
     }
 }
 
-/// A contest is not opened with more places than leaderboards allow, nor is anybody accepted for whom there is none.
+/// A contest is not opened with a larger capacity than leaderboards allow, nor is a player accepted without one.
 #[test]
 fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -267,7 +267,7 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         for no in 0..6 {
             apply::apply(tally, &id, &Actor::Server, &one(no), None).unwrap();
         }
-        // Another leaderboard has come meanwhile.
+        // Another leaderboard was made meanwhile.
         let other = BoardId::new("other").unwrap();
         boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
@@ -314,7 +314,7 @@ fn a_decision_reads_all_its_applications_at_once() {
     }
 }
 
-/// Applications close with the moment of the start, also before the clock's start is done.
+/// Applications close at the start time, also before the scheduler has started the contest.
 #[test]
 fn applications_close_when_the_contest_is_to_start() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -338,13 +338,13 @@ fn applications_close_when_the_contest_is_to_start() {
         time.fetch_add(9_999_999, Ordering::SeqCst);
         apply(&players[0]).unwrap();
         time.fetch_add(1, Ordering::SeqCst);
-        // A retry of what was done is no new application.
+        // A retry of a done request is no new application.
         apply(&players[0]).unwrap();
         let late = apply::apply(&own, &id, &Actor::Server, &players[1], None).map(drop);
         assert_eq!(refused(late), Rejection::ContestState(State::Running));
         scheduler::do_due(&own).unwrap();
         assert_eq!(read::get(&own, &id).unwrap().state, State::Running);
-        // A contest that is opened after its start has passed takes applications until a hand starts it.
+        // A contest that is opened after its start has passed takes applications until a start by hand.
         let passed = ContestId::new("passed").unwrap();
         change::create(&own, &passed, &Actor::Server, &timed, None).unwrap();
         time.fetch_add(1, Ordering::SeqCst);
@@ -356,7 +356,7 @@ fn applications_close_when_the_contest_is_to_start() {
     }
 }
 
-/// Whoever cannot be paid a prize does not take part, whether it costs something or not.
+/// A player that cannot be paid a prize does not take part, whether it costs something or not.
 #[test]
 fn a_member_who_is_closed_does_not_start() {
     for (kind, fee) in [(Kind::Sqlite, false), (Kind::MariaDb, false), (Kind::Sqlite, true)] {
@@ -492,7 +492,7 @@ fn a_clock_that_jumps_opens_no_contest_and_ends_no_hold() {
     let ending = Ending::Capture { amount: None, to: None };
     let captured = world.wait(holds::end(&tally, hold.id, ending, identity("c", 1))).unwrap();
     assert!(captured.hold.end.is_some());
-    // By a clock that does not jump what is due happens.
+    // By a clock that does not jump due work is done.
     wall.fetch_add(20_000_000, Ordering::SeqCst);
     scheduler::do_due(&tally).unwrap();
     assert_eq!(read::get(&tally, &cup).unwrap().state, State::Open);

@@ -1,4 +1,4 @@
-//! Many at once: opposite transfers, rings and a hot wallet never stand in each other's way, and the books agree.
+//! Many at once: opposite transfers, rings and a hot wallet never deadlock, and the books agree.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -9,7 +9,7 @@ use tally_service::ledger::transfers::{self, NewTransfer};
 const CALLERS: usize = 32;
 const ROUNDS: usize = 8;
 
-/// 32 callers at once; each transfer is done or refused for want of money, and nothing else.
+/// 32 callers at once; each transfer is done or refused for lack of money, and nothing else.
 fn crowd(kind: Kind) {
     let world = World::new(kind);
     let members: Vec<MemberId> = (0..6).map(|number| world.member(&format!("m{number}"), 100)).collect();
@@ -20,7 +20,7 @@ fn crowd(kind: Kind) {
             tokio::spawn(async move {
                 let (mut done, mut refused) = (0, 0);
                 for round in 0..ROUNDS {
-                    // A ring, the same ring the other way, and everybody to one.
+                    // A ring, the same ring the other way, and all to one.
                     let at = caller % all.len();
                     let (from, to) = match caller % 3 {
                         0 => (all[at], all[(at + 1) % all.len()]),

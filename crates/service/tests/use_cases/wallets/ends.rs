@@ -1,6 +1,6 @@
-//! Ends of members, clocks, processes and leaderboards while entries or money of a contest hang on them.
+//! Ends of members, clocks, processes and leaderboards while entries or money of a contest depend on them.
 //!
-//! Not here: currencies that are gone (`owed`), and random stories of all of it (`story`).
+//! Not here: removed currencies (`owed`), and random stories of all of it (`story`).
 
 use crate::wallets::contests::spec;
 use crate::wallets::histories::dying::{Dying, End};
@@ -80,9 +80,9 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
         };
         refuses("open");
         apply::decide(tally, &cup(), &Actor::Admin, &names[..1], true, None).unwrap();
-        // A retry of what was done is told what was done.
+        // A retry of a done request gets its outcome.
         assert!(world.create(heir("ann", "ann")).unwrap().replayed);
-        // What is no member's moves no money.
+        // Accounts without a member move no money.
         let bob = world.create(heir("bob", "new")).unwrap().id;
         finish::cancel(tally, &cup(), &Actor::Admin, None).unwrap();
         let ann = world.create(heir("ann", "new ann")).unwrap().id;
@@ -91,7 +91,7 @@ fn a_name_with_the_entry_of_a_closed_member_is_not_given_to_another() {
     }
 }
 
-/// Another server closes the member between the look at its name and the transaction that gives it to a new one.
+/// Another server closes the member between the read of its name and the transaction that gives it to a new one.
 #[test]
 fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -122,7 +122,7 @@ fn a_name_whose_member_closes_meanwhile_is_not_given_to_another() {
     }
 }
 
-/// Does something on a server without threads, and closes a member elsewhere when it has come to the queue.
+/// Does something on a server without threads, and closes a member elsewhere when the request is in the queue.
 fn interleaved<T>(
     world: &World,
     own: &Tally,
@@ -162,7 +162,7 @@ fn a_name_in_a_contest_that_runs_stays_that_of_its_closed_member() {
     }
 }
 
-/// The name of a dismissed organiser gives its next member nothing.
+/// The name of a closed organiser gives its next member no permission.
 #[test]
 fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -172,7 +172,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         running(&world, &cup(), &spec(true), &[ann]);
         let weekly = ContestId::new("weekly").unwrap();
         series::create(tally, &weekly, &Actor::Server, &weekly_series(), None).unwrap();
-        // Nor does a renaming give or leave it.
+        // A renaming neither gives nor leaves it.
         for (member, name) in [(bob, "boss"), (boss, "other")] {
             let change = MemberChange { player: PlayerId::new(name).ok(), ..MemberChange::default() };
             let renamed = world.wait(members::change(tally, member, change, None));
@@ -184,7 +184,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
         assert_eq!((read::get(tally, &cup()).unwrap().contest.staff, next), (Vec::new(), Vec::new()));
         let actor = Actor::Member(PlayerId::new("boss").unwrap());
         assert_eq!(refused(finish::cancel(tally, &cup(), &actor, None)), Rejection::Forbidden);
-        // The other closings take nothing from the staff that was set since.
+        // The other closings remove nothing from the staff that was set since.
         let staff =
             ContestSpec { staff: Some(vec![PlayerId::new("boss").unwrap()]), ..ContestSpec::default() };
         change::patch(tally, &cup(), &Actor::Admin, &staff, None).unwrap();
@@ -194,7 +194,7 @@ fn a_closed_member_is_no_longer_staff_and_its_name_is_none_either() {
     }
 }
 
-/// A series makes its staff that of contests that come, so a renaming neither gives nor leaves it, whatever contests there are.
+/// A series copies its staff to future contests, so a renaming neither gives nor leaves it, whatever contests exist.
 #[test]
 fn staff_of_a_series_is_not_renamed() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -267,7 +267,7 @@ fn work_of_a_contest_waits_for_no_clock() {
     }
 }
 
-/// What is written down is settled, whatever becomes of the first payment.
+/// Stored payouts are settled, whatever the outcome of the first payment.
 #[test]
 fn a_settling_that_is_committed_is_no_error() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -294,7 +294,7 @@ fn a_settling_that_is_committed_is_no_error() {
     }
 }
 
-/// A leaderboard is there, or not, as it is stored, also after a request whose outcome was not known.
+/// A leaderboard exists, or not, as it is stored, also after a request whose outcome was not known.
 #[test]
 fn a_leaderboard_whose_outcome_was_lost_is_as_it_is_stored() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -351,7 +351,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
             std::thread::yield_now();
         }
         let hand = Hand { tally: &process, runtime: &world.runtime, members: &members };
-        // The lane may not have heard of it yet.
+        // The lane may not know it yet.
         let is_there = || process.work().is_ok() && process.boards.get(&cup().board(None)).is_some();
         let mut looks = 0..2000;
         while !is_there() {
@@ -368,7 +368,7 @@ fn the_leaderboard_of_a_start_that_was_in_doubt_is_there() {
     }
 }
 
-/// A server that keeps leaderboards of contests that are over for two days, and has room for so many.
+/// A server that keeps leaderboards of ended contests for two days, and has a limit of leaderboards.
 fn keeping(world: &World, now: &Arc<AtomicI64>, boards_max: usize) -> Arc<Tally> {
     let time = Arc::clone(now);
     let clock = Clock::of(move || Micros(time.load(Ordering::SeqCst)));
@@ -377,7 +377,7 @@ fn keeping(world: &World, now: &Arc<AtomicI64>, boards_max: usize) -> Arc<Tally>
     start_set(Arc::clone(&world.tally.store), clock, with).unwrap()
 }
 
-/// Settled and cancelled contests give their room back; one that is not settled and one with a period to be paid wait.
+/// Settled and cancelled contests free their leaderboards; one that is not settled and one with an unpaid period wait.
 #[test]
 fn leaderboards_of_contests_that_are_over_go_after_a_time() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -439,8 +439,8 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
     }
 }
 
-/// A sorted set that has lost its last player stays until its room is needed. A contest needs it as a leaderboard does: when it opens,
-/// when its players are accepted, and when it starts.
+/// A sorted set that has lost its last player stays until another leaderboard needs its place. A contest needs it like a
+/// leaderboard: when it opens, when its players are accepted, and when it starts.
 #[test]
 fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -477,7 +477,7 @@ fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
     }
 }
 
-/// Not even an ordinary leaderboard takes the room of a contest that has none: opening holds no fee that nothing can use.
+/// A contest opens only if another leaderboard may be made. Otherwise it would hold fees for nothing.
 #[test]
 fn a_contest_opens_only_where_a_leaderboard_may_be_made() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {

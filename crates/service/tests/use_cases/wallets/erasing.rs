@@ -1,5 +1,5 @@
-//! Erasing a player beside contests in every state: what can be taken back goes, what was paid stays, and neither settling
-//! nor paying back meets a gap.
+//! Erasing a player beside contests in every state: reversible state goes, payments stay. Neither settling nor paying back meets
+//! a gap.
 
 use crate::wallets::world::{Kind, World, code, identity, refused};
 use tally_rules::contest::definition::{ContestSpec, Fee};
@@ -69,7 +69,7 @@ fn finished(world: &World, name: &str, members: &[MemberId]) -> ContestId {
     id
 }
 
-/// Who was paid how much.
+/// The amount paid to each player.
 fn paid(rows: Vec<(u32, Payout)>) -> Vec<(PlayerId, i64)> {
     rows.into_iter().map(|(_, row)| (row.player, row.amount.units())).collect()
 }
@@ -91,7 +91,7 @@ fn counts(world: &World, id: &ContestId) -> [u32; 3] {
     [desk.pending, desk.accepted, desk.rejected]
 }
 
-/// Pending and accepted applications go, with what is held for them; who is erased may apply again. A rejection stays.
+/// Pending and accepted applications go, with their holds; an erased player may apply again. A rejection stays.
 fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     let world = World::new(kind);
     let members = ["ann", "bob", "cid"].map(|name| world.member(name, 100));
@@ -116,7 +116,7 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
         refused(apply::apply(tally, &cups[1], &Actor::Server, &player(ann), None)),
         Rejection::AlreadyRejected
     );
-    // Who comes back is not taken away by a retry.
+    // A retry does not remove a player that came back.
     apply::apply(tally, &cups[0], &Actor::Server, &player(cid), None).unwrap();
     assert!(world.wait(erase::erase(tally, player(cid), key)).unwrap());
     assert_eq!((counts(&world, &cups[0]), held(&world, cid)), ([1, 1, 0], FEE));
@@ -128,7 +128,7 @@ fn of_an_open_one_applications_are_taken_back(kind: Kind) {
     world.end(&members);
 }
 
-/// A member stays one, without its scores: others move up, nobody is paid for it, it may score anew.
+/// A member stays one, without its scores: others move up, no prize is paid for it, it may score anew.
 fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     let world = World::new(kind);
     let members = ["ann", "bob", "cid", "late"].map(|name| world.member(name, 100));
@@ -144,7 +144,7 @@ fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     settle::settle(tally, &cup, &Actor::Admin, None).unwrap();
     let prizes = paid(read::prizes(tally, &cup, 0, 9).unwrap().rows);
     assert_eq!(prizes, [(player(bob), FIRST), (player(cid), SECOND)]);
-    // What was captured of them is paid back, erased or not.
+    // Captured fees are paid back, erased or not.
     finish::cancel(tally, &called_off, &Actor::Admin, None).unwrap();
     let mut refunds = paid(read::refunds(tally, &called_off, 0, 9).unwrap().rows);
     refunds.sort();
@@ -155,7 +155,7 @@ fn of_a_running_one_scores_go_and_the_member_stays(kind: Kind) {
     world.end(&members);
 }
 
-/// Nobody gets round a ban by an erasure, nor by the way to the board that is not the contest's.
+/// An erasure does not lift a ban, nor does the way to a board that is not the contest's.
 fn of_a_running_one_a_ban_stays(kind: Kind) {
     let world = World::new(kind);
     let members = ["ann", "bob", "late"].map(|name| world.member(name, 100));
@@ -187,7 +187,7 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     world.end(&members);
 }
 
-/// Before settling a rank goes with its player; what is written down or paid stays.
+/// A rank goes with its player before settling; stored or paid prizes stay.
 fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let world = World::new(kind);
     let members = ["ann", "bob", "cid", "late"].map(|name| world.member(name, 200));
@@ -200,7 +200,7 @@ fn of_one_that_has_ended_what_is_paid_stays(kind: Kind) {
     let of = |id| paid(read::prizes(tally, id, 0, 9).unwrap().rows);
     assert_eq!(of(&before), [(player(bob), FIRST), (player(cid), SECOND)]);
     assert_eq!(of(&after), [(player(ann), FIRST), (player(bob), SECOND)]);
-    // With nobody left on its board it is settled all the same.
+    // It is settled even with an empty board.
     let empty = finished(&world, "empty", &[cid, ann]);
     erased(&world, cid);
     let done = settle::settle(tally, &empty, &Actor::Admin, None).unwrap();

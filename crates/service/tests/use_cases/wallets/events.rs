@@ -1,6 +1,6 @@
-//! Events read on from where somebody stands: of money and of contests, by a clock of the test's.
+//! Events read on from a position: of money and of contests, by a clock of the test's.
 //!
-//! Not here: streams of them (`tally/tests/api/events`), and what a store promises of them (`store/tests`).
+//! Not here: streams of them (`tally/tests/api/events`), and their contract in a store (`store/tests`).
 
 use crate::wallets::world::{Kind, World, code, order};
 use tally_rules::contest::definition::ContestSpec;
@@ -24,7 +24,7 @@ fn mine(world: &World, member: MemberId, after: Option<Position>) -> (Log, Begun
     Log::of_subject(&world.tally, Subject::Member(member), after).unwrap()
 }
 
-/// Everything that comes next, page by page; where one stands then.
+/// All following events, page by page; and the position then.
 fn rest(world: &World, log: &mut Log) -> Vec<Told> {
     let mut all = Vec::new();
     loop {
@@ -69,10 +69,10 @@ fn movements_are_read_on_exactly_until_they_are_too_old() {
         world.advance(2 * SECOND);
         let (mut anew, begun) = mine(&world, ann, Some(start));
         assert_eq!((rest(&world, &mut anew).len(), begun), (0, Begun::Anew));
-        // Who has had all but the newest goes on.
+        // A subscriber that has all but the newest event goes on.
         let (mut on, begun) = mine(&world, ann, at(many as u64));
         assert_eq!((amounts(&rest(&world, &mut on)), begun), (vec![1_000], Begun::There));
-        // Where this store has never been.
+        // A position that this store has never had.
         for position in [at(many as u64 + 2), Some(Position::Entries([(code("USD"), 1)].into()))] {
             assert_eq!(mine(&world, ann, position).1, Begun::Anew);
         }
@@ -94,7 +94,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
             ..ContestSpec::default()
         };
         change::create(tally, &cup, &Actor::Server, &spec, None).unwrap();
-        // What the clock does counts as of its own time, and is kept from when it was written.
+        // Events of the clock count as of their own time, and are kept from when they were written.
         world.advance(100 * SECOND);
         scheduler::do_due(tally).unwrap();
         let subject = Subject::Contest(read::get(tally, &cup).unwrap().no);
@@ -122,7 +122,7 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         assert_eq!(open(0).1, Begun::Anew);
         let (mut log, begun) = open(1);
         assert_eq!((&states(&rest(&world, &mut log))[..], begun), (&all[1..], Begun::There));
-        // When all are forgotten, whoever has had the last has missed nothing.
+        // A subscriber that has had the last event has missed nothing when all are forgotten.
         world.advance(100 * SECOND);
         expire(2);
         assert_eq!([2, 3, 4].map(|after| open(after).1), [Begun::Anew, Begun::There, Begun::Anew]);

@@ -37,7 +37,7 @@ fn a_hold_is_captured_once_and_told_as_it_was() {
     let captured = end(&world, &hold, capture, "c").unwrap();
     assert!(matches!(captured.hold.end, Some((End::Captured { amount: 20, .. }, _))), "{captured:?}");
     assert_eq!((world.balance(ann), world.balance(bob)), (80, 20));
-    // The same again, under its key and under another; and what was said at first of the hold itself.
+    // The same again, under its key and under another; and the first reply for the hold itself.
     assert!(end(&world, &hold, capture, "c").unwrap().replayed);
     assert_eq!(end(&world, &hold, capture, "other").unwrap().hold, captured.hold);
     let again = place(&world, ann, 60, None, "h").unwrap();
@@ -57,7 +57,7 @@ fn what_a_hold_held_is_free_when_its_time_has_run_out() {
         assert_eq!(refused(other), Rejection::InsufficientFunds);
         world.advance(10 * SECOND);
         assert_eq!(refused(end(&world, &hold, Ending::Void, "v")), Rejection::HoldExpired);
-        // Somebody looks every second.
+        // A background task checks every second.
         while place(&world, ann, 100, None, "j").is_err() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

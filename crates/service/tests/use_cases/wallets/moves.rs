@@ -1,4 +1,4 @@
-//! Movements, chains, retries and members, one after the other.
+//! Transfers, chains, retries and members, one after the other.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -30,7 +30,7 @@ fn a_retry_has_one_effect_and_the_first_answer() {
     let again = world.transfer(ann, bob, 30, Some("k")).unwrap();
     assert_eq!((again.replayed, &again.posted), (true, &first.posted));
     assert_eq!(world.balance(ann), 69);
-    // What was refused may be tried again under its key, and then counts once.
+    // A rejected request may be repeated under its key, and then counts once.
     assert_eq!(refused(world.transfer(bob, ann, 99, Some("r"))), Rejection::InsufficientFunds);
     world.post(order(TransferKind::Deposit { to: bob }, 70), None).unwrap();
     assert!(!world.transfer(bob, ann, 99, Some("r")).unwrap().replayed);
@@ -109,7 +109,7 @@ fn the_home_currency_stays_what_it_was() {
     };
     let now = std::sync::Arc::default();
     let start = |other: &LedgerSettings| start(world.tally.store.clone(), &now, other.clone());
-    // Nobody has a wallet yet.
+    // There are no wallets yet.
     start(&other).unwrap().drain();
     let ann = world.member("ann", 1);
     let refused = start(&other).map(drop).unwrap_err().to_string();

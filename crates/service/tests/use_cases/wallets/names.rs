@@ -1,4 +1,4 @@
-//! What members are found by, over their whole life: phone numbers that earlier versions stored, and what a closed member
+//! Members' handles over their whole life: phone numbers that earlier versions stored, and those that a closed member
 //! leaves. Not here: which texts are accepted, and kills (`tally/tests/api/money/names.rs`).
 
 use crate::wallets::verify::verify;
@@ -19,7 +19,7 @@ fn stored(text: &str) -> Phone {
     Phone::of_stored(text).unwrap()
 }
 
-/// Writes what an earlier version wrote: the number in a member's row, and whom numbers find.
+/// Writes the rows of an earlier version: the number in a member's row, and the members that numbers find.
 fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str, Option<MemberId>)]) {
     let mut members: Vec<(MemberId, Member)> = rows
         .iter()
@@ -37,7 +37,7 @@ fn write(store: &dyn Store, rows: &[(MemberId, Option<&str>)], handles: &[(&str,
     store.run(&plan, &mut |_| WriteSet { ledger: ledger.clone(), ..WriteSet::default() }).unwrap();
 }
 
-/// What a process that was killed leaves of an open file.
+/// An open file of a killed process.
 fn crash_image(store: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(store).unwrap() {
@@ -68,16 +68,16 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
     .map(|(name, phone)| make(name, phone));
     let store = Arc::clone(&world.tally.store);
     let rows = [
-        // Nobody has what it becomes.
+        // The number that it becomes is free.
         (alone, Some("00111111")),
-        // Another has.
+        // Another member has it.
         (late, Some("00222222")),
         // Two become one.
         (twice, Some("00333333")),
         (thrice, Some("0000333333")),
         // It becomes none.
         (short, Some("00123")),
-        // A change wrote what was misread, and took it from the member that had it.
+        // A change wrote the misread number, and took it from the member that had it.
         (thief, Some("555555")),
     ];
     let old = ["0100", "0101", "0102", "0103", "0104", "0105"].map(|text| (text, None));
@@ -104,7 +104,7 @@ fn numbers_that_were_misread_are_mended(world: World, again: impl FnOnce(World) 
         [text("111111"), None, text("222222"), None, None, text("444444"), None, None, None, text("0199")]
     );
     assert_eq!(verify(store).1, [""; 0]);
-    // It serves, and numbers go to the members they are given to.
+    // It runs, and numbers go to the members that they are given to.
     let made = world.create(with_phone("new", "333333")).unwrap().id;
     assert_eq!(store.ledger().member_of(&Handle::Phone(stored("333333"))).unwrap(), Some(made));
     assert_eq!(refused(world.create(with_phone("x", "111111"))), tally_rules::Rejection::PhoneTaken);

@@ -1,5 +1,5 @@
-//! What contests and periods owe: it is paid once the currency is there, a start without that currency is refused, and what an earlier
-//! release left unpaid by mistake is paid by a start.
+//! Debts of contests and periods: they are paid once the currency is configured, and a start without that currency is refused. A
+//! start pays what an earlier release left unpaid by mistake.
 
 use crate::wallets::contests::spec;
 use crate::wallets::histories::paper::FEE;
@@ -28,7 +28,7 @@ use tally_store::{
     BoardNo, ContestWriteSet, LedgerWriteSet, PayoutKey, ReadSet, Window, WindowKey, WriteSet,
 };
 
-/// Settings that have lost the second currency.
+/// Settings without the second currency.
 fn without_usd() -> LedgerSettings {
     LedgerSettings { currencies: Currencies::new((code("KRW"), 0), []), ..settings() }
 }
@@ -59,7 +59,7 @@ fn payout(member: MemberId, rank: u32, currency: &str, paid: Option<UnpaidReason
     Payout { player, member, division: None, rank, currency, amount, paid: paid.map(Err) }
 }
 
-/// All that is owed, walked in pages of one.
+/// All debts, read in pages of one.
 fn listed(tally: &Tally) -> Vec<String> {
     let (mut all, mut from) = (Vec::new(), None);
     loop {
@@ -75,7 +75,7 @@ fn listed(tally: &Tally) -> Vec<String> {
     }
 }
 
-/// A contest that these take part in.
+/// A contest of these members.
 pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members: &[MemberId]) -> Record {
     let tally = &world.tally;
     change::create(tally, id, &Actor::Server, spec, None).unwrap();
@@ -89,7 +89,7 @@ pub(crate) fn running(world: &World, id: &ContestId, spec: &ContestSpec, members
     read::get(tally, id).unwrap()
 }
 
-/// A server that does not have the currency leaves the pieces to one that has it.
+/// A server without the currency leaves the payouts to one that has it.
 #[test]
 fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -100,7 +100,7 @@ fn what_a_missing_currency_keeps_back_is_paid_when_it_is_there() {
         let id = ContestId::new("cup").unwrap();
         let fee = Fee { currency: code("USD"), amount: amount(FEE) };
         running(&world, &id, &ContestSpec { entry_fee: Some(Some(fee)), ..spec(false) }, &members);
-        // Or it would pay before one looks.
+        // Otherwise it would pay before the test reads.
         world.tally.drain();
         finish::cancel(&poor, &id, &Actor::Admin, None).unwrap();
         assert!(scheduler::do_due(&poor).is_err());
@@ -198,7 +198,7 @@ fn a_start_without_a_currency_in_use_is_refused() {
     }
 }
 
-/// As an earlier release left them: every piece is marked `member_closed`. Gives a member that is open, and one that is closed.
+/// As an earlier release left them: every payout is marked `member_closed`. Returns an open member, and a closed one.
 fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     let members = ["ann", "bob"].map(|name| world.member(name, 50));
     let [ann, bob] = members;
@@ -230,7 +230,7 @@ fn left_by_an_earlier_release(world: &World) -> [MemberId; 2] {
     members
 }
 
-/// What a closed member is still owed: a fee goes back to it, a prize does not.
+/// The claims of a closed member: a fee goes back to it, a prize does not.
 const OF_A_CLOSED_MEMBER: [&str; 2] =
     ["contest won: prize 7 KRW, member_closed", "period gone/daily:1: prize 7 KRW, member_closed"];
 
@@ -249,7 +249,7 @@ fn what_was_left_unpaid_by_mistake_is_paid_once_by_a_start() {
     }
 }
 
-/// An earlier release has written them after the first start that looked for them: later starts do not, their scheduler does.
+/// An earlier release has written them after the first start that searched for them: later starts do not, their scheduler does.
 #[test]
 fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -267,7 +267,7 @@ fn what_is_left_unpaid_by_mistake_later_is_paid_once_by_the_scheduler() {
     }
 }
 
-/// However many contests there are, a page costs so many reads, and the walk comes to its end.
+/// A page costs a fixed number of reads however many contests there are, and the scan comes to its end.
 #[test]
 fn a_page_of_what_is_owed_is_bounded() {
     let world = World::new(Kind::Sqlite);
@@ -326,7 +326,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         world.advance(2 * DAY);
         look();
         assert_eq!(world.balance(ann), 50 + 100);
-        // Nor when its board goes.
+        // The deletion of its board does not pay them either.
         let (of, board) = (Arc::clone(tally), id.board(None));
         let delete = move || boards::delete(&of, &board, None).map(drop);
         world.wait(async { tokio::task::spawn_blocking(delete).await.unwrap() }).unwrap();

@@ -1,4 +1,4 @@
-//! Transfers with a PIN: judged first, counted also when many guess at once, and never to who had the number before.
+//! Transfers with a PIN: judged first, counted also under concurrent guesses, and never paid to the former owner of the number.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -69,12 +69,12 @@ fn the_pin_is_judged_first(kind: Kind) {
     let [ann, bob, eve] = people(&world);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))), (false, Some(bob)));
     assert_eq!(paid(pay(&world, ann, "0042", "0101111", Some("k"))), (true, Some(bob)));
-    // Neither an earlier answer nor whether somebody has the number is told to who does not know it.
+    // A caller without the PIN gets neither an earlier reply nor whether the number has an owner.
     assert_eq!(refused(pay(&world, ann, "0043", "010-1111", Some("k"))), Rejection::InvalidPin);
     assert_eq!(refused(pay(&world, ann, "0043", "010-9999", None)), Rejection::InvalidPin);
     assert_eq!(refused(pay(&world, ann, "42", "010-1111", None)), Rejection::InvalidPin);
     assert_eq!(refused(pay(&world, ann, "0042", "010-9999", None)), Rejection::RecipientNotFound);
-    // That was right, so the count begins anew.
+    // The PIN was right, so the count begins anew.
     for _ in 0..5 {
         assert_eq!(refused(pay(&world, ann, "0043", "010-1111", None)), Rejection::InvalidPin);
     }
@@ -90,7 +90,7 @@ fn the_pin_is_judged_first(kind: Kind) {
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), locked(1_800));
     world.advance(1_800 * SECOND);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));
-    // Who has no PIN cannot know it.
+    // A member without a PIN cannot know it.
     assert_eq!(refused(pay(&world, eve, "0042", "010-1111", None)), Rejection::InvalidPin);
     assert_eq!((world.balance(ann), world.balance(bob)), (980, 20));
     world.end(&[ann, bob, eve]);
@@ -110,7 +110,7 @@ fn numbers_are_not_told(kind: Kind) {
     let world = World::new(kind);
     let [ann, bob, eve] = people(&world);
     let probe = |to: &str| pay(&world, ann, "0042", to, None);
-    // Ann can pay: 100 numbers that no member has, and one more every five minutes.
+    // Ann can pay: 100 numbers without a member, and one more every five minutes.
     for number in 0..100 {
         assert_eq!(refused(probe(&format!("010-9{number:03}"))), Rejection::RecipientNotFound);
     }
@@ -119,13 +119,13 @@ fn numbers_are_not_told(kind: Kind) {
     world.advance(299 * SECOND);
     assert_eq!(probe("010-1111").unwrap(), Payment::Wait(1));
     world.advance(SECOND);
-    // What is paid costs nothing of it, and is replayed.
+    // Paid transfers use up no attempt, and are replayed.
     for _ in 0..3 {
         assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))).1, Some(bob));
     }
     assert_eq!(refused(probe("010-9999")), Rejection::RecipientNotFound);
     assert_eq!(probe("010-1111").unwrap(), Payment::Wait(300));
-    // With less than is asked for, whether somebody has the number makes no difference, and counts for nothing.
+    // With too little money, the owner of the number makes no difference, and counts for nothing.
     world.post(order(TransferKind::Withdrawal { from: ann }, 985), None).unwrap();
     world.advance(300 * SECOND);
     for number in ["010-1111", "010-9999"].repeat(60) {
@@ -144,7 +144,7 @@ fn phone_numbers_are_not_told_on_mariadb() {
     numbers_are_not_told(Kind::MariaDb);
 }
 
-/// Whoever does not know the PIN learns nothing from the time either: the same is asked and kept.
+/// A caller without the PIN learns nothing from the time either: the same is read and stored.
 #[test]
 fn a_number_that_nobody_has_is_looked_up_like_any_other() {
     let world = World::new(Kind::Sqlite);
@@ -164,7 +164,7 @@ fn a_number_that_nobody_has_is_looked_up_like_any_other() {
     let (nobodys, bobs) = (asked("010-9999"), asked("010-1111"));
     assert_eq!(nobodys, [(1, 1, 1), (0, 0, 0)]);
     assert_eq!(bobs, nobodys);
-    // Who gets the number afterwards is paid all the same.
+    // The later owner of the number is paid all the same.
     let change = MemberChange { phone: Set::To(Some(phone("010-9999"))), ..MemberChange::default() };
     world.wait(members::change(&world.tally, eve, change, None)).unwrap();
     assert_eq!(paid(pay(&world, ann, "0042", "010-9999", None)), (false, Some(eve)));
@@ -215,7 +215,7 @@ fn money_goes_to_who_has_the_number_now() {
     assert_eq!(paid(pay(&world, ann, "0042", "010-2222", None)), (false, Some(bob)));
     change(eve, None).unwrap();
     assert_eq!(refused(pay(&world, ann, "0042", "010-1111", None)), Rejection::RecipientNotFound);
-    // A changed password ends what was begun with an older token.
+    // A changed password ends everything begun with an older token.
     let before = payment(&world, ann, "0042", "010-2222", None);
     let password = MemberChange { password: Set::To(Some("x".into())), ..MemberChange::default() };
     world.wait(members::change(&world.tally, ann, password, None)).unwrap();

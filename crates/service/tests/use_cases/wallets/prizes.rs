@@ -1,4 +1,5 @@
-//! Prizes of a board's periods: paid once when one is closed, to players who are members, whatever crashes and whoever looks.
+//! Prizes of a board's periods: paid once when one is closed, to players that are members, in spite of crashes and concurrent
+//! schedulers.
 
 use crate::wallets::world::{Kind, World, code, settings, start};
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub(crate) fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: 
     world.wait(submit::submit(tally, new)).unwrap();
 }
 
-/// What was written down for the last period, once all of it had its turn: rank, amount, whether it is paid.
+/// The stored payouts of the last period, after all of them were tried: rank, amount, whether it is paid.
 fn shown(tally: &Tally, now: Micros) -> Option<Vec<(u32, i64, bool)>> {
     let found = tally.boards.get(&board()).unwrap();
     let view = View::find(&found, Some("daily:previous"), now, |_| None).unwrap();
@@ -70,7 +71,7 @@ fn a_closed_period_pays_its_prizes_once() {
         let tally = &world.tally;
         let members: Vec<MemberId> = ["ann", "bob", "cid"].map(|name| world.member(name, 0)).to_vec();
         put(&world, tally, &daily(table(100), 12)).unwrap();
-        // Two share the first rank, one of whom is no member; nobody moves up.
+        // Two share the first rank, one of them without a member; no player moves up.
         score(&world, tally, PlayerId::new("guest").unwrap(), 9);
         for (member, points) in members.iter().zip([9, 5, 1]) {
             score(&world, tally, player_of(*member), points);
@@ -89,7 +90,7 @@ fn a_closed_period_pays_its_prizes_once() {
         prizes::pay_due(tally).unwrap();
         assert_eq!(members.iter().map(|member| world.balance(*member)).collect::<Vec<_>>(), [100, 0, 0]);
         assert_eq!(shown(tally, world.now()), Some(vec![(1, 100, true)]));
-        // Another server, or this one again, finds it done.
+        // Another server, or this one after a restart, finds it done.
         tally.drain();
         let later = Arc::new(AtomicI64::new(world.now().0));
         let next = start(Arc::clone(&tally.store), &later, settings()).unwrap();
@@ -99,7 +100,7 @@ fn a_closed_period_pays_its_prizes_once() {
     }
 }
 
-/// What a period pays is settled when it is closed, also where that is nothing.
+/// The payouts of a period are fixed when it is closed, also if there are none.
 #[test]
 fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -125,18 +126,18 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
     }
 }
 
-/// The service ends without a word after each step, and goes on with what is stored.
+/// The service ends without notice after each step, and goes on with the stored state.
 #[test]
 fn a_crash_between_closing_and_paying_loses_nothing() {
     let world = World::new(Kind::Sqlite);
     let member = world.member("ann", 0);
     put(&world, &world.tally, &daily(table(7), 12)).unwrap();
     score(&world, &world.tally, player_of(member), 5);
-    // Only closed, never looked at for prizes: the scheduler of contests has stopped before the day ends.
+    // Only closed, its prizes not processed: the scheduler of contests has stopped before the day ends.
     world.tally.drain();
     let now = Arc::new(AtomicI64::new(world.now().0 + DAY));
     let next = start(Arc::clone(&world.tally.store), &now, settings()).unwrap();
-    // It was closed and paid before anybody may ask.
+    // It was closed and paid before the server answers requests.
     assert_eq!(shown(&next, Micros(now.load(Ordering::SeqCst))), Some(vec![(1, 7, true)]));
     assert_eq!(world.balance(member), 7);
     next.drain();
@@ -156,7 +157,7 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
         prizes::pay_due(tally).unwrap();
         scheduler::close_due(tally).unwrap();
     };
-    // The first day is over when the prizes are promised.
+    // The first day is over when the prizes are added.
     put(&world, tally, &daily(table(7), 0)).unwrap();
     look();
     assert_eq!(world.balance(member), 0);
@@ -177,7 +178,7 @@ fn prizes_are_for_periods_that_are_closed_after_they_were_promised() {
     world.end(&[member]);
 }
 
-/// Whatever becomes of a board after a period was over, that one pays what was promised while it ran.
+/// A period that is over pays the prizes that were promised while it ran, whatever happens to the board.
 #[test]
 fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
@@ -197,7 +198,7 @@ fn what_was_promised_when_a_period_ended_is_paid_whatever_follows() {
             put(&world, tally, &daily(table(7), 12)).unwrap();
             score(&world, tally, player_of(member), 5);
             world.advance(DAY);
-            // Nobody has looked yet.
+            // No scheduler has processed it yet.
             match &change {
                 Some(spec) => put(&world, tally, spec).unwrap(),
                 None => {
@@ -229,7 +230,7 @@ fn prizes_that_cannot_be_are_refused() {
     world.end(&[]);
 }
 
-/// The prizes of a period that are written down: the first one has had its turn.
+/// The stored prizes of a period: the first one has been tried.
 fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> WriteSet {
     let payout = |rank| Payout {
         player: player_of(member),
@@ -250,7 +251,7 @@ fn written_down(member: MemberId, (no, key, count): (Uuid, WindowKey, u32)) -> W
     WriteSet { ledger, ..WriteSet::default() }
 }
 
-/// What is written down and not paid is all that a crash leaves; pieces are paid once, whoever goes on.
+/// A crash leaves stored and unpaid prizes only; each is paid once, whichever server goes on.
 #[test]
 fn what_a_crash_left_written_down_is_paid_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {

@@ -1,4 +1,4 @@
-//! Series of contests: made ahead, played and settled by the clock; what was missed; what a change or an end of one does.
+//! Series of contests: made ahead, played and settled by the clock; missed contests; the effect of a change or an end of one.
 
 use crate::wallets::world::{Kind, World, code, identity, refused, settings, start};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn name(text: &str) -> ContestId {
     ContestId::new(text).unwrap()
 }
 
-/// Every contest: its name, its state, and when it came there in hours from `zero`.
+/// Every contest: its name, its state, and when it reached that in hours from `zero`.
 fn all(tally: &Tally, zero: Micros) -> Vec<(String, State, i64)> {
     let listed = read::list(tally, None, None, 1_000).unwrap().rows;
     let shown = |(id, record): (ContestId, tally_rules::contest::Record)| {
@@ -66,7 +66,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
         let (made, _) = series::create(tally, &id, &boss, &daily(), None).unwrap();
         // 2023-11-14T15:00:00Z is midnight in Seoul.
         let zero = Micros(1_699_974_000 * SECOND);
-        // The next one starts at nine, and is there and open.
+        // The next one starts at nine, and exists and is open.
         assert_eq!(made.last, Some(name("daily-202311150900")));
         scheduler::do_due(tally).unwrap();
         assert_eq!(all(tally, zero), [row("daily-202311150900", State::Open, 7)]);
@@ -133,14 +133,15 @@ fn many_lookers_make_a_contest_once() {
         let tally = &world.tally;
         let spec = SeriesSpec { ahead: Some(2), ..daily() };
         series::create(tally, &name("daily"), &Actor::Server, &spec, None).unwrap();
-        // One by hand that has the name of another: it is not made again, and not touched.
+        // One made by hand with the name of another: it is neither made again nor changed.
         let taken =
             definition::ContestSpec { title: Some("By hand".into()), ..definition::ContestSpec::default() };
         change::create(tally, &name("daily-202311170900"), &Actor::Server, &taken, None).unwrap();
         world.advance(3 * DAY);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                // One may meet a contest that another has begun a moment ago, whose leaderboard is not known yet, and looks again.
+                // One may meet a contest that another has begun a moment ago, whose leaderboard is not known yet, and reads
+                // again.
                 scope.spawn(|| {
                     while let Err(failure) = scheduler::do_due(tally) {
                         assert!(matches!(failure, Failure::Fault(Fault::StoreUnavailable(_))), "{failure:?}");
@@ -178,7 +179,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     let titles: Vec<String> =
         read::list(tally, None, None, 9).unwrap().rows.into_iter().map(|one| one.1.contest.title).collect();
     assert_eq!(titles, ["Daily", "Later"]);
-    // By another schedule from now on: one of today's names is there already.
+    // By another schedule from now on: one of today's names exists already.
     let twice = SeriesSpec { start: Some("0 9,10 * * *".into()), ..SeriesSpec::default() };
     let (changed, _) = series::patch(tally, &id, &boss, &twice, None).unwrap();
     assert_eq!(changed.last, Some(name("daily-202311151000")));
@@ -188,7 +189,7 @@ fn a_change_counts_for_what_is_made_later_and_an_end_leaves_what_there_is() {
     assert_eq!(refused(series::delete(tally, &id, &boss, None)), Rejection::SeriesNotFound);
     assert_eq!(refused(series::get(tally, &id)), Rejection::SeriesNotFound);
     assert_eq!(refused(series::patch(tally, &id, &boss, &later, None)), Rejection::SeriesNotFound);
-    // What it made is played and settled without it, and nothing more is made.
+    // Its contests are played and settled without it, and nothing more is made.
     world.advance(5 * DAY);
     scheduler::do_due(tally).unwrap();
     let states: Vec<_> = all(tally, Micros(0)).into_iter().map(|one| (one.0, one.1)).collect();

@@ -1,4 +1,4 @@
-//! Signing in with a digest that came from elsewhere. Not here: failures and waits (`members/throttle.rs`, and over HTTP).
+//! Signing in with a digest from another program. Not here: failures and waits (`members/throttle.rs`, and over HTTP).
 
 use crate::wallets::world::*;
 use std::net::{IpAddr, Ipv4Addr};
@@ -53,7 +53,7 @@ fn a_digest_of_another_cost_is_made_anew_on_mariadb() {
     a_digest_becomes_like_all_others(Kind::MariaDb);
 }
 
-/// A password that was changed while its old digest was made anew stays.
+/// A password that was changed while its old digest was upgraded stays.
 #[test]
 fn a_new_digest_of_an_old_password_does_not_come_back() {
     let world = World::new(Kind::Sqlite);

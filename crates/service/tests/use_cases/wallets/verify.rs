@@ -1,4 +1,4 @@
-//! Replaying the ledger: nothing where nothing is wrong, and by SQL one row of each kind wrong, each named.
+//! Replaying the ledger: no finding in a sound one, and by SQL one wrong row of each kind, each named.
 
 use crate::wallets::world::*;
 use tally_rules::ledger::account::{Account, Total};
@@ -31,19 +31,19 @@ pub(crate) fn verify(store: &dyn Store) -> (Replayed, Vec<String>) {
     let Replayed { members, handles, wallets, entries, transfers, scores, .. } = replayed;
     let records = scores.records + scores.to_purge;
     let counted = members + handles + wallets + entries + transfers + records;
-    // Records of what is not there are read and not counted.
+    // Records of missing owners are read and not counted.
     assert!(if found.is_empty() { rows == counted } else { rows >= counted }, "{rows} of {counted}");
     (replayed, found)
 }
 
-/// What is owed, as it is listed.
+/// Debts, as they are listed.
 pub(crate) fn owed(replayed: &Replayed) -> Vec<String> {
     let listed: Vec<String> = replayed.owed.first.iter().map(ToString::to_string).collect();
     assert_eq!(listed.len() as u64, replayed.owed.count.min(100));
     listed
 }
 
-/// Ids of what was made.
+/// Ids of the created rows.
 struct Made {
     ann: MemberId,
     bob: MemberId,
@@ -55,7 +55,7 @@ struct Made {
     second: TransferId,
 }
 
-/// Three members, two currencies, and holds that are open, captured in part, captured whole, and let go.
+/// Three members, two currencies, and holds that are open, captured in part, captured whole, and voided.
 fn make(world: &World) -> Made {
     let [ann, cid] = [("ann", 1000), ("cid", 0)].map(|(name, units)| world.member(name, units));
     let bob = world.create(with_phone("bob", "010-1111")).unwrap().id;
@@ -101,10 +101,10 @@ fn a_ledger_that_nobody_touched_agrees() {
     }
 }
 
-/// A fault as SQL, and what is said of it: as many words as rows disagree.
+/// A fault as SQL, and its findings: as many words as rows disagree.
 pub(crate) type Broken = (String, Vec<String>);
 
-/// Nobody's and nothing's.
+/// An id without a row.
 pub(crate) const GHOST: Uuid = Uuid([1; 16]);
 
 pub(crate) fn fault(sql: String, wanted: &[&str]) -> Broken {
@@ -374,7 +374,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// A new world of each kind, and what `make` gives of it.
+    /// A new world of each kind, and the result of `make` on it.
     pub(crate) fn each<T>(make: impl Fn(&World) -> T) -> Vec<(Self, T)> {
         let (file, server) = (World::new(Kind::Sqlite), ScratchDatabase::shared(DatabaseKind::MariaDb10));
         let made = make(&file);
@@ -387,8 +387,8 @@ impl Place {
         matches!(self, Self::File(_))
     }
 
-    /// Gives the store with rows of these tables broken by `sql`, which finds them as they were under `kept_`. Afterwards they
-    /// are as they were.
+    /// Returns the store with rows of these tables broken by `sql`, which finds their former state under `kept_`. They are
+    /// restored afterwards.
     pub(crate) fn broken<T>(&self, tables: &[&str], sql: &str, with: impl FnOnce(&dyn Store) -> T) -> T {
         let each = |text: &dyn Fn(&str) -> String| tables.iter().map(|table| text(table)).collect::<String>();
         match self {
@@ -420,7 +420,7 @@ impl Place {
         }
     }
 
-    /// Breaks rows by each fault in turn, and looks whether that and nothing else is named.
+    /// Breaks rows by each fault in turn, and checks that `verify` names exactly that fault.
     pub(crate) fn break_each(&self, tables: &[&str], faults: Vec<Broken>) {
         for (sql, wanted) in faults {
             let (_, found) = self.broken(tables, &sql, verify);

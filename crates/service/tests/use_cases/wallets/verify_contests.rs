@@ -1,5 +1,5 @@
-//! Replaying contests: by SQL one row of each kind wrong, each named. That nothing is wrong where nothing is, every history of
-//! contests says (`histories`).
+//! Replaying contests: by SQL one row of each kind wrong, each named. Every history of contests proves that a sound store has no
+//! finding (`histories`).
 
 use crate::wallets::histories::paper::{FEE, Op, Shape};
 use crate::wallets::histories::{Hand, player_of, spec};
@@ -15,7 +15,7 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 
 const TABLES: [&str; 4] = ["contests", "contest_members", "contest_prizes", "entries"];
 
-/// Numbers of contests: one that paid its prizes, one that was called off.
+/// Numbers of contests: one that paid its prizes, one that was cancelled.
 struct Made {
     cup: Uuid,
     off: Uuid,
@@ -169,7 +169,7 @@ fn every_row_of_a_contest_that_was_broken_by_sql_is_named() {
     let place = Place::Server(world, server, name);
     place.break_each(&TABLES, faults);
     let Place::Server(world, ..) = place else { return };
-    // It was called off, and its fee is still to be paid back.
+    // It was cancelled, and its fee is still to be paid back.
     world.tally.drain();
     let id = ContestId::new("off").unwrap();
     let record = world.tally.store.ledger().contest(&id).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Replaying prizes of periods, and rows of what is not there: by SQL one row of each kind wrong, each named.
+//! Replaying prizes of periods, and rows of missing owners: by SQL one row of each kind wrong, each named.
 
 use crate::wallets::prizes::{DAY, daily, player_of, put, score, table};
 use crate::wallets::verify::{Broken, GHOST, Place, fault, hex, in_a_database, verify};
@@ -11,7 +11,7 @@ use tally_testkit::{DatabaseKind, ScratchDatabase};
 const TABLES: [&str; 5] =
     ["period_payments", "contest_applications", "contest_members", "contest_prizes", "entries"];
 
-/// Two members who were paid for the first two ranks of a day, and what its prizes are found by.
+/// Two members that were paid for the first two ranks of a day, and the keys of its prizes.
 struct Made {
     ann: MemberId,
     bob: MemberId,
@@ -111,7 +111,7 @@ fn every_row_of_a_periods_prizes_that_was_broken_by_sql_is_named() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let (world, name) = in_a_database(server);
     let made = make(&world);
-    // The schedulers' own looks would pay what a fault makes due again.
+    // The schedulers themselves would pay what a fault makes due again.
     world.tally.drain();
     let faults = [of_prizes(&made), of_movements(&made)].concat();
     Place::Server(world, server, name).break_each(&TABLES, faults);

@@ -1,5 +1,5 @@
 //! Verifying scores, periods, archives and applications: by SQL one row of each kind wrong, in a file and in a database, each
-//! named. That a sound store has none, every other test of this folder says at its end.
+//! named. Every other test of this folder checks at its end that a sound store has none.
 
 use crate::wallets::histories::paper::{FEE, Op, Shape};
 use crate::wallets::histories::{Hand, player_of, spec};
@@ -22,7 +22,7 @@ fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
 }
 
-/// A day that is closed, with a hidden player, and one that is open. The name of the board, and the number of the closed window.
+/// A closed day, with a banned player, and an open one. The name of the board, and the number of the closed window.
 fn make(world: &World) -> (String, u64) {
     put(world, &world.tally, &daily(PeriodPrizes::default(), 12)).unwrap();
     for (name, points) in [("p1", 30), ("p2", 20), ("p3", 10)] {

@@ -56,7 +56,7 @@ pub(crate) fn identity(key: &str, print: u8) -> Option<IdempotencyKey> {
     Some(IdempotencyKey { key, fingerprint: Fingerprint([print; 16]) })
 }
 
-/// What a member is made of.
+/// The data of a member.
 pub(crate) fn new_member(name: &str) -> NewMember {
     let member = Member {
         login: Login::new(name).unwrap(),
@@ -131,7 +131,7 @@ impl World {
         self.wait(members::create(&self.tally, new))
     }
 
-    /// A member with that much.
+    /// A member with this balance.
     pub(crate) fn member(&self, name: &str, units: i64) -> MemberId {
         let id = self.create(new_member(name)).unwrap().id;
         if units > 0 {
@@ -155,7 +155,7 @@ impl World {
         self.post(order(TransferKind::Transfer { from, to }, units), key)
     }
 
-    /// Many at once, each tied to the next or not.
+    /// Many at once, each linked to the next or not.
     pub(crate) fn post_all(&self, moves: Vec<(TransferRequest, bool)>) -> Vec<TransferResult> {
         let new = |(order, linked)| (NewTransfer { order, identity: None }, linked);
         self.wait(transfers::post_all(&self.tally, moves.into_iter().map(new).collect())).unwrap()
@@ -169,7 +169,7 @@ impl World {
             .map_or(0, |(_, wallet)| wallet.balance)
     }
 
-    /// Ends, and gives the folder of its file.
+    /// Ends, and returns the folder of its file.
     pub(crate) fn stop(self) -> tempfile::TempDir {
         self.tally.drain();
         while Arc::strong_count(&self.tally) > 1 {
@@ -238,12 +238,12 @@ pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Rejection
     }
 }
 
-/// Before and after, as a caller is told.
+/// Before and after, as in the reply.
 pub(crate) fn shown(receipt: &Receipt) -> (i64, i64) {
     (receipt.posted.entry.before(), receipt.posted.entry.after)
 }
 
-/// Balances are their entries, entries are of movements, totals are those of all movements, and debits equal credits.
+/// Balances are their entries, entries are of transfers, totals are those of all transfers, and debits equal credits.
 pub(crate) fn prove(store: &dyn Store, members: &[MemberId]) {
     let read = store.ledger();
     let mut moves = std::collections::BTreeMap::<TransferId, Transfer>::new();

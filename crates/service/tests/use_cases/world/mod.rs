@@ -73,7 +73,7 @@ impl World {
         world
     }
 
-    /// Starts on what is stored.
+    /// Starts on the stored state.
     pub(crate) fn start(&self) {
         let store = SqliteStore::open(&self.folder.path().join("t.db"), &Options::default()).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
@@ -127,7 +127,7 @@ impl World {
         self.wait(async { tokio::task::spawn_blocking(put).await.unwrap() })
     }
 
-    /// A part of the board.
+    /// A window of the board.
     pub(crate) fn view(&self, period: &str) -> Result<View, Rejection> {
         let found = self.tally().boards.get(&board()).unwrap();
         View::find(&found, Some(period), self.now(), |_| None)

@@ -1,4 +1,4 @@
-//! Transactions: all of one or nothing, durable, and decided on what is there.
+//! Transactions: all of one or nothing, durable, and decided on the present state.
 
 use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ pub(crate) fn an_empty_store_has_nothing(backend: &dyn Backend) {
     assert_eq!(loaded.requests, [None]);
 }
 
-/// Changes of every table whose last row cannot be stored: a key that is there, after a board that is not.
+/// Changes of every table whose last row cannot be stored: an existing key, after a missing board.
 fn changes_with_a_bad_last_row(next: BoardNo) -> WriteSet {
     let id = BoardId::new("second").unwrap();
     let board = BoardRow { no: next, id, definition: Definition::default(), created_at: Micros(1) };
@@ -175,7 +175,7 @@ pub(crate) fn decide_sees_what_the_transaction_before_wrote(backend: &dyn Backen
         })
         .unwrap();
         assert_eq!(seen, (round > 0).then_some(round - 1));
-        // Readers see it as well as soon as it was acknowledged.
+        // Readers see it as soon as it was acknowledged, too.
         assert_eq!(walk(&*store, BoardNo(1), Window(0), 2)[0].1, record(round));
     }
 }

@@ -1,4 +1,4 @@
-//! Boards: what is created reads back, names are free after a deletion, numbers never.
+//! Boards: created ones read back, names are free after a deletion, numbers never.
 
 use super::*;
 use tally_rules::contest::{Prize, PrizeTies};
@@ -78,7 +78,7 @@ pub(crate) fn a_created_board_reads_back(backend: &dyn Backend) {
 pub(crate) fn numbers_count_up_and_are_never_reused(backend: &dyn Backend) {
     let mut last = BoardNo(0);
     for round in 0..4 {
-        // Reopened each time: the last number must not be found by looking at what is still there.
+        // Reopened each time: the last number must not be derived from the present rows.
         let store = open(backend);
         let no = create(&*store, "board", &Definition::default()).unwrap();
         assert!(no > last, "round {round}: {no:?} after {last:?}");

@@ -110,7 +110,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
     looks();
     store.checkpoint().unwrap();
     looks();
-    // What is under way is due whatever the clock says; a draft that nobody opens never is.
+    // Work that is under way is due whatever the clock says; a draft that is never opened never is.
     let due_behind = |now, after, limit| {
         let found = store.ledger().due_contests(Micros(now), after, limit).unwrap();
         found.into_iter().map(|(at, id)| (at.0, id.as_str().to_owned())).collect::<Vec<_>>()
@@ -133,7 +133,7 @@ pub(crate) fn contests_read_back_and_are_listed_by_state(backend: &dyn Backend) 
         assert_eq!(due(i64::MAX, 9).len(), 3);
         store.checkpoint().unwrap();
     }
-    // One that is in another state than it was counted in.
+    // A contest in another state than its last count.
     rows[1].state = State::Finished;
     let contests = vec![(all[1].clone(), rows[1].clone())];
     put(&*store, ContestWriteSet { contests, ..ContestWriteSet::default() });
@@ -159,7 +159,7 @@ pub(crate) fn applications_come_in_order_of_arrival(backend: &dyn Backend) {
             let now = (rng.below(4) > 0).then(|| application(status, place, rng.below(2) == 0));
             let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
             assert_eq!(locked(&*store, plan).applications, [rows.get(&key).copied()]);
-            // As transactions do: what is written was read.
+            // As transactions do: every written row was read.
             let plan = ContestReadSet { applications: vec![key.clone()], ..ContestReadSet::default() };
             let plan = ReadSet {
                 ledger: LedgerReadSet { contests: plan, ..LedgerReadSet::default() },

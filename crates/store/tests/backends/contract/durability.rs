@@ -1,4 +1,4 @@
-//! What is acknowledged is seen at once in every table and stays, however it was asked for and whatever settles.
+//! Acknowledged writes are visible at once in every table and stay, under every durability and after every settling.
 
 use super::windows::{block, row, window};
 use super::*;
@@ -137,7 +137,7 @@ fn write_as(store: &dyn Store, durability: Durability, changes: &WriteSet) {
     run(store, &ReadSet { durability, ..ReadSet::default() }, &mut |_| changes.clone()).unwrap();
 }
 
-/// Relaxed and not, settled and not, reopened and not: every read gives what was written last.
+/// Relaxed and not, settled and not, reopened and not: every read returns the last written value.
 pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Backend) {
     let mut store = open(backend);
     create(&*store, "board", &Definition::default()).unwrap();
@@ -157,7 +157,7 @@ pub(crate) fn everything_acknowledged_is_seen_at_once_and_stays(backend: &dyn Ba
     }
 }
 
-/// One that waits is never there without those before it.
+/// A waiting row is never present without those before it.
 pub(crate) fn order_holds_whatever_a_transaction_waits_for(backend: &dyn Backend) {
     for round in 1..20 {
         let store = open(backend);
@@ -166,7 +166,7 @@ pub(crate) fn order_holds_whatever_a_transaction_waits_for(backend: &dyn Backend
         let before = (round > 1).then(|| record(round - 1));
         assert_eq!(seen, [before, before]);
         write_as(&*store, Durability::Relaxed, &scores(vec![(key(1, 0, "a"), Some(record(round)))]));
-        // What it decides on is the relaxed one's effect.
+        // It decides on the effect of the relaxed one.
         run(&*store, &plan, &mut |loaded| scores(vec![(key(1, 0, "b"), loaded.scores[0])])).unwrap();
         assert_eq!(load(&*store, &plan).scores, [Some(record(round)), Some(record(round))]);
     }
@@ -189,7 +189,7 @@ pub(crate) fn settling_changes_nothing_and_can_be_repeated(backend: &dyn Backend
     assert_eq!(walk(&*store, BoardNo(1), Window(0), 9), []);
 }
 
-/// What can never be stored is refused before it is acknowledged, wherever rows wait.
+/// Rows that can never be stored are refused before they are acknowledged, wherever rows wait.
 pub(crate) fn what_no_table_could_hold_is_refused_at_once(backend: &dyn Backend) {
     let store = open(backend);
     let past = u64::MAX;

@@ -1,4 +1,4 @@
-//! Events: numbered without a gap whoever writes, read on from any number, forgotten by age but for the last number.
+//! Events: numbered without a gap by all writers, read on from any number, forgotten by age except the last number.
 
 use super::ledger::{member_id, wallet, wallet_key};
 use super::*;
@@ -13,7 +13,7 @@ pub(crate) fn contest(number: u8) -> Topic {
     Topic::Contest(Uuid([number; 16]))
 }
 
-/// One that says its number.
+/// An event with its number.
 pub(crate) fn event(at: i64, number: u32) -> Event {
     let before = (number > 1).then_some(State::Draft);
     let changed = ContestChanged { before, state: State::Open, at: Micros(-at), members: number };
@@ -75,7 +75,7 @@ pub(crate) fn an_event_is_there_with_its_transaction_or_not_at_all(backend: &dyn
     let store = open(backend);
     let no = create(&*store, "b", &Definition::default()).unwrap();
     let ledger = LedgerWriteSet { events: vec![(contest(1), event(1, 1))], ..LedgerWriteSet::default() };
-    // A name that is taken: all of it is refused.
+    // A name in use: all of it is refused.
     let row = BoardRow {
         no: BoardNo(no.0 + 1),
         id: BoardId::new("b").unwrap(),
@@ -90,7 +90,7 @@ pub(crate) fn an_event_is_there_with_its_transaction_or_not_at_all(backend: &dyn
     assert_eq!(store.ledger().events(contest(1), 0, 9).unwrap(), [(1, event(1, 1))]);
 }
 
-/// Whoever sees a number has seen all before it: no commit becomes visible behind a later one.
+/// A reader that sees a number has seen all before it: no commit becomes visible behind a later one.
 pub(crate) fn numbers_become_visible_in_their_order(backend: &dyn Backend) {
     const WRITERS: u32 = 4;
     const EACH: u32 = 25;
@@ -155,7 +155,7 @@ pub(crate) fn old_events_go_and_numbers_go_on(backend: &dyn Backend) {
     let store = open(backend);
     assert!(read(&*store).is_empty());
     assert_eq!(store.ledger().events(contest(2), 0, 9).unwrap().len(), 6);
-    // What is gone is known by its number, and that is given no more.
+    // A deleted event is known by its number, which is not used again.
     assert_eq!(store.ledger().last_events(&[contest(1)]).unwrap(), [6]);
     add(&*store, vec![(contest(1), event(9, 7))]);
     assert_eq!(store.ledger().events(contest(1), 5, 9).unwrap(), [(7, event(9, 7))]);

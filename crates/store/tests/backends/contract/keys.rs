@@ -1,4 +1,4 @@
-//! API keys, remembered values, and what a store tells of itself.
+//! API keys, remembered values, and the figures of a store.
 
 use super::*;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Members and money: rows read back by every way, and movements from all sides at once that end in books that agree.
+//! Members and money: rows read back by every way, and transfers from all sides at once that end in books that agree.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ fn read(store: &dyn Store, ledger: LedgerReadSet) -> tally_store::LedgerLoaded {
     load(store, &ReadSet { ledger, ..ReadSet::default() }).ledger
 }
 
-/// Looks at the store as it is, and again after it was opened anew.
+/// Reads the store as it is, and again after it was opened anew.
 fn twice(backend: &dyn Backend, store: Box<dyn Store>, look: impl Fn(&dyn Store)) -> Box<dyn Store> {
     look(&*store);
     drop(store);
@@ -116,7 +116,7 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
         assert_eq!(store.ledger().member(rows[0].0).unwrap().as_ref(), Some(&rows[0].1));
         assert_eq!(store.ledger().member(member_id(7)).unwrap(), None);
     });
-    // Another phone number: the old one is nobody's.
+    // Another phone number: the old one is free.
     let (old, new) = (rows[0].1.phone.clone().unwrap(), Phone::parse("020", None));
     assert!(new.is_err(), "too short");
     let new = Phone::parse("0200", None).unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn members_read_back_by_id_and_by_what_they_are_found_by(backend: &dy
     });
 }
 
-/// However many want it at once, one gets it; everybody sees who.
+/// One of many concurrent callers gets it; all see the winner.
 pub(crate) fn a_login_has_one_member(backend: &dyn Backend) {
     let store = open(backend);
     let handle = Handle::Login(Login::new("wanted").unwrap());
@@ -216,7 +216,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
             assert_eq!(store.ledger().transfer(*id).unwrap(), Some(*transfer));
         }
         assert_eq!(store.ledger().transfer(TransferId(Uuid([3; 16]))).unwrap(), None);
-        // In the order asked, which is that of a history, and the same twice.
+        // In the requested order, which is that of a history, and the same twice.
         let mut keys: Vec<_> = entries.iter().rev().map(|(key, _)| *key).collect();
         keys.extend([at(1, 601), at(1, 602), at(2, 1), at(1, 601)]);
         let found = store.ledger().entries(&keys).unwrap();
@@ -224,7 +224,7 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
         wanted.extend([Some(last[0].1.clone()), None, Some(last[1].1.clone()), Some(last[0].1.clone())]);
         assert_eq!(found, wanted);
         assert_eq!(store.ledger().entries(&[]).unwrap(), []);
-        // A stretch of one wallet's, newest first, whether its rows lie in one place or in two.
+        // An entry range of one wallet, newest first, whether its rows lie in one place or in two.
         let all: Vec<_> =
             entries.iter().chain(&last[..1]).map(|(key, one)| (key.sequence, one.clone())).collect();
         let wallet = wallet_key(1, "KRW");
@@ -278,7 +278,7 @@ pub(crate) fn holds_read_back_and_are_found_when_they_are_due(backend: &dyn Back
         assert_eq!(due(store, 99, 9), [id(1), id(2), id(7)]);
         assert_eq!(due(store, 99, 2).len(), 2);
     });
-    // What has ended is not due any more, wherever its older state lies.
+    // Ended holds are not due any more, wherever their older state lies.
     let ended = vec![(id(2), hold(Some(10), Some((End::Expired, Micros(11)))))];
     change(&*store, LedgerWriteSet { holds: ended.clone(), ..Default::default() });
     twice(backend, store, |store| {
@@ -342,13 +342,13 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
     assert_eq!(store.ledger().wallets_of(member_id(1)).unwrap(), []);
 }
 
-/// What a book says is to be written.
+/// The write set of a book.
 pub(crate) fn changes_of(written: LedgerWrites) -> LedgerWriteSet {
     let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
     LedgerWriteSet { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
 }
 
-/// Everything agrees with everything: balances with entries, entries with movements, totals with both.
+/// Everything agrees: balances with entries, entries with transfers, totals with both.
 pub(crate) fn prove(store: &dyn Store, members: u8) -> i64 {
     let (mut sum, mut totals) = (0, Totals::default());
     let mut moves: BTreeMap<TransferId, Transfer> = BTreeMap::new();
@@ -378,7 +378,7 @@ pub(crate) fn prove(store: &dyn Store, members: u8) -> i64 {
     sum
 }
 
-/// Opposite transfers, rings and crowds, each its own transaction: nothing is lost, nothing is made, nobody deadlocks.
+/// Opposite transfers, rings and crowds, each its own transaction: nothing is lost, nothing is made, and there is no deadlock.
 pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: &dyn Backend) {
     const MEMBERS: u8 = 4;
     let (store, currencies) = (open(backend), Currencies::default());
@@ -400,7 +400,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
             for (key, wallet) in plan.ledger.wallets.iter().zip(&loaded.ledger.wallets) {
                 book.load_wallet(*key, *wallet);
             }
-            // Whoever has too little gives nothing.
+            // A wallet with too little gives nothing.
             drop(book.post(TransferId(id), &order, Micros(0)));
             WriteSet { ledger: changes_of(book.into_writes()), ..WriteSet::default() }
         });
@@ -428,7 +428,7 @@ pub(crate) fn transfers_from_all_sides_lose_nothing_and_never_conflict(backend: 
     assert_eq!(prove(&*store, MEMBERS), 400);
 }
 
-/// Some order, done or refused; a hold that was made.
+/// A random ledger request, done or refused; a hold that was made.
 fn any_order(
     book: &mut LedgerWorkingSet<'_>,
     rng: &mut Rng,
@@ -462,7 +462,7 @@ fn any_order(
     None
 }
 
-/// Random batches of orders through a book, with everything settled and opened anew in between.
+/// Random batches of requests through a book, with settling and reopening in between.
 pub(crate) fn random_money_agrees_with_its_entries(backend: &dyn Backend) {
     const MEMBERS: u8 = 5;
     let currencies =

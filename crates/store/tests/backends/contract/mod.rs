@@ -1,4 +1,4 @@
-//! What every store must do, as functions over the trait. `store_contract!` makes a test of each for a backend.
+//! The contract of every store, as functions over the trait. `store_contract!` makes a test of each for a backend.
 //!
 //! A function says nothing of SQL, files or servers. Each begins by opening the store through [`open`], which asserts
 //! that the backend answers that the test is named after. A conflict is a legal answer of a store, and is tried again
@@ -30,7 +30,7 @@ use tally_store::{
 
 /// One database of a backend, empty at first.
 pub(crate) trait Backend {
-    /// What the store must call itself.
+    /// The name that the store must report.
     fn name(&self) -> &'static str;
 
     /// Another database of the same backend, empty.
@@ -40,7 +40,7 @@ pub(crate) trait Backend {
     fn open(&self) -> Box<dyn Store>;
 }
 
-/// Makes a test of every function of the contract, in a module `contract`: `store_contract!(fresh)`, where `fresh` is a
+/// Makes a test of every function of the contract, in a module `contract`. In `store_contract!(fresh)`, `fresh` is a
 /// function of the calling module that gives a backend with an empty database.
 macro_rules! store_contract {
     ($fresh:ident) => {
@@ -132,7 +132,7 @@ pub(crate) fn live(loaded: &Loaded) -> Vec<bool> {
     loaded.boards.iter().map(Option::is_some).collect()
 }
 
-/// Opens the database and asserts who answers.
+/// Opens the database and checks the product behind it.
 pub(crate) fn open(backend: &dyn Backend) -> Box<dyn Store> {
     let store = backend.open();
     assert_eq!(store.name(), backend.name());
@@ -169,7 +169,7 @@ pub(crate) fn load(store: &dyn Store, plan: &ReadSet) -> Loaded {
     seen.expect("decide was called")
 }
 
-/// Creates a board of that name and gives its number.
+/// Creates a board of that name and returns its number.
 pub(crate) fn create(store: &dyn Store, name: &str, definition: &Definition) -> Result<BoardNo, StoreError> {
     let id = BoardId::new(name).unwrap();
     let plan = ReadSet { board_names: vec![id.clone()], ..ReadSet::default() };

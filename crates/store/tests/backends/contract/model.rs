@@ -1,7 +1,7 @@
 //! Random operations on a store and on a few `BTreeMap`s; reopening is one of the operations.
 //!
-//! There are few names, so that operations meet. After each operation what it said is compared, after the last the
-//! whole store is. A failing sequence shrinks to a short one. `TALLY_SOAK` multiplies the number of sequences.
+//! There are few names, so that operations meet. The result is compared after each operation, and the whole store after the
+//! last. A failing sequence shrinks to a short one. `TALLY_SOAK` multiplies the number of sequences.
 
 use super::boards::definitions;
 use super::*;
@@ -289,7 +289,7 @@ impl Model {
         assert_eq!(left, old - expired);
     }
 
-    /// Rows of dead boards are counted, not looked at: which go first is the store's choice.
+    /// Rows of dead boards are counted, not compared: which go first is the store's choice.
     fn purge(&mut self, store: &dyn Store, limit: usize) {
         let purged = store.purge_deleted(limit).unwrap();
         let dead: Vec<ScoreKey> =

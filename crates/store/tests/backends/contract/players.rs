@@ -1,4 +1,4 @@
-//! Profiles, and where players are hidden.
+//! Profiles, and bans of players.
 
 use super::*;
 use tally_rules::profile::Profile;
@@ -29,7 +29,7 @@ pub(crate) fn profiles_read_back_and_are_replaced(backend: &dyn Backend) {
     let store = open(backend);
     let empty = Profile::default();
     put(&*store, vec![(player("ann"), Some(profile("Ann"))), (player("zoë"), Some(empty.clone()))]);
-    // In the order asked, whatever it is, and the same twice.
+    // In the requested order, whatever it is, and the same twice.
     let asked = ["zoë", "nobody", "ann", "zoë"];
     let wanted = [Some(empty.clone()), None, Some(profile("Ann")), Some(empty.clone())];
     assert_eq!(get(&*store, &asked), wanted);
@@ -47,7 +47,7 @@ pub(crate) fn hidden_players_are_those_of_their_board(backend: &dyn Backend) {
     let other = create(&*store, "c", &Definition::default()).unwrap().0;
     let hide = |bans| write(&*store, &WriteSet { bans, ..WriteSet::default() }).unwrap();
     hide(vec![ban(board, "Z", true), ban(board, "a", true), ban(other, "a", true)]);
-    // Once more changes nothing, and so does showing who is not hidden.
+    // A repetition changes nothing, and neither does a restore of a player that is not banned.
     hide(vec![ban(board, "Z", true), ban(board, "nobody", false), ban(other, "a", false)]);
     assert_eq!(store.bans(BoardNo(board)).unwrap(), [player("Z"), player("a")]);
     assert_eq!(store.bans(BoardNo(other)).unwrap(), []);

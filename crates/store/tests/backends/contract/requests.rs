@@ -76,7 +76,7 @@ pub(crate) fn scopes_keep_keys_apart(backend: &dyn Backend) {
 
 pub(crate) fn expiry_takes_only_the_old_and_at_most_the_limit(backend: &dyn Backend) {
     let store = open(backend);
-    // Their age and the order of their keys have nothing to do with each other.
+    // Their age and the order of their keys are independent.
     let requests: Vec<_> = (0..50_i64)
         .map(|row| (request("s", &format!("{row:02}")), stored(1, row * 7 % 50, Outcome::Removed)))
         .collect();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Names in the order of their bytes, among them what collations, padding and C strings get wrong.
+/// Names in the order of their bytes, among them those that break collations, padding and C strings.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = [
         "\0",
@@ -38,7 +38,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Records with a second score and without one, and removed ones, in any order and side by side.
+/// Records with a subscore and without one, and removed ones, in any order and side by side.
 pub(crate) fn a_record_replaces_all_of_the_one_before(backend: &dyn Backend) {
     let store = open(backend);
     let record = |score, subscore| Some(Record { score, subscore, at: Micros(score) });
@@ -135,7 +135,7 @@ pub(crate) fn a_walk_goes_page_by_page(backend: &dyn Backend) {
             "pages of {page}"
         );
     }
-    // From a name that is not there, and from the last.
+    // From a missing name, and from the last.
     let count = |after: &str, limit| {
         let after = PlayerId::new(after).unwrap();
         store.scan_scores(BoardNo(2), Window(5), Some(&after), limit, &mut |_, _| {}).unwrap()

@@ -14,7 +14,7 @@ use tally_rules::ledger::{
 use tally_store::snapshot::{Page, Snapshot};
 use tally_store::{Ledger, LedgerWriteSet};
 
-/// What was written, table by table.
+/// The written rows, table by table.
 #[derive(Default)]
 struct Model {
     members: BTreeMap<MemberId, Member>,
@@ -59,7 +59,7 @@ impl Model {
         same(&self.holds, limit, |after| snapshot.holds(after.copied(), limit));
         let totals: Vec<_> = self.totals.iter().map(|(key, total)| (*key, *total)).collect();
         assert_eq!(snapshot.totals().unwrap(), totals);
-        // Some that are there and some that are not.
+        // Some that exist and some that do not.
         let wanted = |number: u8| EntryKey { wallet: wallet_key(number, "KRW"), sequence: 1 };
         let keys: Vec<EntryKey> = (0..=u8::MAX).map(wanted).collect();
         let found: Vec<_> = keys.iter().map(|key| self.entries.get(key).cloned()).collect();
@@ -82,7 +82,7 @@ impl Model {
     }
 }
 
-/// Walks to the end, page by page.
+/// Scans to the end, page by page.
 fn same<K: Clone + Ord + Debug, V: Clone + PartialEq + Debug>(
     model: &BTreeMap<K, V>,
     limit: usize,
@@ -103,7 +103,7 @@ fn same<K: Clone + Ord + Debug, V: Clone + PartialEq + Debug>(
     found.iter().zip(&wanted).for_each(|(found, wanted)| assert_eq!(found, wanted));
 }
 
-/// What a number is found by.
+/// The handles of a number.
 fn handles_of(number: u8) -> [Handle; 3] {
     let player = PlayerId::new(&format!("{number}\0")).unwrap();
     [
@@ -113,7 +113,7 @@ fn handles_of(number: u8) -> [Handle; 3] {
     ]
 }
 
-/// Handles in their order: those of some numbers are nobody's.
+/// Handles in their order: those of some numbers are free.
 fn handles(
     numbers: impl Iterator<Item = u8>,
     nobodys: impl Fn(u8) -> bool,
@@ -125,7 +125,7 @@ fn handles(
     all
 }
 
-/// Rows of all tables whose keys are those numbers; `amount` tells one writing from another.
+/// Rows of all tables whose keys are those numbers; `amount` distinguishes one write from another.
 fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSet {
     let currency = Currency::parse("KRW").unwrap();
     let member =
@@ -204,7 +204,7 @@ pub(crate) fn books_stay_as_they_were_at_their_moment(backend: &dyn Backend) {
         }
     }
     drop(snapshot);
-    // Whoever reads next reads the present.
+    // The next reader reads the present.
     let mut later = ledger.snapshot().unwrap();
     assert_eq!(later.members(Some(member_id(2)), 1).unwrap()[0].0, member_id(3));
     assert_eq!(ledger.wallets_of(member_id(10)).unwrap()[0].1.balance, 30);

@@ -121,7 +121,7 @@ pub(crate) fn a_part_that_is_used_again_loses_nothing_to_another_purge(backend: 
     });
 }
 
-/// Says stop when it is dropped: also where the test fails.
+/// Stops the others when it is dropped: also when the test fails.
 struct Stops<'a>(&'a AtomicBool);
 
 impl Drop for Stops<'_> {

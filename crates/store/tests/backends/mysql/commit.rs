@@ -1,4 +1,4 @@
-//! The answer to a COMMIT is lost: the transaction was done or not, and whoever asks hears which.
+//! The answer to a COMMIT is lost: the transaction was done or not, and every query for it gets the same outcome.
 
 use super::*;
 use tally_store::BatchId;
@@ -46,7 +46,7 @@ fn one_that_is_lost_again_and_again_is_away_and_not_done(kind: DatabaseKind) {
     assert_eq!(count(&store), 2);
 }
 
-/// Adds one, with the connection cut there and no new one to be had.
+/// Adds one, with the connection cut there and no new one available.
 fn add_and_lose(proxy: &Proxy, store: &dyn Store, cut: Cut) -> BatchId {
     let done = add(store, |_| {
         proxy.cut_at(b"COMMIT", cut);
@@ -73,7 +73,7 @@ fn one_that_nobody_can_ask_about_is_found_later(kind: DatabaseKind) {
     assert!(add(&store, |_| ()).unwrap() > version);
 }
 
-/// The worst case: the message with the COMMIT is somewhere on the way, and arrives after it was asked about.
+/// The worst case: the message with the COMMIT is still on its way, and arrives after the query for its outcome.
 fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let (proxy, store, url) = behind_proxy(server);
@@ -87,7 +87,7 @@ fn one_that_was_not_done_never_will_be(kind: DatabaseKind) {
         "SELECT COUNT(*) FROM information_schema.processlist WHERE db = '{name}' AND command <> 'Sleep'"
     );
     proxy.pass();
-    // The server reads the message, and then that nobody is there any more.
+    // The server reads the message, and then that the client is gone.
     while proxy.connections() > 0 || server.sql(&connections) != "0" {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -109,7 +109,7 @@ fn a_plan_that_reads_nothing_is_found_as_well(kind: DatabaseKind) {
     }
 }
 
-/// It is not waited for as long as for a question, which is for ever here.
+/// It is not waited for as long as for a query, which is for ever here.
 fn one_whose_message_is_held_is_done_on_a_new_connection(kind: DatabaseKind) {
     let (proxy, _, url) = behind_proxy(ScratchDatabase::shared(kind));
     let through =

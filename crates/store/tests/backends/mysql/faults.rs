@@ -1,4 +1,4 @@
-//! What networks and servers do: each either goes well in the end or says what happened, and the store goes on by itself.
+//! Faults of networks and servers: each either goes well in the end or reports what happened. The store goes on by itself.
 
 use super::*;
 use std::sync::Barrier;
@@ -53,7 +53,7 @@ fn a_batch_that_is_cut_is_done_once_or_not_at_all(kind: DatabaseKind) {
     let mut done = 0;
     for at in ["START TRANSACTION", "FOR UPDATE", "INSERT INTO scores"] {
         for cut in [Cut::Before, Cut::Answer] {
-            // Once: it is begun again. Each time: it is away, unless the cut took the answer to its end along.
+            // The first time it begins again. Each time it is unavailable, unless the cut took the answer to its end along.
             proxy.cut_at(at.as_bytes(), cut);
             add(&store, |_| ()).unwrap();
             done += 1;
@@ -70,7 +70,7 @@ fn a_deadlock_is_a_conflict_and_nothing_is_done(kind: DatabaseKind) {
     let all = ["a", "b"].map(|name| (key(1, 0, name), Some(record(0))));
     store.run(&ReadSet::default(), &mut |_| scores(all.to_vec())).unwrap();
     let barrier = Barrier::new(2);
-    // Each holds what it read, and then writes what the other holds.
+    // Each holds the rows that it read, and then writes those of the other.
     let cross = |reads: &str, writes: &str| {
         let mut met = false;
         store.run(&plan_of(vec![key(1, 0, reads)]), &mut |_| {
@@ -106,7 +106,8 @@ fn a_lock_that_is_waited_for_too_long_is_a_conflict(kind: DatabaseKind) {
     assert_eq!(count(&store), 3);
 }
 
-/// A server that is frozen between its two messages, or cut off, holds up others for seconds, and writes nothing of what it decided then.
+/// A server that is frozen between its two messages, or cut off, holds up others for seconds. It writes nothing of its old
+/// decision.
 fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     const TRIES_MAX: usize = 30;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -114,7 +115,7 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     add(&store, |_| ()).unwrap();
     let mut beside = other.ledger().snapshot().unwrap();
     beside.totals().unwrap();
-    // Its connection is not new, so what was undone is decided again on another.
+    // Its connection is not new, so the undone transaction is decided again on another.
     let done = add(&store, |decided| {
         if decided > 1 {
             return;
@@ -125,7 +126,7 @@ fn a_transaction_that_falls_silent_lets_go_of_its_rows(kind: DatabaseKind) {
     });
     done.unwrap();
     assert_eq!(count(&other), 3);
-    // What only reads is not ended where it is slow, also when others end what holds rows.
+    // A slow read is not ended, also when others end transactions that hold rows.
     beside.totals().unwrap();
     let mut snapshot = store.ledger().snapshot().unwrap();
     std::thread::sleep(Duration::from_secs(5));
@@ -150,7 +151,7 @@ fn more_connections_than_the_server_has_are_away(kind: DatabaseKind) {
     let again = loop {
         match MySqlStore::open(&url, &impatient()) {
             Ok(store) => break store,
-            // The server has not noticed yet that they went.
+            // The server has not noticed yet that they are closed.
             Err(StoreError::Unavailable(_)) => std::thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
@@ -178,7 +179,7 @@ fn more_callers_than_connections_wait(kind: DatabaseKind) {
     let gauges: std::collections::BTreeMap<_, _> = store.gauges().into_iter().collect();
     assert!(gauges["connections"] <= 2.0 && gauges["connection_waits"] > 0.0, "{gauges:?}");
     assert_eq!((gauges["connections_used"], gauges["commits_lost"]), (0.0, 0.0));
-    // One that holds the only connections and never ends.
+    // A request that holds the only connections and never ends.
     let alone = MySqlStore::open(
         &url,
         &Options { pool_max: 1, query_timeout: Duration::from_millis(200), ..impatient() },
@@ -192,7 +193,7 @@ fn a_database_that_is_read_only_is_away(kind: DatabaseKind) {
     let server = ScratchDatabase::start(kind);
     let url = server.create_database();
     let name = url.rsplit('/').next().unwrap();
-    // Whoever may administer a server may write to it all the same.
+    // An account that may administer a server may write to it all the same.
     server.sql(&format!(
         "CREATE USER player@'127.0.0.1' IDENTIFIED BY 'secret'; GRANT ALL ON {name}.* TO player@'127.0.0.1'"
     ));
@@ -219,7 +220,7 @@ fn a_killed_server_is_away_until_it_is_back(kind: DatabaseKind) {
     add(&store, |_| ()).unwrap();
     server.kill();
     server.restart();
-    // Nobody asked meanwhile: the first to ask finds its connection gone and makes another.
+    // There was no query meanwhile: the first one finds its connection gone and makes another.
     add(&store, |_| ()).unwrap();
     assert_eq!(count(&store), 3);
 }
@@ -239,7 +240,7 @@ fn a_frozen_server_is_given_up_in_time(kind: DatabaseKind) {
     });
     let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
     server.thaw();
-    // It may have been done, after all; what is said of it is what is there.
+    // It may have been done, after all; the reported outcome is the present state.
     let was_done = loop {
         match store.resolve(&batch) {
             Ok(done) => break done.is_some(),
@@ -261,7 +262,7 @@ fn another_server_takes_over_at_the_same_address(kind: DatabaseKind) {
     let there = open(&other.url(name));
     store.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
     there.run(&ReadSet::default(), &mut |_| one_more(40)).unwrap();
-    // It has what the first one acknowledged, as a synchronous replica has.
+    // It has everything that the first one acknowledged, as a synchronous replica has.
     let markers = format!("SELECT HEX(link), sequence, version, fence FROM {name}.batches");
     for marker in one.sql(&markers).lines() {
         let (link, rest) = marker.split_once('\t').unwrap();
@@ -284,13 +285,13 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
         store.run(&plan, &mut |_| all(score)).unwrap();
         assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(score))));
     }
-    // Cut in the last of its messages, each time: nothing is left of the others.
+    // Cut in the last of its messages, each time: nothing remains of the others.
     is_away(&store.run(&plan, &mut |_| {
         proxy.cut_at(b"COMMIT", Cut::Before);
         all(3)
     }));
     assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(2))));
-    // What does not fit by itself is a row that is refused.
+    // A row that is too large by itself is refused.
     let window = WindowKey { board: BoardNo(1), window: Window(5) };
     let large = Block { distinct_better: 0, entries: vec![7; 200 << 10] };
     let blocks = vec![(BlockKey { window, version: 1, block: 0 }, large)];

@@ -1,6 +1,6 @@
-//! Kills the database under load, at random moments, and compares what it has with what was acknowledged: exactly.
+//! Kills the database under load, at random moments, and compares its content with the acknowledged writes: exactly.
 //!
-//! A caller that hears of a lost commit asks what became of it, so at the end everybody knows what was done.
+//! A caller of a lost commit queries its outcome, so at the end every caller knows what was done.
 
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,7 +56,7 @@ fn counters(store: &dyn Store, thread: usize) -> i64 {
     counts[0]
 }
 
-/// Adds one to each counter of a thread; how much was added.
+/// Adds one to each counter of a thread; returns how much was added.
 fn add_and_find_out(store: &dyn Store, thread: usize) -> i64 {
     let plan = keys(thread);
     let done = store.run(&plan, &mut |loaded| {

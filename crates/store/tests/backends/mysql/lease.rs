@@ -1,4 +1,4 @@
-//! One server writes: who comes second is told, who was silent too long is fenced, and a database that was away takes nothing.
+//! One server writes: the second gets an error, a silent one is fenced, and a database that was unavailable takes nothing.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ fn name(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
-/// Does as a server does that takes the lease after the other was silent, whatever the time.
+/// Acts as a server that takes the lease after the other was silent, whatever the time.
 fn steal(server: &ScratchDatabase, url: &str) {
     let set = "fence = fence + 1, holder = 'the thief', expires_at = expires_at + 60000000";
     server.sql(&format!("UPDATE {}.leases SET {set}", name(url)));
@@ -87,7 +87,7 @@ fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
         (proxy, open_as(&through, "the first").unwrap(), url)
     };
     add(&first, |_| ()).unwrap();
-    // It is there and cannot say so.
+    // It runs and cannot say so.
     proxy.refuse();
     proxy.cut();
     let mut told = 0;
@@ -96,7 +96,7 @@ fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
     assert!(!first.may_answer(), "its time was over before the other's began");
     add(&second, |_| ()).unwrap();
     is_away(&add(&first, |_| ()));
-    // Nor does it matter when it hears of it.
+    // The time at which it learns this does not matter either.
     proxy.pass();
     is_locked(&add(&first, |_| ()));
     wait_until(|| first.taken_by().is_some());
@@ -104,7 +104,7 @@ fn one_that_is_silent_is_waited_for(kind: DatabaseKind) {
     let Err(StoreError::Locked(why)) = add(&first, |_| ()) else { panic!("it is not refused") };
     assert!(why.ends_with("is held by the second"), "{why}");
     assert!(!first.may_answer() && second.may_answer());
-    // Giving back what one does not have takes it from nobody.
+    // Giving back a lease that it does not have changes no other.
     drop(first);
     add(&second, |_| ()).unwrap();
     assert_eq!(count(&second), 3);
@@ -123,10 +123,10 @@ fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
             steal(server, &url);
             let written = count(&store);
             if reads || writes {
-                // Nobody told it but the database.
+                // Only the database can have reported it.
                 is_locked(&run());
             } else {
-                // It asks nobody, so only time could tell it.
+                // It sends no query, so only time could show it.
                 run().unwrap();
                 is_locked(&add(&store, |_| ()));
             }
@@ -138,7 +138,7 @@ fn one_that_was_fenced_neither_writes_nor_answers(kind: DatabaseKind) {
     }
 }
 
-/// Whoever takes the lease has its row before the first one's transaction looks: that one waits, and then sees another.
+/// The next holder of the lease has its row before the first one's transaction reads: that one waits, and then sees another.
 fn nothing_is_committed_while_it_is_being_taken(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
@@ -161,7 +161,7 @@ fn nothing_is_committed_while_it_is_being_taken(kind: DatabaseKind) {
     assert_eq!(count(&store), 1);
 }
 
-/// The other order: what has looked is committed before the lease can be had.
+/// The other order: a transaction that has read is committed before the lease can be taken.
 fn nobody_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
@@ -177,7 +177,7 @@ fn nobody_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
         let sleeps =
             "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%' AND db = ";
         wait_until(|| server.sql(&format!("{sleeps} '{}'", name(&url))) != "0");
-        // Others that only look are not in its way.
+        // Transactions that only read are not in its way.
         add(&store, |_| ()).unwrap();
         let refused = server.try_sql(&format!("USE {}; {take}", name(&url))).unwrap_err();
         assert!(refused.contains("1205"), "{refused}");
@@ -229,7 +229,7 @@ fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
         let store = if round == 2 { &second } else { &first };
         run(store, &counter(), &mut |loaded| one_more(loaded.scores[0].map_or(0, |old| old.score))).unwrap();
     }
-    // While one of them is there nobody writes alone.
+    // No server writes alone while one of them runs.
     drop(first);
     is_locked(&open_as(&url, "alone").map(drop));
     assert!(second.may_answer());
@@ -239,7 +239,7 @@ fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
     wait_until(|| second.taken_by().is_some());
     assert!(!second.may_answer());
     drop(second);
-    // While one writes alone nobody joins.
+    // No server joins while one writes alone.
     server.sql(&format!("UPDATE {}.leases SET expires_at = 0", name(&url)));
     let alone = open_as(&url, "alone").unwrap();
     is_locked(&beside("the third").map(drop));
@@ -248,7 +248,7 @@ fn side_by_side_and_alone_exclude_each_other(kind: DatabaseKind) {
     assert_eq!(count(&beside("the third").unwrap()), 4);
 }
 
-/// It may be frozen, not gone: what it decided on before is not written after.
+/// It may be frozen, not ended: its old decisions are not written after.
 fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
@@ -266,7 +266,7 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     is_locked(&add(&alone, |_| ()));
     wait_until(|| alone.taken_by().is_some());
     assert_eq!(alone.taken_by().unwrap(), "servers that write side by side");
-    // They do not fence each other, also where all were silent.
+    // They do not fence each other, even when all were silent.
     let second = beside("the second");
     is_silent();
     let third = beside("the third");
@@ -276,7 +276,7 @@ fn servers_beside_fence_one_that_wrote_alone(kind: DatabaseKind) {
     assert_eq!(count(&third), 5);
 }
 
-/// A server whose connections believe in another time, and a URL of an account that is told so.
+/// A server that sets another time for its connections, and a URL of an account that this applies to.
 fn in_another_time(kind: DatabaseKind, set: &str) -> (ScratchDatabase, String) {
     let init = format!("--init-connect=SET timestamp = UNIX_TIMESTAMP() + {set}");
     let server = ScratchDatabase::start_with(kind, &["--sysdate-is-now", &init]);

@@ -1,4 +1,4 @@
-//! A database that has lost what it had acknowledged: the store refuses everything, and one that is opened anew goes on.
+//! A database that has lost acknowledged commits: the store refuses everything, and one that is opened anew goes on.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// After a commit that must be told as lost.
+/// After a commit that must be reported as lost.
 #[track_caller]
 fn is_lost(store: &MySqlStore, committed: &Committed) -> LostCommits {
     let lost = store.lost().expect("it is known");
@@ -65,7 +65,7 @@ fn a_store_refuses_a_database_that_has_lost_its_commits(kind: DatabaseKind) {
         is_away(&add(&store, |_| ()));
         let lost = is_lost(&store, &last);
         assert!(lost.seconds().is_some_and(|seconds| seconds > 0.0 && seconds < 60.0), "{lost:?}");
-        // It is given back at once, and who opens it sees what is there.
+        // It is given back at once, and the next one to open it sees the present rows.
         store.release();
         let again = MySqlStore::open(&url, &Options { anew: true, ..options }).unwrap();
         assert_eq!(count(&again), before + 3);
@@ -109,7 +109,7 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     let [first, second] = [(); 2].map(|()| MySqlStore::open(&url, &long).unwrap());
     assert_eq!(first.generation(), second.generation());
     first.change_feed(&[]).unwrap();
-    // Who has found a loss begins a new one, and the others read everything anew as well.
+    // A server that has found a loss begins a new generation, and the others read everything anew as well.
     let anew = MySqlStore::open(&url, &Options { anew: true, ..long.clone() }).unwrap();
     assert!(anew.generation() > first.generation());
     is_away(&first.change_feed(&[]));
@@ -146,8 +146,8 @@ fn a_database_that_lost_everything_is_not_made_again(kind: DatabaseKind) {
     assert_eq!(server.sql(&tables), "0");
 }
 
-/// Commits of several threads on connections that are killed all the time: whatever is deleted and looked for at once, and
-/// whichever answer is lost, nothing is taken for missing that was never acknowledged or that another commit has followed.
+/// Commits of several threads on connections that are killed all the time, with concurrent deletes, checks and lost answers. A
+/// commit counts as missing only if it was acknowledged and no other commit has followed it.
 fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let (url, proxy) = (server.create_database(), Proxy::start(server.address()));
@@ -181,7 +181,7 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
 
 fn several_primaries_are_refused(kind: DatabaseKind) {
     if kind == DatabaseKind::MariaDb10 {
-        // Galera's nodes start with a library that is not installed; what they say of themselves is tested without one.
+        // Galera's nodes start with a library that is not installed; their status is tested without one.
         let server = ScratchDatabase::shared(kind);
         assert_eq!(server.sql("SELECT @@wsrep_on"), "0");
         return;

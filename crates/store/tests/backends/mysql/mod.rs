@@ -1,4 +1,4 @@
-//! MariaDB and MySQL under the contract, and what only a server can be asked: real ones, started by the test kit.
+//! MariaDB and MySQL under the contract, and the tests of real servers, started by the test kit.
 //!
 //! `for_both!` makes a test of a function for each of the two, as `store_contract!` does for the contract.
 
@@ -23,7 +23,7 @@ use tally_testkit::{DatabaseKind, Proxy, ScratchDatabase};
 struct Database {
     kind: DatabaseKind,
     url: String,
-    /// Whether it is opened as by the only writer, which need not look at everything before it writes.
+    /// Whether it is opened as by the only writer, which need not read everything before it writes.
     alone: bool,
 }
 
@@ -114,7 +114,7 @@ macro_rules! for_both {
 }
 use for_both;
 
-/// Short deadlines, so that what never answers is given up within a test.
+/// Short deadlines, so that a request without an answer is given up within a test.
 fn impatient() -> Options {
     Options {
         connect_timeout: Duration::from_secs(2),
@@ -128,7 +128,7 @@ fn open(url: &str) -> MySqlStore {
     MySqlStore::open(url, &impatient()).unwrap()
 }
 
-/// A store whose way to its database can be disturbed, and the address without the disturbance.
+/// A store whose connections can be disturbed, and the address without the disturbance.
 fn behind_proxy(server: &ScratchDatabase) -> (Proxy, MySqlStore, String) {
     let proxy = Proxy::start(server.address());
     let url = server.create_database();
@@ -140,7 +140,7 @@ fn counter() -> ReadSet {
     plan_of(vec![key(1, 0, "counter")])
 }
 
-/// Adds one to the counter; `before` is called when that is decided, with how often it was.
+/// Adds one to the counter; `before` is called at the decision, with the number of decisions.
 fn add(store: &dyn Store, mut before: impl FnMut(usize)) -> Result<Committed, StoreError> {
     let mut decided = 0;
     store.run(&counter(), &mut |loaded: &Loaded| {

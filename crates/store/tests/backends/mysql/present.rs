@@ -1,4 +1,4 @@
-//! Several servers on one database: what was decided on is still so when it is written, and versions only grow.
+//! Several servers on one database: the basis of a decision still holds when it is written, and versions only grow.
 
 use super::*;
 use crate::contract::{request, stored, write};
@@ -19,7 +19,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
     let (store, other) = (open(&url), open(&url));
     let (new, else_) = (key(1, 0, "new"), key(1, 0, "somebody else"));
     let plan = ReadSet { requests: vec![request("s", "k")], ..plan_of(vec![new.clone(), else_.clone()]) };
-    // What it writes: the key itself, another key, a removal of the key, nothing.
+    // Its writes: the key itself, another key, a removal of the key, nothing.
     let writes = [
         scores(vec![(new.clone(), Some(record(1)))]),
         scores(vec![(else_.clone(), Some(record(1)))]),
@@ -35,7 +35,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
         assert!(matches!(done, Err(StoreError::Conflict(_))), "round {round}: {done:?}");
         let found = store.records(&plan.scores).unwrap();
         assert_eq!(found, [Some(record(7)), None], "round {round}");
-        // Decided again it sees what came; and a row that was removed is locked like any other.
+        // Decided again it sees the new rows; and a removed row is locked like any other.
         store
             .run(&plan, &mut |loaded| {
                 assert_eq!(loaded.scores[0], Some(record(7)));
@@ -45,7 +45,7 @@ fn what_was_absent_and_came_meanwhile_is_a_conflict(kind: DatabaseKind) {
         let name = url.rsplit('/').next().unwrap();
         ScratchDatabase::shared(kind).sql(&format!("DELETE FROM {name}.scores"));
     }
-    // The same for requests, which is what keeps a retry on two servers from having two effects.
+    // The same for requests: it keeps a retry on two servers from having two effects.
     let done = store.run(&plan, &mut |_| {
         let requests = vec![(request("s", "k"), stored(1, 1, Outcome::Removed))];
         let changes = WriteSet { requests, ..WriteSet::default() };
@@ -67,7 +67,7 @@ fn many_new_players_at_once_are_no_deadlock(kind: DatabaseKind) {
                     let names = (0..30).map(|number| format!("{:03}", (number * 37 + round * 11) % 1000));
                     let keys = names.map(|name| key(1, 0, &format!("{name} {thread}"))).collect();
                     let plan = plan_of(keys);
-                    // Not tried again: nobody is in anybody's way.
+                    // Not tried again: there is no conflict.
                     store
                         .run(&plan, &mut |_| {
                             scores(plan.scores.iter().map(|key| (key.clone(), Some(record(1)))).collect())

@@ -1,4 +1,4 @@
-//! Whose database it is, and making it ours.
+//! The owner of a database, and the creation of its schema.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn servers_that_start_at_once_make_one_schema(kind: DatabaseKind) {
     assert_eq!(count(&open(&url)), 6);
 }
 
-/// DDL commits by itself: a server that was killed while it made the tables leaves some of them.
+/// DDL commits by itself: a server that was killed during table creation leaves some tables.
 fn what_was_cut_short_is_finished(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();

@@ -1,4 +1,4 @@
-//! What several servers of one store hear of each other: revisions, marks and turns.
+//! The exchange between several servers of one store: revisions, the outbox and task leases.
 
 use super::*;
 use crate::contract::{create, key_row, load, write};
@@ -27,7 +27,7 @@ fn ban(board: BoardNo, player: &str, hidden: bool) -> WriteSet {
     WriteSet { bans: vec![(BanKey { board, player }, hidden)], ..WriteSet::default() }
 }
 
-/// What changed since; the follower goes on from there.
+/// The changes since then; the follower goes on from there.
 fn next(store: &dyn Store, from: &mut Vec<FeedPosition>) -> FeedPage {
     let changed = store.change_feed(from).unwrap();
     assert!(changed.next >= *from && !changed.more);
@@ -63,7 +63,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     let BoardState { row, bans, windows, .. } = state;
     assert_eq!((row.no, row.definition), (board, redefined));
     assert_eq!((bans, windows), (Bans::All(vec![PlayerId::new("p").unwrap()]), vec![window]));
-    // Records are nothing that servers keep.
+    // Servers cache no records.
     add(&store, |_| ()).unwrap();
     assert_eq!(next(&other, &mut from), FeedPage { next: from.clone(), ..FeedPage::default() });
     let keys = vec![KeyChange::Create(key_row("k", 1))];
@@ -79,7 +79,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
     assert_eq!(purged, 3, "ban, part and record");
 }
 
-/// Three write at once, one follows: at the end its copy is what is stored.
+/// Three write at once, one follows: at the end its copy is the stored state.
 fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
     const ROUNDS: usize = 40;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -164,7 +164,8 @@ fn a_follower_gets_past_a_transaction_on_thousands_of_boards(kind: DatabaseKind)
     }
 }
 
-/// Three hide players and show them, two read: who is hidden are those of the changes up to the revision, and of no later one.
+/// Three ban players and restore them, two read: the banned players are those of the changes up to the revision, and of no later
+/// one.
 fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     const ROUNDS: usize = 60;
     let url = ScratchDatabase::shared(kind).create_database();
@@ -237,7 +238,7 @@ fn only_bans_that_are_new_are_read(kind: DatabaseKind) {
     set("c", false);
     assert_eq!(state(Some(&known)).bans, since(&[("a", true), ("c", false)]));
     assert_eq!(store.banned(board, &["c", "b", "a"].map(player)).unwrap(), ["a", "b"].map(player).into());
-    // Lifted bans are kept an hour. A server that knows less than what is forgotten reads all.
+    // Lifted bans are kept an hour. A server whose revision is older than the oldest stored one reads all.
     let name = url.rsplit('/').next().unwrap();
     server.sql(&format!("UPDATE {name}.lifted_bans SET revision = revision - 3600000000"));
     assert_eq!(store.purge_deleted(100).unwrap(), 0);
@@ -259,7 +260,7 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     let known = store.board(BoardRef::No(board), None).unwrap().unwrap().revisions.of(0);
     let plan = ReadSet { boards: vec![board], ..counter() };
     let mut seen = Vec::new();
-    // Somebody who hides a player waits until this one has ended.
+    // A server that bans a player waits until this one has ended.
     std::thread::scope(|scope| {
         let mut hiding = None;
         store
@@ -291,16 +292,16 @@ fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
     assert_eq!(found.len(), 2, "another server sees both");
     assert!(found.iter().all(|one| one.what == OutboxContent::Records(counter().scores)));
     assert_eq!(other.outbox(Duration::from_secs(3600), None).unwrap(), []);
-    // Published: it goes with the next transaction of its server, or with its next look.
+    // Published: it goes with the next transaction of its server, or with its next read.
     store.published(first.outbox.unwrap());
     add(&store, |_| ()).unwrap();
     let left: Vec<_> = other.outbox(Duration::ZERO, None).unwrap().into_iter().map(|one| one.batch).collect();
     assert_eq!(left, [second.outbox.unwrap()]);
-    // Published by another: the row still says what became of the commit.
+    // Published by another: the row still has the outcome of the commit.
     other.clear_outbox(&left).unwrap();
     assert_eq!(other.outbox(Duration::ZERO, None).unwrap(), []);
     assert_eq!(other.resolve(&left[0]).unwrap().map(|done| done.version), Some(second.version));
-    // More than one answer has: each is given once, in order, whether any was taken off or not.
+    // More than one page has: each is returned once, in order, whether any was deleted or not.
     let mut batches: Vec<_> = (0..130).map(|_| mark().unwrap().outbox.unwrap()).collect();
     batches.sort();
     let (mut pages, mut seen): (Vec<usize>, Vec<_>) = (Vec::new(), Vec::new());

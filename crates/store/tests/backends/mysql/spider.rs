@@ -1,4 +1,4 @@
-//! Scores spread over two MariaDB by a third one's Spider engine: the whole contract, and what only three servers can show.
+//! Scores spread over two MariaDB by a third one's Spider engine: the whole contract, and tests of three servers.
 //!
 //! Set up as docs/deploy/spider.md says, with its statements and its settings, so that the page cannot rot. Every other
 //! table is the front's own. Not here: how fast it is (the example `spider_upserts`).
@@ -44,7 +44,7 @@ impl Servers {
         SHARED.get_or_init(Self::start)
     }
 
-    /// A database on each, of one name, as the page makes it; gives the front's address and the name.
+    /// A database on each, of one name, as the page makes it; returns the front's address and the name.
     fn database(&self) -> (String, String) {
         self.database_of(|statements| statements.to_owned())
     }
@@ -60,7 +60,7 @@ impl Servers {
         for node in &self.nodes {
             node.sql(&format!("{create} {on_nodes}"));
         }
-        // Two hosts by name: Spider's two-phase commit tells nodes apart by that alone.
+        // Two hosts by name: Spider's two-phase commit distinguishes nodes by that alone.
         let place = |host: &str, at: usize| format!("'{host}', PORT {}", self.nodes[at].address().port());
         let on_front = on_front
             .replace("'node1.example', PORT 3306", &place("127.0.0.1", 0))
@@ -111,7 +111,7 @@ fn counted(node: &ScratchDatabase, name: &str) -> u64 {
     row.rsplit('\t').next().expect("a value").parse().expect("a number")
 }
 
-/// What the settings are for: with Spider's own a node gets a statement for each row.
+/// The reason for the settings: with Spider's own a node gets a statement for each row.
 #[test]
 fn a_batch_is_one_statement_at_each_node() {
     let servers = Servers::start();
@@ -147,7 +147,7 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
         is_away(&store.records(&keys));
     }
     servers.nodes[1].restart();
-    // A connection that was lost is found out by the first statement on it.
+    // The first statement on a lost connection detects the loss.
     let mut tries = 0;
     while store.records(&keys).is_err() {
         tries += 1;
@@ -161,7 +161,7 @@ fn without_a_node_nothing_is_half_done_and_when_it_is_back_all_goes_on() {
     assert!(all_have(3));
 }
 
-/// As the page says of the host's name.
+/// With the host's name from the page.
 #[test]
 fn nodes_that_differ_by_their_port_alone_are_refused_by_two_phases() {
     let servers = Servers::start();

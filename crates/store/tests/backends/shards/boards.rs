@@ -1,5 +1,5 @@
-//! Boards and periods that are changed while one of the databases is away: true on the first, and known to the other before it is
-//! used again.
+//! Boards and periods that are changed while one of the databases is unavailable: true on the first, and known to the other
+//! before it is used again.
 
 use super::*;
 use crate::contract::{create, load};
@@ -62,7 +62,7 @@ fn a_database_that_was_away_learns_of_boards_before_it_is_used() {
         create(&store, "gone", &Definition::default()).unwrap();
         let names: Vec<_> = store.boards().unwrap().into_iter().map(|row| row.no).collect();
         assert_eq!(names, [BoardNo(2), BoardNo(3)]);
-        // What the first has to purge stays until the other knows.
+        // The purge list of the first stays until the other knows.
         is_away(&store.purge_deleted(100));
         is_away(&store.records(&[of(2, Window(0))]));
         is_away(&store.unpurged(&[WindowKey { board: BoardNo(2), window: PART }], 1));
@@ -102,7 +102,7 @@ fn a_start_tells_what_a_killed_process_had_no_time_for() {
         create(&store, name, &Definition::default()).unwrap();
     }
     drop(store);
-    // As if it had been killed between the two: the other database has not heard of board 2, nor that 1 is gone.
+    // As if it had been killed between the two: the other database does not know board 2, nor that 1 is deleted.
     let [first, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
     for (database, table, rows) in
         [(&first, "boards", "`no` = 1"), (&other, "boards", "`no` = 2"), (&other, "revisions", "board = 2")]

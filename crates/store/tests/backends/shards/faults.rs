@@ -1,12 +1,12 @@
-//! Transactions of the first shard and another that are cut between the two: the first one's part stays, the caller is told that a
-//! part is done or in doubt, and a retry finishes the rest.
+//! Transactions of the first shard and another that are cut between the two. The first one's part stays, the caller gets a
+//! partial or in-doubt result, and a retry finishes the rest.
 
 use super::*;
 use tally_store::ImportKey;
 use tally_store::{Coordination, Reads, Transactions};
 use tally_testkit::Cut;
 
-/// Whose COMMIT is cut, and what it has done by then.
+/// The commit to cut, and the effect by then.
 const STEPS: [(usize, Cut, [i64; 2]); 4] =
     [(0, Cut::Before, [1, 1]), (0, Cut::Answer, [2, 1]), (1, Cut::Before, [2, 1]), (1, Cut::Answer, [2, 2])];
 
@@ -27,7 +27,7 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
             });
             let case = format!("shard {shard}, {cut:?}, anew: {anew}: {run:?}");
             assert!(!world.proxies[shard].is_armed(), "{case}");
-            // The other one has its answer: only this one's is in doubt.
+            // The other one has its reply: only this one's is in doubt.
             if anew {
                 store = open(&world.urls);
             } else {

@@ -1,4 +1,4 @@
-//! What a caller says of its transaction: it asks fewer shards, and finds what it has stored.
+//! Hints of a caller about its transaction: it reads fewer shards, and finds what it has stored.
 
 use super::*;
 use crate::contract::{create, load, request, stored};
@@ -27,7 +27,7 @@ fn a_request_is_found_where_its_player_is() {
     let store = open(&Databases::new(DatabaseKind::MariaDb10, 2).urls);
     create(&store, "b", &Definition::default()).unwrap();
     let player = there(&store);
-    // Its effect is its player's, and somebody else's too, and on the first shard as well.
+    // Its effect is its player's, and another player's too, and on the first shard as well.
     for (at, windows) in
         [(0, vec![]), (1, vec![window(5, true)]), (2, vec![window(6, false), window(7, true)])]
     {
@@ -50,7 +50,7 @@ fn a_request_is_found_where_its_player_is() {
             .unwrap();
         let found = load(&store, &plan).requests;
         assert_eq!(found, [Some(stored(7, at, Outcome::Removed))], "{at}");
-        // Whoever does not know where asks all.
+        // A caller without a hint reads all.
         assert_eq!(load(&store, &ReadSet { shards: ShardSet::default(), ..plan }).requests, found, "{at}");
     }
     let numbers: Vec<u64> = store.windows(BoardNo(1)).unwrap().iter().map(|row| row.window.0).collect();

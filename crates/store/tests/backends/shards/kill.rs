@@ -1,6 +1,7 @@
-//! Kills one of the databases under load, at random moments, and compares what all have with what was acknowledged: exactly.
+//! Kills one of the databases under load, at random moments, and compares the content of all with the acknowledged writes:
+//! exactly.
 //!
-//! A caller that hears of a lost commit asks what became of it, so at the end everybody knows what was done.
+//! A caller of a lost commit queries its outcome, so at the end every caller knows what was done.
 
 use super::*;
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,7 +54,7 @@ fn a_killed_shard_has_exactly_what_was_acknowledged() {
     assert!(acknowledged.iter().sum::<i64>() > 0);
 }
 
-/// Adds one to each counter of a thread; how much was added.
+/// Adds one to each counter of a thread; returns how much was added.
 fn add_and_find_out(store: &dyn Store, plan: &ReadSet) -> i64 {
     let batch = match store.run(plan, &mut |loaded| one_more(plan, loaded)) {
         Ok(_) => return 1,

@@ -1,4 +1,4 @@
-//! Records spread over several databases, under the contract, and what only several can be asked.
+//! Records spread over several databases, under the contract, and the tests of several databases.
 
 mod boards;
 mod faults;
@@ -93,7 +93,7 @@ fn all_are(plan: &ReadSet, number: i64) -> WriteSet {
     scores(plan.scores.iter().map(|key| (key.clone(), row)).collect())
 }
 
-/// Two shards whose ways can be disturbed, each with its database's address without the disturbance.
+/// Two shards whose connections can be disturbed, each with its database's address without the disturbance.
 struct World {
     proxies: Vec<Proxy>,
     urls: Vec<String>,
@@ -112,14 +112,14 @@ impl World {
         Self { proxies, urls, through }
     }
 
-    /// Nobody reaches a shard any more.
+    /// The shard is unreachable now.
     fn cut_off(&self, shard: usize) {
         self.proxies[shard].refuse();
         self.proxies[shard].cut();
     }
 }
 
-/// Tries until the shard is used again: one that was silent is not asked for a moment.
+/// Repeats until the shard is used again: one that was silent gets no query for a moment.
 fn patiently<T>(mut run: impl FnMut() -> Result<T, StoreError>) -> T {
     loop {
         match run() {
@@ -136,7 +136,7 @@ fn one_more(plan: &ReadSet, loaded: &Loaded) -> WriteSet {
     scores(rows.collect())
 }
 
-/// What the counters are, which are always equal.
+/// The counters, which are always equal.
 fn count(store: &dyn Store, plan: &ReadSet) -> i64 {
     let found = store.records(&plan.scores).unwrap();
     let counts: Vec<i64> = found.iter().map(|found| found.map_or(0, |found| found.score)).collect();

@@ -13,7 +13,7 @@ use tally_testkit::{Cut, Proxy};
 
 const PLAYERS: u32 = 600;
 
-/// What is stored, by what is asked.
+/// The stored state, by queries.
 #[derive(Debug, PartialEq)]
 struct Seen {
     scores: BTreeMap<ScoreKey, Record>,
@@ -139,17 +139,17 @@ fn records_move_from_one_to_two_to_three_to_one_and_nothing_else_changes() {
         let done = move_to(if grows { &[] } else { &from }, &to).unwrap();
         assert_eq!((done.rows, done.shards), (before.scores.len() as u64, (from.len(), to.len())));
         assert_eq!(seen(&*opened(&to)), before, "{list:?}");
-        // Whoever did not hear that it has ended says the same again.
+        // A caller that did not learn of the end repeats the command.
         let again = reshard(&from, &to, &impatient(), &mut |_| (), &mut |_| ()).unwrap();
         assert_eq!((again.rows, again.resumed), (done.rows, true));
         assert_eq!(seen(&*opened(&to)), before, "{list:?}");
-        // What was left behind is no store.
+        // A database that was left out is no store.
         for url in from.iter().filter(|url| !to.contains(url)) {
             assert!(check_alone(&MySqlStore::open(url, &impatient()).unwrap()).is_err());
         }
         from = to;
     }
-    // What was left behind takes nothing either: it is not empty.
+    // A database that was left out takes nothing either: it is not empty.
     let refused = move_to(&[], &all[..2]);
     assert!(matches!(&refused, Err(StoreError::Layout(why)) if why.contains("is not empty")), "{refused:?}");
 }
@@ -179,8 +179,8 @@ fn a_move_that_is_cut_goes_on_and_nobody_opens_the_store_meanwhile() {
             proxy.pass();
             if done.is_err() {
                 cuts += 1;
-                // Not before it has begun, and from then on until it has ended.
-                // The answer to its very last message: it has ended and nobody knows.
+                // Not before it has begun, and from then on until it has ended. The answer to its very last message: it has
+                // ended and the caller does not know.
                 if (*at, cut) == ("DELETE FROM meta", Cut::Answer) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Several servers side by side on several databases: what each hears of the others, and what one leaves that dies in between.
+//! Several servers side by side on several databases: what each reads of the others, and the remains of one that dies in between.
 
 use super::*;
 use crate::contract::create;
@@ -89,8 +89,8 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
         create(&first, name, &Definition::default()).unwrap();
     }
     let [one, other] = [0, 1].map(|at| urls[at as usize].rsplit('/').next().unwrap().to_owned());
-    // As if the first server had died in between, three times: the other database does not know board 4, which has the name of 3 since,
-    // knows board 1 as it was, and has not heard that boards 2 and 3 are gone.
+    // As if the first server had died in between, three times. The other database does not know board 4, which has the name of 3
+    // since. It knows board 1 as it was, and not that boards 2 and 3 are deleted.
     server.sql(&format!("DELETE FROM {other}.boards WHERE `no` = 4"));
     server.sql(&format!("DELETE FROM {other}.revisions WHERE board = 4"));
     server.sql(&format!("UPDATE {one}.boards SET implicit = 1 WHERE `no` = 1"));
@@ -116,7 +116,7 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
     assert_eq!(of_other("implicit").split_whitespace().next(), Some("1"));
     assert!(second.board(BoardRef::No(BoardNo(2)), None).unwrap().is_none());
     assert_eq!(of_other("`no`").trim(), "1");
-    // Where it really is gone it stays so.
+    // It stays so if it really is gone.
     let plan = ReadSet { boards: vec![BoardNo(2)], shards: ShardSet::of(1), ..ReadSet::default() };
     second
         .run(&plan, &mut |loaded| {
@@ -174,7 +174,7 @@ fn a_period_is_over_when_every_database_knows() {
     world.cut_off(1);
     let done = alter(&first, &windows(true));
     assert!(matches!(done, Err(StoreError::Partly(_))), "{done:?}");
-    // The server that reads the leaderboard anew tells the database.
+    // The server that reads the leaderboard anew updates the database.
     let (over, _) = state(&second, None);
     assert!(
         over.of(0) > open.of(0) && over.of(1) > open.of(1),
@@ -188,7 +188,7 @@ fn a_period_is_over_when_every_database_knows() {
             done => break done.unwrap(),
         }
     }
-    // A database that knows it already is not written to again.
+    // A database that has the change already is not written to again.
     assert_eq!(state(&second, None).0.of(1), over.of(1));
     assert_eq!(second.windows(BOARD).unwrap(), [row(true)]);
 }
@@ -227,7 +227,7 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     assert!(partly.are_less_than(&whole));
 }
 
-/// As if the server that forgot a period had died before it told the others.
+/// As if the server that forgot a period had died before it updated the others.
 #[test]
 fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
@@ -329,7 +329,7 @@ fn marks_of_every_database_are_found_and_taken_off() {
     for (batch, mark) in left.iter().zip(&found) {
         assert_eq!(second.resolve(batch).unwrap().map(|done| done.version), Some(mark.version));
     }
-    // Those of one database can be one; of several each stays.
+    // Those of one database can be merged; those of several stay apart.
     assert_eq!(first.merge_outbox(&left).unwrap(), None);
     let folded = first.merge_outbox(&left[1..]).unwrap().unwrap();
     assert_eq!(second.outbox(Duration::ZERO, Some(left[0])).unwrap()[0].batch, folded);

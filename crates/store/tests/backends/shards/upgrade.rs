@@ -30,7 +30,7 @@ fn an_intent_of_an_earlier_release_is_applied_once() {
     let store = open(&urls);
     let bans = |store: &dyn Store| store.bans(BoardNo(1)).unwrap().len();
     assert_eq!(bans(&store), 1);
-    // Where it was half done the other database has a note.
+    // The other database has a note if it was half done.
     let import = ImportKey { board: BoardNo(1), digest: [1; 32] };
     let row = store.import_progress(&import).unwrap().unwrap();
     assert_eq!((row.lines, row.taken, row.refused), (50, 40, 10), "no line is taken twice");

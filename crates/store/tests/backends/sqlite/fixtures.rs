@@ -1,8 +1,8 @@
 //! Files that earlier versions wrote: this one must open all of them.
 //!
-//! `tests/fixtures/v<schema>.db` was written by the last version with that schema, from [`fill`]. Since there is a journal
-//! it is what a killed process leaves: some rows in the tables, others in a journal beside them. A released fixture is
-//! never written again; with a new schema, run these tests once with `TALLY_WRITE_FIXTURE=1` to write the next one.
+//! `tests/fixtures/v<schema>.db` was written by the last version with that schema, from [`fill`]. It is the state of a killed
+//! process since there is a journal: some rows in the tables, others in a journal beside them. A released fixture is never
+//! written again; with a new schema, run these tests once with `TALLY_WRITE_FIXTURE=1` to write the next one.
 
 use super::fresh;
 use crate::contract::{
@@ -29,7 +29,7 @@ use tally_store::{
 const SCHEMA: u32 = 10;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
-/// What belongs to a file: its log, and its journal.
+/// The parts of a file: its log, and its journal.
 const BESIDE: [&str; 6] = ["", "-wal", ".journal-1", ".journal-1-wal", ".journal-2", ".journal-2-wal"];
 /// The first schema with profiles and bans.
 const WITH_PLAYERS: u32 = 2;
@@ -67,7 +67,7 @@ fn files_of_every_schema_open_with_all_their_rows() {
     }
 }
 
-/// A migrated file and a new one have the same tables, so that no code meets a third kind.
+/// A migrated file and a new one have the same tables, so that there is no third kind.
 #[test]
 fn a_new_file_has_the_tables_of_a_migrated_one() {
     let backend = fresh();
@@ -203,7 +203,7 @@ fn fill(store: &dyn Store) {
         }
     }
     store.set_meta("secret", &[0, 1, 255]).unwrap();
-    // What comes after this stays in the journal.
+    // Later rows stay in the journal.
     store.checkpoint().unwrap();
     let outcome = Outcome::Submitted {
         record: record(1),

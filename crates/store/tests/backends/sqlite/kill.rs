@@ -1,8 +1,8 @@
-//! Kills a process that writes, at random moments, and looks at what it left.
+//! Kills a process that writes, at random moments, and checks what it left.
 //!
-//! The child is this test binary again, running only [`kill_child`] with the path of the file in its environment. It
-//! prints the number of each batch that was acknowledged; what is found afterwards must hold at least the last number
-//! read, at most one batch more, and no part of a batch. Not here: a machine that loses power, which no test can do.
+//! The child is this test binary again, running only [`kill_child`] with the path of the file in its environment. It prints
+//! the number of each acknowledged batch. Afterwards the store must hold at least the last number read, at most one batch
+//! more, and no part of a batch. Not here: a machine that loses power, which no test can do.
 
 use crate::contract::{key, load, record, request, stored, walk};
 use std::io::{BufRead, BufReader, Write};
@@ -43,7 +43,7 @@ fn a_killed_process_loses_nothing_acknowledged_and_leaves_no_half() {
     assert!(before > 0, "no round was long enough to write anything");
 }
 
-/// Not a test by itself: what the child of the test above runs.
+/// Not a test by itself: the child of the test above runs it.
 #[test]
 fn kill_child() {
     let Some(path) = std::env::var_os(PATH) else { return };
@@ -66,7 +66,7 @@ fn kill_child() {
     }
 }
 
-/// Little room and a small log, so that many kills fall into a fold.
+/// Small limits and a small log, so that many kills fall into a flush.
 fn open(path: &Path) -> SqliteStore {
     let options = Options {
         wal_bytes_max: 256 << 10,
@@ -77,7 +77,7 @@ fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, &options).unwrap()
 }
 
-/// Lets the child write for so long after its first line, kills it, and gives the last number it printed.
+/// Lets the child write for this long after its first line, kills it, and returns the last number that it printed.
 fn run_and_kill(path: &Path, time: Duration) -> Option<u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sqlite::kill::kill_child", "--nocapture"])
@@ -99,7 +99,7 @@ fn run_and_kill(path: &Path, time: Duration) -> Option<u64> {
     reading.join().unwrap()
 }
 
-/// Gives the number of the last batch found, having looked at every row.
+/// Returns the number of the last batch found, after reading every row.
 fn verify(path: &Path) -> u64 {
     let store = open(path);
     let counters = load(&store, &plan());

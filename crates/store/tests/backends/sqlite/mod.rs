@@ -1,4 +1,4 @@
-//! SQLite under the contract, and what only a file can be asked.
+//! SQLite under the contract, and the tests of a single file.
 
 mod fixtures;
 mod kill;
@@ -10,7 +10,7 @@ use tally_store::Store;
 use tally_store::sqlite::{Options, SqliteStore};
 use tempfile::TempDir;
 
-/// A file in a folder that goes with it.
+/// A file in a folder that is deleted with it.
 struct File {
     folder: TempDir,
 }
@@ -31,7 +31,7 @@ impl Backend for File {
     }
 
     fn open(&self) -> Box<dyn Store> {
-        // Little room and a small log, so that they are folded and started over within a test.
+        // Small limits and a small log, so that they are flushed and started over within a test.
         let options = Options {
             wal_bytes_max: 64 << 10,
             memtable_bytes_max: 32 << 10,

@@ -1,4 +1,4 @@
-//! Contests: bodies field by field, who acts, and what lists are asked with.
+//! Contests: bodies field by field, acting players, and parameters of lists.
 
 use super::world::{World, series};
 use serde_json::{Value, json};
@@ -173,7 +173,7 @@ fn applications_name_players() {
             world.refuse(&request, 400, "invalid_field", Some("/players/1"));
         }
     }
-    // A key is no player.
+    // A key without a player.
     world.refuse(&Request::new("POST", path).json(&json!({})), 400, "invalid_field", Some("/player"));
     world.refuse(&Request::new("POST", path), 400, "invalid_field", Some("/player"));
     for act in ["accept", "reject"] {
@@ -206,7 +206,7 @@ fn who_is_acted_for_is_a_player_that_is_named_once() {
         let twice = request.clone().header(name, "boss").header(name, "boss");
         world.refuse(&twice, 400, "invalid_parameter", Some(name));
         if method != "DELETE" {
-            // Whoever names a player acts for it, and this one is not of the staff.
+            // A request that names a player acts for it, and this one is not of the staff.
             world.refuse(&request.header(name, "p"), 403, "forbidden", None);
         }
     }

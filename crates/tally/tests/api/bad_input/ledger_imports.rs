@@ -1,4 +1,4 @@
-//! Chunks of members and of movements, field by field.
+//! Chunks of members and of transfers, field by field.
 
 use super::world::{World, import, ledger_head, member_row, transfer_row};
 use serde_json::{Value, json};

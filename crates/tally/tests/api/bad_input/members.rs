@@ -1,4 +1,4 @@
-//! What members are made of, field by field, and how they are looked for.
+//! Members: bodies field by field, and searches.
 
 use super::world::{World, bare, payment};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
-//! Wrong requests at every endpoint: each is told what is wrong, in one shape, and nothing changes.
+//! Wrong requests at every endpoint: each gets its error, in one shape, and nothing changes.
 //!
-//! `mod.rs` holds what is tried at every route of the server's list, `fields`, `player_fields`, `contests` and `money` the bodies field by field,
-//! `parameters` the queries, `world` the server they are sent to and the shape of a problem. Not here: callers without the right
-//! (`http_permissions`).
+//! `mod.rs` has the cases of every route of the server's list. `fields`, `player_fields`, `contests` and `money` have the bodies
+//! field by field, and `parameters` the queries. `world` has the server and the shape of a problem. Not here: callers without the
+//! permission (`http_permissions`).
 
 mod contests;
 mod fields;
@@ -20,7 +20,7 @@ use tally_testkit::Request;
 use tally_testkit::routes::{Route, all};
 use world::{World, valid};
 
-/// A list of (what stands in the path, where it is wrong).
+/// A list of (text in the path, position of the error).
 const BAD_SEGMENTS: [(&str, &[&str]); 9] = [
     (
         "board",
@@ -34,7 +34,7 @@ const BAD_SEGMENTS: [(&str, &[&str]); 9] = [
     ("player", &[".", "..", "%2E%2e", "%FF", "a%C3", "%zz", "%"]),
     ("digest", &["a", "zz", "%FF", "%zz"]),
     ("id", &["a-b", "%20", "%FF", "%zz", "a_b"]),
-    // An id that servers give may look like anything: what nobody has is 404.
+    // An id of the server may have any form: an unknown one is 404.
     ("member", &["%FF", "a%C3", "%zz", "%"]),
     ("hold", &["%FF", "a%C3", "%zz", "%"]),
     ("transaction", &["%FF", "a%C3", "%zz", "%"]),
@@ -47,7 +47,7 @@ fn routes_with(name: &str) -> Vec<Route> {
     found
 }
 
-/// Reads may come as a POST, where what is asked for is too long for a query.
+/// Reads may come as a POST, for parameters that are too long for a query.
 fn changes(route: &Route) -> bool {
     route.method != "GET" && !["Read", "Open"].contains(&route.right.as_str())
 }
@@ -73,7 +73,7 @@ fn every_route_is_tried_and_its_valid_request_is_valid() {
     world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
     reads.iter().for_each(|route| send_valid(&mut world, route));
     for route in changes {
-        // A world each: the valid request may well delete what the next one needs.
+        // A world each: the valid request may delete the data of the next one.
         let mut world = World::start();
         if route.path == "/v1/players/{player}" {
             world.client.put("/v1/players/p", &json!({"name": "P"})).expect(201);
@@ -88,9 +88,9 @@ fn send_valid(world: &mut World, route: &Route) {
     match route.path.as_str() {
         // There is no key in this world: with one, it would need a credential.
         "/v1/keys/{id}" => answer.refused(404, "key_not_found"),
-        // There is no money, which is told whether somebody has that number or not.
+        // There is no money, which is reported whether the number has an owner or not.
         "/transfer/phone-num" => answer.refused(422, "insufficient_funds"),
-        // There is money, and nobody has said that this does not matter.
+        // There is money, and `force` is not set.
         path if path.ends_with("/close") => answer.refused(409, "wallet_not_empty"),
         _ => assert!((200..300).contains(&answer.status), "{route:?}: {} {}", answer.status, answer.text()),
     }
@@ -251,7 +251,7 @@ fn bodies_are_json() {
         let kind = if is_import(route) { "application/x-ndjson" } else { "application/json" };
         for text in texts {
             let request = world::bare(route).body(kind, text);
-            // What signs in has a bound of its own.
+            // The sign-in has a bound of its own.
             let too_large = route.path == "/auth/signin" && text.len() > 4_096;
             let (status, code) = if too_large { (413, "payload_too_large") } else { (400, "malformed_json") };
             world.refuse(&request, status, code, None);
@@ -262,7 +262,7 @@ fn bodies_are_json() {
             let request = world::bare(route).json(&body);
             world.refuse(&request, 400, "invalid_field", Some(""));
         }
-        // A member applies for itself without a word.
+        // A member applies for itself with an empty body.
         if route.method == "POST" && !route.path.ends_with("/applications") {
             let request = world::bare(route).body("application/json", "");
             world.refuse(&request, 400, "malformed_json", None);
@@ -328,7 +328,7 @@ fn bytes_that_are_no_http_end_the_connection_and_nothing_else() {
         b"GET /v1/leaderboards HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n",
         b"POST /v1/leaderboards/b/scores HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
     ] {
-        // It may be told so, or just be left.
+        // It may get an answer, or just be closed.
         if let Ok(answer) = world.server.client().raw(bytes) {
             assert!((400..600).contains(&answer.status), "{}: {answer:?}", String::from_utf8_lossy(bytes));
         }
@@ -348,7 +348,7 @@ fn heads_have_bounds() {
     let wanted = [(90, 1, 200), (1, 50_000, 200), (200, 1, 431), (1, 1_000_000, 431)];
     let told = wanted.map(|(count, length, _)| {
         let request = format!("GET /healthz HTTP/1.1\r\nHost: h\r\n{}\r\n", fields(count, length));
-        // 0 where there is no answer.
+        // 0 where there is no reply.
         let status = world.server.client().raw(request.as_bytes()).map_or(0, |answer| answer.status);
         (count, length, status)
     });

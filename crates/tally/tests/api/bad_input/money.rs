@@ -4,7 +4,7 @@ use super::world::{BAD_IDS, Money, World, money, replaced};
 use serde_json::json;
 use tally_testkit::Request;
 
-/// Amounts as they are written, and what is said of them.
+/// Amounts as they are written, and their errors.
 const BAD_AMOUNTS: [(&str, u16, &str); 30] = [
     ("null", 400, "invalid_field"),
     ("0", 422, "invalid_amount"),
@@ -57,7 +57,7 @@ fn body(members: &[(&str, String)], name: &str, value: Option<&str>) -> String {
     format!("{{{}}}", replaced(fields, name, value))
 }
 
-/// (field, value, status, code) of what is wrong wherever money moves.
+/// (field, value, status, code) of the errors of every endpoint that moves money.
 fn bad_fields(members: &[(&'static str, String)]) -> Vec<(&'static str, Option<String>, u16, &'static str)> {
     let mut bad = vec![("amount", None, 400, "invalid_field")];
     for (value, status, code) in BAD_AMOUNTS {
@@ -105,7 +105,7 @@ fn fields_of_movements_and_holds() {
         for (name, value, status, code) in bad {
             let request =
                 Request::new("POST", path).body("application/json", body(&members, name, value.as_deref()));
-            // A rule that looks at the amount alone names it; the others look at more than a field.
+            // A rule about the amount alone names it; the others are about more than a field.
             let named = status == 400 || ["invalid_amount", "limit_exceeded"].contains(&code);
             let pointer = format!("/{name}");
             world.refuse(&request, status, code, named.then_some(&*pointer));

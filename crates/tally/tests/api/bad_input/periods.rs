@@ -1,4 +1,4 @@
-//! Periods: definitions that cannot be, and names that are nowhere.
+//! Periods: impossible definitions, and unknown names.
 
 use super::world::{World, period};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn periods_that_cannot_be() {
     }
     let contradiction = json!({"update": "sum", "subscore": "ascending"});
     world.refuse(&put("new", &contradiction), 422, "invalid_definition", Some("/subscore"));
-    // What cannot change does not, and takes good periods with it.
+    // Fixed fields do not change, and a rejected change takes good periods with it.
     let both = json!({"order": "ascending", "periods": [period("daily", "0 0 * * *")]});
     world.refuse(&put("w", &both), 409, "definition_conflict", None);
     world.refuse(&put("y", &json!({"all_time": true})), 409, "definition_conflict", None);

@@ -71,7 +71,7 @@ fn fields_of_a_profile() {
     assert_eq!(pointers, ["/avatar_url", "/metadata", "/name", "/x"], "all are named at once");
 }
 
-/// What is there stays as it is when its replacement is refused.
+/// Existing data stays as it is when its replacement is refused.
 #[test]
 fn a_refused_profile_replaces_nothing() {
     let mut world = World::start();

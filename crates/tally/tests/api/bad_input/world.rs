@@ -1,4 +1,4 @@
-//! The server that wrong requests are sent to, what a problem looks like, and whether anything changed.
+//! The server of the wrong requests, the shape of a problem, and whether anything changed.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use tally_testkit::routes::Route;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 thread_local! {
-    /// The token of the member who asks for itself.
+    /// The token of the member that acts for itself.
     static TOKEN: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 pub(crate) const DIGEST: &str = "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
-/// What is no id of a row, as it is written.
+/// Text that is no id of a row, as it is written.
 pub(crate) const BAD_IDS: [&str; 5] = ["null", "1", "\"\"", "\"a b\"", "\"ä\""];
 
 /// The fields of an object as they are written, one of them with another value or left out.
@@ -28,7 +28,7 @@ pub(crate) fn replaced(mut fields: Vec<(&str, String)>, name: &str, value: Optio
     fields.map(|(name, value)| format!("\"{name}\":{value}")).collect::<Vec<_>>().join(",")
 }
 
-/// A server with something on it, and how it looked at first.
+/// A server with data, and its state at first.
 pub(crate) struct World {
     pub(crate) server: TestTally,
     pub(crate) client: Client,
@@ -68,7 +68,7 @@ impl World {
         Self { server, client, before, failures: Vec::new() }
     }
 
-    /// Whatever is no list of rows is refused whole, in the body of a batch; `row` would be taken.
+    /// Anything but a list of rows is refused whole, in the body of a batch; `row` would be taken.
     pub(crate) fn refuse_lists(&mut self, path: &str, name: &str, row: &Value) {
         let lists = [
             json!(null),
@@ -89,7 +89,7 @@ impl World {
         self.refuse(&request, 400, "unknown_field", Some("/extra"));
     }
 
-    /// Sends a request that must be refused so, and must change nothing. What is wrong is told when the world ends, so
+    /// Sends a request that must be refused so, and must change nothing. The errors are reported when the world ends, so
     /// that one wrong row of a table does not hide the others.
     pub(crate) fn refuse(
         &mut self,
@@ -106,7 +106,7 @@ impl World {
         answer
     }
 
-    /// Notes an answer that should have been another.
+    /// Notes a wrong reply.
     pub(crate) fn fail(&mut self, request: &Request, answer: &Answer) {
         self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
     }
@@ -130,7 +130,7 @@ impl Drop for World {
     }
 }
 
-/// The member who asks for itself.
+/// The member that acts for itself.
 fn own() -> Value {
     let phone = "010-1234-5678";
     json!({"login_id": "own", "name": "Own", "password": "open sesame", "pin": "0042", "phone_number": phone})
@@ -140,12 +140,12 @@ fn sign_in() -> Value {
     json!({"loginId": "own", "password": "open sesame"})
 }
 
-/// What it may send to `/transfer/phone-num`.
+/// Its valid bodies for `/transfer/phone-num`.
 pub(crate) fn payment() -> Value {
     json!({"phoneNumber": "010-0000-0000", "amount": 1, "password": "0042"})
 }
 
-/// A request to this route with all it needs but a body.
+/// A request to this route with everything but a body.
 pub(crate) fn bare(route: &Route) -> Request {
     let request = Request::new(&route.method, path(route, &[]));
     let request = match route.right.as_str() {
@@ -160,7 +160,7 @@ pub(crate) fn period(name: &str, schedule: &str) -> Value {
     json!({"name": name, "schedule": schedule})
 }
 
-/// Ids that servers give: two members, a hold and a movement.
+/// Ids of the server: two members, a hold and a transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Money {
     pub(crate) ann: String,
@@ -214,7 +214,7 @@ pub(crate) fn series(id: &str) -> Value {
     json!({"id": id, "template": {"title": "S"}, "open": "0 0 1 1 *", "start": "0 1 1 1 *", "end": "0 2 1 1 *"})
 }
 
-/// The contest that a route can do something with.
+/// A contest in the state that a route needs.
 fn contest_of(route: &Route) -> &'static str {
     match route.path.rsplit('/').next().unwrap_or_default() {
         "open" | "{contest}" => "draft",
@@ -276,7 +276,7 @@ pub(crate) fn path(route: &Route, values: &[(&str, &str)]) -> String {
     route.path_with(&defaults.map(|(name, default)| (name, given(name).unwrap_or(default))))
 }
 
-/// A request to this route that is right in everything.
+/// A valid request to this route.
 pub(crate) fn valid(route: &Route) -> Request {
     let request = bare(route);
     let Money { ann, bob, .. } = money();
@@ -328,7 +328,7 @@ pub(crate) fn head() -> Value {
     json!({"board": "b", "digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
 }
 
-/// The head of a chunk of members or of movements.
+/// The head of a chunk of members or of transfers.
 pub(crate) fn ledger_head() -> Value {
     json!({"digest": DIGEST, "lines_before": 0, "lines_after": 2, "last": false})
 }
@@ -338,7 +338,7 @@ pub(crate) fn member_row() -> Value {
     json!({"line": 2, "login_id": "new"})
 }
 
-/// A row of a chunk of movements.
+/// A row of a chunk of transfers.
 pub(crate) fn transfer_row() -> Value {
     json!({"line": 2, "from": "new", "to": "other", "amount": 1})
 }
@@ -360,7 +360,7 @@ fn shown(request: &Request) -> String {
     format!("{} {target} {:?} {body}", request.method, request.headers)
 }
 
-/// Checks the one shape of every error; says what is wrong with it.
+/// Checks the one shape of every error; returns its defect.
 fn check(
     answer: &Answer,
     request: &Request,

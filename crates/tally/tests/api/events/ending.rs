@@ -1,11 +1,12 @@
-//! How streams end: with the rights of who listens, at their bounds, with the server, and where nobody reads.
+//! The end of streams: with the permissions of the subscriber, at their limits, with the server, and with a client that
+//! does not read.
 
 use super::{BOARD, MINE, TALLY, after, deposit, listen, member, metric, stream, submit, text};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tally_testkit::{Answer, EventStream, Request, TestTally};
 
-/// How long something may take; no measurement.
+/// The time limit of an expected event; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 fn refused(server: &TestTally, request: &Request) -> Answer {
@@ -31,13 +32,13 @@ fn a_stream_ends_with_the_right_to_it() {
     local.post("/v1/keys", &json!({"role": "admin"})).expect(201);
     local.delete(&format!("/v1/keys/{}", text(&made["id"]))).expect(204);
     assert_eq!(reader.rest(), []);
-    // Another password ends what was given before it.
+    // Another password ends the earlier sessions.
     let found = local.get("/v1/members?login_id=ann").expect(200);
     let id = text(&found["items"][0]["id"]);
     let change = Request::new("PATCH", format!("/v1/members/{id}")).json(&json!({"password": "another one"}));
     local.send(&change).expect(200);
     assert_eq!((mine.rest(), boards.rest()), (vec![], vec![]));
-    // A board that is deleted has nothing to tell.
+    // A deleted board has no events.
     let mut board = listen(&server, &stream(BOARD).key(&format!("tally_local_{}", server.token())));
     local.delete("/v1/leaderboards/b").expect(204);
     assert_eq!(board.rest(), []);
@@ -86,7 +87,7 @@ fn streams_are_bounded_in_all_and_by_caller() {
     full.refused(503, "too_many_streams");
     assert!(full.header("retry-after").is_some());
     assert_eq!(metric(&mut local, "tally_event_streams"), 3.0);
-    // A place is free again once its client has gone; that is noticed, though not at once.
+    // A slot is free again once its client has disconnected; the server notices that, though not at once.
     open.clear();
     let started = Instant::now();
     while metric(&mut local, "tally_event_streams") > 0.0 {
@@ -105,7 +106,7 @@ fn streams_end_at_once_when_the_server_does() {
     deposit(&mut local, &ann, "KRW", 1);
     let heard = streams[1].expect("transaction");
     let last_id = streams[1].last_id.clone();
-    // Nobody reads this one.
+    // No client reads this one.
     let asleep = listen(&server, &stream(BOARD));
     server.terminate();
     for stream in &mut streams {
@@ -130,7 +131,7 @@ fn a_stream_that_has_nothing_to_say_gives_signs_of_life() {
     silent.expect("score");
 }
 
-/// Whoever reads nothing is closed; others hear all the same, and submits go on.
+/// A stream of a client that does not read is closed; the others get all events, and submits go on.
 #[test]
 fn a_slow_reader_is_closed_and_nobody_waits_for_it() {
     let server = TestTally::start(TALLY);
@@ -148,7 +149,7 @@ fn a_slow_reader_is_closed_and_nobody_waits_for_it() {
         panic!("one who reads is closed");
     });
     let (started, mut score) = (Instant::now(), 0);
-    // Long names: what the system buffers for a connection is full soon.
+    // Long names: the system's buffer of a connection is full soon.
     let name = |number: usize| format!("{number:0120}");
     while metric(&mut local, "tally_event_streams_slow_total") < 1.0 {
         assert!(started.elapsed() < GIVE_UP, "a stream that nobody reads stays open");

@@ -1,7 +1,7 @@
-//! Streams of events over the wire: what is told, to whom, how it goes on after a break, and how it ends.
+//! Event streams over the wire: events, subscribers, resumption after a break, and the end of a stream.
 //!
-//! One file a subject. A stream is read when a test wants it to be, so nothing here is measured. Not here: what a store keeps of
-//! events (`store/tests`).
+//! One file a subject. A stream is read when a test wants it to be, so nothing here is measured. Not here: the events in a store
+//! (`store/tests`).
 
 mod ending;
 mod scores;

@@ -1,12 +1,12 @@
-//! Scores as they are published: the newest of each player, with its rank, to all who listen then.
+//! Scores as they are published: the newest of each player, with its rank, to all subscribers at that time.
 
 use super::{BOARD, TALLY, listen, stream, submit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tally_testkit::{EventStream, RespClient, TestTally};
 
-/// Reads until every player has the score it should have; gives how many batches that took. A rank is that of the batch: whom others
-/// push down is not told of.
+/// Reads until every player has the expected score; returns how many batches that took. A rank is that of the batch: a player
+/// that others push down gets no event.
 fn read_until(stream: &mut EventStream, wanted: &BTreeMap<String, Value>) -> usize {
     let (mut known, mut batches) = (BTreeMap::new(), 0);
     while known != *wanted {
@@ -36,7 +36,7 @@ fn those_who_listen_hear_the_newest_of_each_player() {
     client.put("/v1/leaderboards/b", &json!({"update": "latest"})).expect(201);
     submit(&mut client, "before", 5);
     let mut streams = [listen(&server, &stream(BOARD)), listen(&server, &stream(BOARD))];
-    // Through every door, one by one and many at once.
+    // Through every listener, one by one and many at once.
     for score in 1..=300 {
         submit(&mut client, "ann", score);
     }
@@ -51,7 +51,7 @@ fn those_who_listen_hear_the_newest_of_each_player() {
         let batches = read_until(stream, &wanted);
         assert!(batches < 200, "{batches} batches for a few hundred changes: nothing was put together");
     }
-    // Who is hidden or removed has no rank any more; who is shown again has.
+    // A banned or removed player has no rank any more; a restored one has.
     client.post("/v1/leaderboards/b/players/bob/ban", &json!({})).expect(200);
     client.delete("/v1/leaderboards/b/players/cid").expect(204);
     for stream in &mut streams {

@@ -1,4 +1,4 @@
-//! Several servers on one database: what is changed through one is heard on all.
+//! Several servers on one database: a change through one is an event on all.
 
 use super::{BOARD, MINE, TALLY, after, deposit, listen, member, stream};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn start(redis: &ScratchRedis, count: usize) -> Vec<TestTally> {
         server.set("TALLY_STORE_URL", &url);
         server.set("TALLY_RANKING_URL", &format!("redis://{}", redis.address()));
         server.set("TALLY_SECRET", SECRET);
-        // On a busy machine a look may be late.
+        // On a busy machine a read may be late.
         for text in [
             "look what other servers",
             "bring ranks to what is stored",
@@ -65,7 +65,7 @@ fn what_is_stored_through_one_is_heard_on_all() {
         let state = if act == "open" { "open" } else { "cancelled" };
         assert_eq!(heard["state"], state);
     }
-    // Scores, whoever publishes them.
+    // Scores, from every publishing server.
     for local in &mut locals {
         local.put("/v1/leaderboards/live", &json!({"update": "latest"}));
     }
@@ -100,7 +100,7 @@ fn what_is_stored_through_one_is_heard_on_all() {
     assert_eq!(closed[0].0, "1");
 }
 
-/// Its server is killed in the middle; what it had not heard comes from another one.
+/// Its server is killed in the middle; the missing events come from another one.
 #[test]
 fn a_stream_goes_on_at_another_server() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);

@@ -1,11 +1,11 @@
-//! What is stored: heard when it happens, and gone on with exactly where a stream was, whatever broke in between.
+//! Stored events: sent when they happen, and resumed exactly at the position of the stream after every kind of break.
 
 use super::{MINE, TALLY, after, deposit, listen, member, stream, text};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::{Client, EventStream, Rng, TestTally};
 
-/// How long something may take; no measurement.
+/// The time limit of an expected event; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 fn amount(data: &Value) -> u64 {
@@ -23,7 +23,7 @@ fn a_member_hears_of_every_movement_once_and_in_order() {
     let heard = first.expect("transaction");
     assert_eq!((amount(&heard), &heard["type"], &heard["currency"]), (1, &json!("deposit"), &json!("KRW")));
     let start = first.last_id.clone();
-    // A currency that the wallet had not, and both sides of a transfer.
+    // A currency new to the wallet, and both sides of a transfer.
     deposit(&mut local, &ann, "USD", 2);
     let transfer = json!({"from": ann, "to": bob, "amount": 3});
     let sent = local.post("/v1/transfers", &transfer).expect(201);
@@ -32,17 +32,17 @@ fn a_member_hears_of_every_movement_once_and_in_order() {
     assert_eq!(heard.each_ref().map(amount), [2, 3]);
     assert_eq!(heard[1]["group_id"], sent["group_id"]);
     drop(first);
-    // The same again from any place on, in each wallet's order.
+    // The same again from any position on, in each wallet's order.
     let mut again = listen(&server, &after(MINE, &start).key(&token));
     let mut second: Vec<u64> = (0..2).map(|_| amount(&again.expect("transaction"))).collect();
     second.sort_unstable();
     assert_eq!(second, [2, 3]);
     deposit(&mut local, &ann, "KRW", 4);
     assert_eq!(amount(&again.expect("transaction")), 4);
-    // What the list says of the wallet is what was heard of it.
+    // The list of the wallet equals its events.
     let page = server.client().with_key(&token).get("/v1/me/transactions?limit=1").expect(200);
     assert_eq!(amount(&page["items"][0]), 4);
-    // Where no store has been: from the present on.
+    // A position in no store: from the present on.
     for id in ["KRW.1000", "EUR.1,KRW.1"] {
         let mut lost = listen(&server, &after(MINE, id).key(&token));
         assert_eq!(lost.expect("reset"), json!({}));
@@ -81,7 +81,7 @@ fn a_contest_tells_of_every_state_it_comes_into() {
     client.post("/v1/contests", &json!({"id": "cup", "title": "Cup"})).expect(201);
     let mut live = listen(&server, &stream(CUP));
     let patch = tally_testkit::Request::new("PATCH", "/v1/contests/cup").json(&json!({"title": "The cup"}));
-    // A retry tells nothing.
+    // A retry makes no event.
     for _ in 0..2 {
         client.send(&patch.clone().idempotent("once")).expect(200);
     }
@@ -115,7 +115,7 @@ fn a_contest_tells_of_every_state_it_comes_into() {
     assert_eq!((ahead.expect("reset"), ahead.last_id.as_str()), (json!({}), "6"));
 }
 
-/// A period of a minute ends while the server runs; heard live, and again by whoever comes later.
+/// A period of a minute ends while the server runs; the event is live, and again for later subscribers.
 #[test]
 fn a_period_that_is_closed_is_told() {
     let server = TestTally::start(TALLY);
@@ -142,7 +142,7 @@ fn a_period_that_is_closed_is_told() {
     }
 }
 
-/// Whoever comes again with the last id it has had hears every movement once, though its server is killed again and again.
+/// A subscriber that resumes with its last id gets every transfer once, though its server is killed again and again.
 #[test]
 fn nothing_is_lost_or_doubled_over_kills() {
     let mut server = TestTally::start(TALLY);
@@ -157,14 +157,14 @@ fn nothing_is_lost_or_doubled_over_kills() {
         for _ in 0..count {
             sent += 1;
             deposit(&mut local, &ann, "KRW", sent);
-            // Some are read at once, some after the kill from what the connection has, some only by the next one.
+            // Some are read at once, some after the kill from the connection's buffer, some only by the next one.
             if rng.percent(60) {
                 heard.push(amount(&mine.expect("transaction")));
                 before = heard.len();
             }
         }
         server.kill9();
-        // What has come before the connection broke.
+        // The events before the connection broke.
         heard.extend(mine.rest().iter().map(|event| amount(&event.data)));
         assert!(heard.len() >= before, "round {round}");
         last_id.clone_from(&mine.last_id);

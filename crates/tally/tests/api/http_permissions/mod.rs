@@ -1,7 +1,7 @@
-//! Who may do what: every kind of caller at every route, keys that come and go, protected mode, browsers.
+//! Permissions: every kind of caller at every route, keys that come and go, protected mode, browsers.
 //!
 //! The expectation is written from the contract's table, the routes come from the server's list. A refused caller must
-//! leave no trace. Not here: what an allowed request answers, and how long a member's token lives (`tokens`).
+//! leave no trace. Not here: the reply to an allowed request, and the life of a member's token (`tokens`).
 
 mod headers;
 mod tokens;
@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 use tally_testkit::routes::{Route, all};
 use tally_testkit::{Answer, Client, Request, TestTally};
 
-/// A request to this route that would be allowed to somebody, on a board of its own.
+/// A request to this route that would be allowed to one caller, on a board of its own.
 fn request(route: &Route, number: usize) -> Request {
     let board = format!("b{number}");
     let nobody = "0190f8a0-0000-7000-8000-000000000000";
@@ -99,12 +99,12 @@ fn unless_open(route: &Route, otherwise: Expected) -> Expected {
     if route.right == "Open" { Allowed } else { otherwise }
 }
 
-/// What the contract says of a member who has signed in, at contests that it does not run and for another player.
+/// The contract for a member that has signed in, at contests that it does not run and for another player.
 fn of_member(route: &Route) -> Expected {
     if ["Open", "Own", "Read"].contains(&route.right.as_str()) { Allowed } else { FORBIDDEN }
 }
 
-/// What the contract says of a caller of this role at this operation. A server's key that names nobody is no staff.
+/// The contract for a caller of this role at this operation. A server's key without a named player is no staff.
 fn of_role(role: &str, route: &Route) -> Expected {
     let applies = route.path.ends_with("/applications") || route.path.ends_with("/applications/{player}");
     match (role, route.right.as_str()) {
@@ -176,9 +176,9 @@ fn create_key(local: &mut Client, role: &str) -> (String, String) {
     (text("id"), text("key"))
 }
 
-/// Tries every route as one caller; refused ones must change nothing. Those come first and together, because looking at
-/// everything costs as much as trying all routes: each route has a board and a contest of its own, so what has changed
-/// names the route.
+/// Tries every route as one caller; refused ones must change nothing. Those come first and together, because comparing
+/// everything costs as much as trying all routes. Each route has a board and a contest of its own, so a change names its
+/// route.
 fn try_all(
     server: &TestTally,
     who: &str,
@@ -231,7 +231,7 @@ fn a_proxy_makes_nobody_admin() {
     }
 }
 
-/// What other proxies add is known, too; one route is enough to see it.
+/// Headers of other proxies are known, too; one route is enough to see it.
 #[test]
 fn no_proxy_is_taken_for_this_machine() {
     let server = TestTally::start(TALLY);
@@ -283,7 +283,7 @@ fn one_request_has_one_host() {
     assert_eq!(absolute("http://evil.example/healthz", "localhost"), 400);
 }
 
-/// Other machines reach a listener on all addresses, and so do proxies beside the server in its pod.
+/// Other machines reach a listener on all addresses, and so do proxies in the pod of the server.
 #[test]
 fn a_listener_for_others_needs_a_credential_from_everyone() {
     let mut server = TestTally::stopped(TALLY);
@@ -424,7 +424,7 @@ fn roles_have_their_rights() {
         prepare(&mut server.local());
         let (_, key) = create_key(&mut server.local(), role);
         try_all(&server, role, |request| request.key(&key), |route| of_role(role, route));
-        // A key is no browser's: neither host nor origin nor a proxy stands in its way.
+        // A key is no browser's: neither host nor origin nor a proxy blocks it.
         let far = Request::new("GET", "/v1/leaderboards").key(&key).header("Host", "tally.example");
         let far = far.header("Origin", "http://evil.example").header("X-Forwarded-For", "192.0.2.1");
         check(&server.client().send(&far), Allowed, role);
@@ -458,7 +458,7 @@ fn the_first_key_ends_protected_mode_and_revoking_ends_a_key() {
     prepare(&mut server.local());
     let mut anonymous = server.client();
     anonymous.get("/v1/leaderboards").expect(200);
-    // Made by nobody in particular, over the connection that is used on.
+    // Made without a key, over the connection that is used on.
     let created = anonymous.post("/v1/keys", &json!({"role": "reader", "name": "first"})).expect(201);
     let reader = created["key"].as_str().expect("it is shown once").to_owned();
     check(&anonymous.get("/v1/leaderboards"), UNAUTHORIZED, "nobody after the first key");

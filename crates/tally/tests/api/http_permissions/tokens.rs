@@ -1,4 +1,4 @@
-//! The life of a member's token: what ends it, at every route and every open stream, and what leaves it.
+//! The life of a member's token: events that end it, at every route and every open stream, and events that do not.
 
 use super::{TALLY, UNAUTHORIZED, check, create_key, of_member, prepare, request, sign_in, try_all};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ fn what_changes_a_member_otherwise_leaves_its_token_and_its_streams() {
     local.send(&member.act("POST", "/unlock-pin", None)).expect(200);
     let me = member.held.get("/v1/me").expect(200);
     assert_eq!((&me["name"], &me["player"]), (&json!("Other"), &json!("renamed")));
-    // Longer than between two looks at who listens.
+    // Longer than between two permission checks of a subscriber.
     std::thread::sleep(std::time::Duration::from_secs(2));
     for (number, route) in all().iter().enumerate().filter(|(_, route)| route.path.ends_with("/events")) {
         let done = match route.path.as_str() {

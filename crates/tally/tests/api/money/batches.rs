@@ -1,4 +1,4 @@
-//! Batches of transfers: each row for itself or tied to the next, each with its own key.
+//! Batches of transfers: each row for itself or linked to the next, each with its own key.
 
 use super::world::World;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn send(world: &mut World, rows: &[Value]) -> Vec<Value> {
     answer["results"].as_array().expect("results").clone()
 }
 
-/// What each row came to: `posted`, or the code of its error.
+/// The result of each row: `posted`, or the code of its error.
 fn told(results: &[Value]) -> Vec<String> {
     let one = |row: &Value| {
         row["status"].as_str().or(row["error"]["code"].as_str()).expect("one of both").to_owned()
@@ -112,7 +112,7 @@ fn each_row_has_a_key_of_its_own() {
     };
     let first = world.post_under("k", BATCH, &body(500));
     assert_eq!((first.is_replay(), replayed(&first)), (false, vec![false; 3]));
-    // What was refused is tried again, what was done is repeated.
+    // Rejected requests are tried again, done ones are repeated.
     world.post("/v1/deposits", &json!({"to": ann, "amount": 500})).expect(201);
     let second = world.post_under("k", BATCH, &body(500));
     assert_eq!((second.is_replay(), replayed(&second)), (false, vec![true, false, true]));
@@ -153,7 +153,7 @@ fn the_same_id_twice_in_a_batch_is_the_same_request() {
             under("c", row(&ann, &bob, 1_000)), under("c", row(&ann, &bob, 1_000)),
         ]});
         let first = world.post(BATCH, &body);
-        // Of a chain each row's key is its own: what ties it to the next is no part of the movement.
+        // Each row of a chain has its own key: its link to the next is no part of the transfer.
         let (once, poor) = ("idempotency_key_reused", "insufficient_funds");
         let wanted = ["posted", "posted", once, "posted", "posted", poor, poor];
         assert_eq!(told(first.json()["results"].as_array().unwrap()), wanted);

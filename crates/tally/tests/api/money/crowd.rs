@@ -1,4 +1,4 @@
-//! Many at once: a storm of equal requests has one effect, and nobody hears of a deadlock.
+//! Many at once: a storm of equal requests has one effect, and no caller gets a deadlock.
 
 use super::world::{World, payment};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const STORM: usize = 100;
 const CALLERS: usize = 32;
 const ROUNDS: usize = 6;
 
-/// Sends these at one moment, each on a connection of its own; the answers in order.
+/// Sends these at one moment, each on a connection of its own; returns the answers in order.
 fn storm(world: &World, requests: &[Request]) -> Vec<Answer> {
     let barrier = Barrier::new(requests.len());
     std::thread::scope(|scope| {
@@ -32,7 +32,7 @@ fn storm(world: &World, requests: &[Request]) -> Vec<Answer> {
     })
 }
 
-/// A batch without its marks of what was a replay.
+/// A batch without its marks of replays.
 fn plain(mut answer: Value) -> Value {
     for row in answer.get_mut("results").and_then(Value::as_array_mut).into_iter().flatten() {
         row.as_object_mut().expect("a row").remove("replayed");
@@ -40,7 +40,7 @@ fn plain(mut answer: Value) -> Value {
     answer
 }
 
-/// What a storm of equal requests came to: one was done, the others repeat it or are told that it is running.
+/// The result of a storm of equal requests: one was done, the others repeat it or get that it is running.
 fn one_effect(answers: &[Answer], status: u16) -> Value {
     let done: Vec<&Answer> = answers.iter().filter(|one| one.status == status && !one.is_replay()).collect();
     assert_eq!(done.len(), 1, "one is not a repetition");
@@ -93,14 +93,14 @@ fn a_storm_of_equal_payments_has_one_effect() {
         let again = world.client.send(&request(true));
         assert!(again.is_replay());
         assert_eq!(again.expect(201), first);
-        // Who does not know the PIN hears nothing of it.
+        // A caller without the PIN gets none of it.
         world.client.send(&request(false)).refused(403, "invalid_pin");
         assert_eq!(
             (world.balance(&ann), world.balance(&bob)),
             ((1_000 - 10 * round).to_string(), (10 * round).to_string())
         );
     }
-    // Guesses at the same time count, whatever their keys: five are looked at, and the right one comes too late.
+    // Guesses at the same time count, whatever their keys: five are checked, and the right one comes too late.
     let guesses: Vec<Request> = (0..STORM)
         .map(|number| payment(&token, "01022222222", &json!(10), false).idempotent(&format!("g{number}")))
         .collect();
@@ -126,7 +126,7 @@ fn a_storm_of_equal_batches_has_one_effect() {
     ]});
     let request = Request::new("POST", "/v1/transfers/batch").json(&rows).idempotent("k");
     let answers = storm(&world, &vec![request.clone(); STORM]);
-    // Row by row: what one of the storm does another may repeat or find running.
+    // Row by row: another one of the storm may repeat a done row or find it running.
     let mut fresh = [0; 3];
     let last = world.client.send(&request);
     assert!(last.is_replay());
@@ -170,13 +170,13 @@ fn a_storm_of_two_requests_under_one_key_does_one_of_them() {
     assert_eq!(world.balance(&bob), (1 + at % 2).to_string());
 }
 
-/// Where a member is paid.
+/// The phone number that pays a member.
 fn phone(at: usize) -> String {
     format!("0101111{at:04}")
 }
 
-/// The request of a caller in a round: opposite ways between two, a ring in both directions, all to one, and chains; by the
-/// server or by the members themselves.
+/// The request of a caller in a round: opposite ways between two, a ring in both directions, all to one, and chains. The server
+/// or the members themselves send it.
 fn request(members: &[(String, String)], rng: &mut Rng, (caller, round): (usize, usize)) -> Request {
     let at = caller % members.len();
     let next = (at + 1) % members.len();
@@ -207,7 +207,7 @@ fn request(members: &[(String, String)], rng: &mut Rng, (caller, round): (usize,
     Request::new("POST", "/v1/transfers").json(&one)
 }
 
-/// Sends, and counts what came of it: nothing but done and no money is anybody's business.
+/// Sends, and counts the results: any result but done and no money is a fault.
 fn send(client: &mut Client, request: &Request, met: &mut BTreeMap<String, usize>) {
     let answer = client.send(request);
     let body = answer.json();

@@ -33,7 +33,7 @@ fn what_is_held_cannot_be_spent_and_is_no_transaction() {
     world.post("/v1/holds", &json!({"member": ann, "amount": 41})).refused(422, "insufficient_funds");
     world.post("/v1/transfers", &json!({"from": ann, "to": bob, "amount": 40})).expect(201);
     assert_eq!(world.purse(&ann), purse(60, 60));
-    // To a member; what is not taken is free again.
+    // To a member; the rest is free again.
     let taken = world.post(&format!("{path}/capture"), &json!({"amount": 25, "to": bob})).expect(200);
     assert_eq!(
         (&taken["status"], &taken["captured"], &taken["to"]),
@@ -94,7 +94,7 @@ fn a_hold_whose_time_runs_out_frees_its_money() {
     let made = world.post("/v1/holds", &json!({"member": ann, "amount": 70, "expires_at": soon})).expect(201);
     assert_eq!((&made["status"], &made["expires_at"]), (&json!("open"), &json!(soon)));
     let path = format!("/v1/holds/{}", made["id"].as_str().unwrap());
-    // However long it takes: what ends it looks every second.
+    // This does not depend on time: the background task that ends it runs every second.
     let begun = Instant::now();
     while world.purse(&ann) != purse(100, 0) {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing ends the hold");

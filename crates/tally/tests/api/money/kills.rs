@@ -1,7 +1,7 @@
-//! kill -9 while money moves, of the server, of its database and of both: what was acknowledged is there, and everything that
-//! was asked for is done once.
+//! kill -9 while money moves, of the server, of its database and of both. Everything acknowledged is present, and every request
+//! is done once.
 //!
-//! Movers ask for the same thing under the same key until it is done, as a client should. Not here: what a commit leaves behind
+//! Movers repeat the same request under the same key until it is done, as a client should. Not here: the remains of a commit
 //! whose answer was lost (`service/tests/use_cases/wallets/lost.rs`).
 
 use super::world::{CHEAP, TALLY, World, payment};
@@ -20,13 +20,13 @@ const UNITS: u64 = 100_000;
 const GIVE_UP: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Where a member is paid.
+/// The phone number that pays a member.
 fn phone(at: usize) -> String {
     format!("0101111{at:04}")
 }
 
-/// The request of a number: round and round between three members, by themselves or by the server, some tied in pairs, and
-/// money from outside and held.
+/// The request of a number: round and round between three members, by themselves or by the server, some linked in pairs. Others
+/// are money from outside and holds.
 fn request(members: &[(String, String)], number: usize) -> Request {
     let ((from, token), (to, _)) = (&members[number % 3], &members[(number + 1) % 3]);
     let key = format!("n{number}");
@@ -56,7 +56,7 @@ fn lines(number: usize) -> usize {
     }
 }
 
-/// A batch without its marks of what was a replay.
+/// A batch without its marks of replays.
 fn plain(mut answer: Value) -> Value {
     for row in answer.get_mut("results").and_then(Value::as_array_mut).into_iter().flatten() {
         row.as_object_mut().expect("a row").remove("replayed");
@@ -69,7 +69,7 @@ fn plain(mut answer: Value) -> Value {
 struct Load {
     next: AtomicUsize,
     done: AtomicUsize,
-    /// Requests that were not answered, or by "not now".
+    /// Requests without an answer, or with "not now".
     failed: AtomicUsize,
     ends: AtomicBool,
 }
@@ -83,7 +83,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many more are done.
+    /// Waits until this many more are done.
     fn wait_done(&self, more: usize) {
         self.wait(&self.done, self.done.load(Ordering::SeqCst) + more);
     }
@@ -98,7 +98,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Asks for one after the other, each until it is done.
+/// Sends one after the other, each until it is done.
 fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(usize, Value)> {
     let mut told = Vec::new();
     while !load.ends.load(Ordering::SeqCst) {
@@ -115,7 +115,7 @@ fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(
                     assert_eq!(answer.status, 503, "{}", answer.text());
                     assert!(answer.header("retry-after").is_some(), "{answer:?}");
                 }
-                // Nobody listens, or not any more.
+                // The client has disconnected.
                 Err(_) => {}
             }
             load.failed.fetch_add(1, Ordering::SeqCst);
@@ -126,7 +126,7 @@ fn moves(mut client: Client, members: &[(String, String)], load: &Load) -> Vec<(
     told
 }
 
-/// Lets movers move while that is done to the server, and looks whether everything is there once.
+/// Moves money during a disturbance of the server, and checks that everything is present once.
 fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load)) {
     world.server.stay();
     let members = [0, 1, 2].map(|at| world.payer(NAMES[at], &phone(at), UNITS));
@@ -157,12 +157,12 @@ fn under_load(mut world: World, mut mischief: impl FnMut(&mut TestTally, &Load))
     let histories: Vec<Vec<Value>> = members.iter().map(|member| world.history(&member.0, 1_000)).collect();
     let wanted: usize = (0..asked).map(lines).sum();
     assert_eq!(histories.iter().map(Vec::len).sum::<usize>(), wanted + members.len());
-    // Each line that somebody was told of stands in a history.
+    // Each entry of a reply is in a history.
     let all: std::collections::BTreeSet<String> = histories.iter().flatten().map(Value::to_string).collect();
     let groups: Vec<&str> =
         histories.iter().flatten().map(|line| line["group_id"].as_str().expect("text")).collect();
     for (number, answer) in told.iter().filter(|(number, _)| lines(*number) > 0) {
-        // A payment is told by the movement.
+        // The event of a payment is its transfer.
         if let Some(id) = answer["data"]["transferId"].as_str() {
             assert_eq!(groups.iter().filter(|group| **group == id).count(), 2, "{number}: {answer}");
             continue;
@@ -186,7 +186,7 @@ fn soak_kills_of_the_server_lose_no_acknowledged_movement_and_double_none() {
         for _ in 0..soak(6) / share() {
             load.wait_done(20 + usize::try_from(rng.below(40)).expect("small"));
             server.kill9();
-            // What a dead one left behind, and what a living one is writing to.
+            // The data of a dead process, and of the living one.
             server.run(&["verify"]).expect(0);
             server.restart();
             server.run(&["verify"]).expect(0);
@@ -203,7 +203,7 @@ fn soak_kills_of_the_database_lose_no_acknowledged_movement_and_double_none() {
     server.set("TALLY_STORE_URL", &database.create_database());
     server.set("TALLY_STORE_LEASE", "4s");
     CHEAP.iter().for_each(|(name, value)| server.set(name, value));
-    // What is asked while it is away is answered so; what runs in the background asks it as well.
+    // Requests while it is unavailable get that answer; the background tasks read it as well.
     for text in ["the store is unavailable", "the store was lost while it committed", "`store.lease`"] {
         server.allow(text);
     }

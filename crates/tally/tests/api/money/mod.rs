@@ -1,8 +1,8 @@
-//! Money over HTTP, through the binary: movements and histories, holds, batches, settings; random requests
-//! against a model, crowds, and kills.
+//! Money over HTTP, through the binary: transfers and histories, holds, batches, settings; random requests against a model,
+//! crowds, and kills.
 //!
-//! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits
-//! equal credits. Not here: rights (`http_permissions`) and the forms of requests (`bad_input`).
+//! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits equal
+//! credits. Not here: permissions (`http_permissions`) and the forms of requests (`bad_input`).
 
 mod batches;
 mod crowd;

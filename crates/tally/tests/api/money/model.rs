@@ -1,21 +1,21 @@
-//! What should come of requests for money: numbers by name, written from the contract.
+//! The expected results of requests for money: numbers by name, written from the contract.
 //!
-//! It shares no code with the product. What only the server can know (ids, instants) is taken from its answer. Holds end by
-//! themselves up to a second after their time, so while one is due and not known to be ended the model takes either
-//! outcome of what depends on it, and nothing else. Not here: requests and comparing (`soak.rs`).
+//! It shares no code with the product. The values of the server alone (ids, instants) come from its reply. Holds end by
+//! themselves up to a second after their time. While one is due and not known to be ended, the model takes either outcome of
+//! whatever depends on it, and nothing else. Not here: requests and comparing (`soak.rs`).
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Which member: one of the caller's own, or one of these.
+/// A member: one of the caller's own, or one of these.
 pub(crate) type Who = usize;
 /// The caller's own are below.
 pub(crate) const OWN: Who = 4;
-/// Takes money of every caller, so nobody knows what it has; it gives none.
+/// Takes money of every caller, so its balance is unknown; it gives none.
 pub(crate) const POT: Who = 4;
-/// Is not there.
+/// Does not exist.
 pub(crate) const NOBODY: Who = 5;
-/// A hold that is not there.
+/// A hold that does not exist.
 pub(crate) const NO_HOLD: usize = usize::MAX;
 
 /// The setting for members' own transfers.
@@ -23,10 +23,10 @@ pub(crate) const TRANSFER_MAX: i64 = 50;
 
 const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Op {
-    /// Nobody is the world outside.
+    /// `None` is the world outside.
     Move {
         from: Option<Who>,
         to: Option<Who>,
@@ -58,7 +58,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Refused before anything is looked up.
+    /// Rejected before anything is looked up.
     pub(crate) fn malformed(&self) -> Option<&'static str> {
         let amount = match self {
             Op::Move { amount, .. } | Op::Hold { amount, .. } | Op::Pay { amount, .. } => *amount,
@@ -72,7 +72,7 @@ impl Op {
         }
     }
 
-    /// What is compared with a later request under the same key: all but the PIN.
+    /// The part that is compared with a later request under the same key: all but the PIN.
     fn compared(&self) -> Self {
         match *self {
             Op::Pay { from, to, amount, .. } => Op::Pay { from, to, amount, right: true },
@@ -81,12 +81,12 @@ impl Op {
     }
 }
 
-/// What the server said, and when: between these two instants.
+/// The reply of the server, and its time: between these two instants.
 pub(crate) struct Told<'a> {
     pub(crate) between: (i64, i64),
-    /// Empty where it was done.
+    /// Empty for a done request.
     pub(crate) code: &'a str,
-    /// The thing in the answer.
+    /// The object in the answer.
     pub(crate) shown: &'a Value,
 }
 
@@ -109,7 +109,7 @@ type Wallet = (Who, &'static str);
 #[derive(Debug, Default)]
 pub(crate) struct Purse {
     pub(crate) balance: i64,
-    /// Oldest first; null is what nobody has been told.
+    /// Oldest first; null is an entry without a known reply.
     pub(crate) lines: Vec<Value>,
 }
 
@@ -132,7 +132,7 @@ enum End {
 }
 
 impl Promise {
-    /// Whether its time is over: surely, surely not, or nobody knows.
+    /// Whether its time is over: surely, surely not, or unknown.
     fn is_over(&self, (from, to): (i64, i64)) -> Option<bool> {
         match self.until {
             Some(until) if until <= from => Some(true),
@@ -141,7 +141,7 @@ impl Promise {
         }
     }
 
-    /// As it is shown after its time, whether somebody has ended it or not.
+    /// As it is shown after its time, whether it was ended or not.
     fn expired(&self) -> Value {
         let mut shown = self.shown.clone();
         (shown["status"], shown["ended_at"]) = (json!("expired"), shown["expires_at"].clone());
@@ -155,11 +155,11 @@ pub(crate) struct Person {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) phone: String,
-    /// Empty where it does not pay by itself.
+    /// Empty for a member that does not pay by itself.
     pub(crate) token: String,
 }
 
-/// What one caller's members have.
+/// The state of one caller's members.
 #[derive(Debug)]
 pub(crate) struct Model {
     people: Vec<Person>,
@@ -170,11 +170,11 @@ pub(crate) struct Model {
     pub(crate) stored: BTreeMap<String, (Op, Value)>,
     /// Debits and credits.
     pub(crate) totals: BTreeMap<(String, String), (i64, i64)>,
-    /// What the pot got from here: how often, and how much in each currency.
+    /// The payments to the pot from here: how often, and how much in each currency.
     pub(crate) pot: BTreeMap<&'static str, (usize, i64)>,
 }
 
-/// A moment to come back to.
+/// A state to come back to.
 struct Mark {
     purses: Vec<(Wallet, i64, usize)>,
     totals: BTreeMap<(String, String), (i64, i64)>,
@@ -188,7 +188,7 @@ impl Model {
         Self { people, wrong: [0; OWN], purses, holds, stored, totals, pot }
     }
 
-    /// What is held for certain, and what may be held at most.
+    /// The amount that is held for certain, and the most that may be held.
     pub(crate) fn held(&self, wallet: Wallet, between: (i64, i64)) -> (i64, i64) {
         let open = self.holds.iter().filter(|hold| hold.wallet == wallet && hold.end.is_none());
         let (mut least, mut most) = (0, 0);
@@ -199,7 +199,7 @@ impl Model {
         (least, most)
     }
 
-    /// Only what is held for certain was seen held: the others have ended.
+    /// Only the certain part of the held amount was observed: the other holds have ended.
     pub(crate) fn note_ended(&mut self, wallet: Wallet, between: (i64, i64)) {
         let open = self.holds.iter_mut().filter(|hold| hold.wallet == wallet && hold.end.is_none());
         for hold in open.filter(|hold| hold.is_over(between) != Some(false)) {
@@ -207,7 +207,7 @@ impl Model {
         }
     }
 
-    /// What may be shown of a hold.
+    /// The allowed views of a hold.
     pub(crate) fn shown(&self, hold: usize, between: (i64, i64)) -> Vec<Value> {
         let hold = &self.holds[hold];
         match (hold.end, hold.is_over(between)) {
@@ -300,7 +300,7 @@ impl Model {
                 let at = told.shown["at"].clone();
                 let mut line = self.shift(kind, (from, to), currency, amount, (reference, group, at));
                 line["id"] = told.shown["id"].clone();
-                // Who was told of it knows its own line whole.
+                // The party that got the reply knows its own entry whole.
                 let own = (from.or(to).expect("somebody"), currency);
                 if let Some(purse) = self.purses.get_mut(&own) {
                     *purse.lines.last_mut().expect("it was just written") = line.clone();
@@ -379,7 +379,7 @@ impl Model {
         if enough { Ok(()) } else { Err("insufficient_funds") }
     }
 
-    /// Moves what may be moved; the line of whoever gives, or gets it from outside.
+    /// Moves the possible amount; the entry of the payer, or of the payee of money from outside.
     fn shift(
         &mut self,
         kind: &str,

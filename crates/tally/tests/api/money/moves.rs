@@ -1,4 +1,4 @@
-//! Deposits, withdrawals, transfers, what they leave in histories and accounts, and their retries.
+//! Deposits, withdrawals, transfers, their entries in histories and accounts, and their retries.
 
 use super::world::World;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn each_side_of_a_movement_shows_before_and_after() {
     let purse = json!({"member": ann, "currency": "KRW", "balance": "700", "held": "0", "available": "700"});
     assert_eq!(world.get(&format!("/v1/wallets/{ann}")), json!({"member": ann, "wallets": [purse]}));
 
-    // One movement, by the id of the whole and of each side.
+    // One transfer, by the id of the whole and of each side.
     let group = sent["group_id"].as_str().unwrap();
     let whole = world.get(&format!("/v1/ledger/transactions/{group}"));
     assert_eq!(
@@ -102,7 +102,7 @@ fn refusals_name_their_reason_and_move_nothing() {
     ] {
         world.client.get(&path).refused(404, code);
     }
-    // The other side of a movement that has none.
+    // The other side of a transfer that has none.
     let deposit = before.0[0]["group_id"].as_str().unwrap().to_owned();
     let last = u8::from_str_radix(&deposit[35..], 16).unwrap() | 1;
     world
@@ -148,7 +148,7 @@ fn a_retry_is_the_first_answer_whichever_way_it_comes() {
     assert!(!first.is_replay());
     let first = first.expect(201);
     world.post("/v1/withdrawals", &json!({"from": ann, "amount": 10})).expect(201);
-    // The same in other words: text for a number, the default said aloud, another case, the row of a batch.
+    // The same in other words: text for a number, an explicit default, another case, the row of a batch.
     for same in [
         body.clone(),
         json!({"from": ann, "to": bob, "amount": "40"}),

@@ -1,7 +1,7 @@
-//! What members are found by: every text that creation accepts finds its member, as it was sent and as it is stored. And keys
-//! of requests and codes of currencies: each text is itself alone.
+//! Members' handles: every text that creation accepts finds its member, as it was sent and as it is stored. And keys of requests
+//! and codes of currencies: each text is distinct.
 //!
-//! Not here: which texts are refused in which words (`bad_input`).
+//! Not here: the messages about refused texts (`bad_input`).
 
 use super::world::{CHEAP, TALLY};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn found(client: &mut Client, name: &str, text: &str) -> Value {
     client.get(&format!("/v1/members?{name}={}", segment(text))).expect(200)["items"].clone()
 }
 
-/// Every text finds its member and no other, and a member is as it was.
+/// Every text finds its member and no other, and a member is unchanged.
 fn check(client: &mut Client, made: &[(Value, Value)]) {
     for (sent, shown) in made {
         for name in ["login_id", "phone_number", "player"] {
@@ -104,7 +104,7 @@ fn soak_what_creation_accepts_finds_the_member_as_sent_and_as_stored() {
     }
 }
 
-/// Keys that a store may take for one another: by case, by what ends them, by what stands before another.
+/// Keys that a store may take for one another: by case, by their ends, by prefixes.
 fn keys(rng: &mut Rng) -> Vec<String> {
     let visible: Vec<char> = ('!'..='~').collect();
     let mut keys = Vec::new();
@@ -117,7 +117,7 @@ fn keys(rng: &mut Rng) -> Vec<String> {
     keys
 }
 
-/// The home currency, and codes that begin like it, are part of it, or are numbers.
+/// The home currency, and codes that begin like it, contain it, or are numbers.
 fn currencies(rng: &mut Rng) -> Vec<String> {
     let letters = ["K", "R", "W", "0", "1", "00"];
     let any = (0..4).map(|_| (0..=rng.below(3)).map(|_| *rng.pick(&letters)).collect::<String>());

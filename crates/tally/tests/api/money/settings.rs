@@ -1,4 +1,4 @@
-//! Settings of money: currencies and limits, in force, refused, and changed over a store that is filled.
+//! Settings of money: currencies and limits, in force, refused, and changed on a store with data.
 
 use super::world::{TALLY, World};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn limits_hold_for_one_transfer_and_for_a_day() {
     if day(&mut world) == first {
         third.refused(422, "limit_exceeded");
     }
-    // The operator's own movements have no limit.
+    // The operator's own transfers have no limit.
     world.post("/v1/withdrawals", &json!({"from": ann, "amount": 500})).expect(201);
 }
 
@@ -116,7 +116,7 @@ fn a_filled_store_keeps_its_currencies() {
         assert_eq!(done.code, Some(1), "{text}: {}", done.stderr);
         assert!(done.stderr.contains(said), "{text}: {}", done.stderr);
     }
-    // Another beside them is nothing to refuse.
+    // Another one in addition is no reason to refuse.
     write("[wallet]\ncurrency = \"KRW\"\n[currencies]\nUSD = 2\nEUR = 2\n");
     world.server.restart();
     world.client = world.server.client();

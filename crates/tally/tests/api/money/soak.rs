@@ -1,8 +1,8 @@
 //! Random requests for money against the model, by several callers at once, with restarts and kills between.
 //!
-//! Each caller has members of its own, so that there is one order of events for each, while the server puts all of them into
-//! the same batches; one more member takes money of all. Every answer is compared whole, and at the end everything there
-//! is. `TALLY_SEED` repeats a run but for what the clock decides, `TALLY_SOAK` makes it longer.
+//! Each caller has members of its own, so that there is one order of events for each. The server puts all of them into the same
+//! batches. One more member takes money of all. Every answer is compared whole, and at the end everything there is. `TALLY_SEED`
+//! repeats a run except for the effects of the clock, `TALLY_SOAK` makes it longer.
 
 use super::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, TRANSFER_MAX, Told, Who, instant, status};
 use super::world::{World, now, payment};
@@ -18,13 +18,13 @@ const CALLERS: usize = 3;
 const ROUNDS: usize = 3;
 /// Requests of each caller in a round.
 const REQUESTS: usize = 120;
-/// Requests that are looked back at for one to repeat.
+/// The number of past requests from which one is repeated.
 const RECENT: usize = 30;
 /// No answer in this time is a fault; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
 const BATCH: &str = "/v1/transfers/batch";
 
-/// A row of a batch: what, its own id, whether it is tied to the next.
+/// A row of a batch: request, id, whether it is linked to the next.
 type Row = (Op, Option<String>, bool);
 
 struct Caller {
@@ -36,7 +36,7 @@ struct Caller {
     keys: usize,
     tried: Vec<(Op, String)>,
     batches: Vec<(Vec<Row>, Option<String>)>,
-    /// Codes and the like that were met.
+    /// The observed codes.
     met: BTreeSet<String>,
 }
 
@@ -232,7 +232,7 @@ impl Caller {
         self.tried.extend(key.map(|key| (op, key)));
     }
 
-    /// Something that was asked before, or something else under its key; refused ones too.
+    /// An earlier request, or another one under its key; rejected ones too.
     fn again(&mut self) {
         if self.rng.percent(25) && !self.batches.is_empty() {
             let (rows, key) = self.rng.pick(&self.batches[self.batches.len().saturating_sub(4)..]).clone();
@@ -251,7 +251,7 @@ impl Caller {
         let rows = (0..self.rng.between(1, 9)).map(|_| {
             let linked = self.rng.percent(45);
             let recent = &self.tried[self.tried.len().saturating_sub(RECENT)..];
-            // A row may repeat what was asked alone.
+            // A row may repeat a single request.
             if self.rng.percent(10) && !recent.is_empty() {
                 let (op, key) = self.rng.pick(recent).clone();
                 let transfer = matches!(op, Op::Move { from: Some(_), to: Some(_), .. });
@@ -331,7 +331,7 @@ impl Caller {
         assert_eq!(*shown, Value::Object(line), "{row:?}");
     }
 
-    /// Somebody tries PINs.
+    /// A caller guesses PINs.
     fn guess(&mut self) {
         let (from, to) = (self.own(), self.payee());
         for _ in 0..self.rng.between(4, 7) {
@@ -408,7 +408,7 @@ impl Caller {
         assert_eq!(page.get("next_cursor").is_some(), lines.len() > limit, "{page}");
     }
 
-    /// Everything there is, once nothing is left that ends by itself soon.
+    /// The whole state, once nothing is left that ends by itself soon.
     fn check_all(&mut self) {
         for who in 0..OWN {
             let begun = Instant::now();
@@ -433,12 +433,12 @@ impl Caller {
     }
 }
 
-/// Somebody that does not pay by itself.
+/// A member that does not pay by itself.
 fn person(id: &str, name: &str, phone: &str) -> Person {
     Person { id: id.into(), name: name.into(), phone: phone.into(), token: String::new() }
 }
 
-/// Lines of a history; what nobody was told may be anything, but must be there.
+/// Entries of a history; one without a known reply may be anything, but must exist.
 fn compare_lines(shown: &[Value], wanted: &[Value]) {
     assert_eq!(shown.len(), wanted.len());
     for (shown, wanted) in shown.iter().zip(wanted) {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use tally_testkit::audit::walk;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
-/// Digests of passwords that cost nothing.
+/// Digests of passwords that cost no time.
 pub(crate) const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 /// Of every member that pays by itself; a number loses the zeros before it.
@@ -28,7 +28,7 @@ impl World {
         Self { server, client, members: Vec::new() }
     }
 
-    /// A member with that much.
+    /// A member with this balance.
     pub(crate) fn member(&mut self, name: &str, units: u64) -> String {
         let made = self.client.post("/v1/members", &json!({"login_id": name, "name": name})).expect(201);
         let id = made["id"].as_str().expect("an id").to_owned();
@@ -57,7 +57,7 @@ impl World {
         (id, signed_in["data"]["accessToken"].as_str().expect("a token").to_owned())
     }
 
-    /// The server runs again, somewhere else.
+    /// The server runs again, at another address.
     pub(crate) fn restarted(&mut self) {
         self.server.restart();
         self.client = self.server.client();
@@ -75,7 +75,7 @@ impl World {
         self.client.get(path).expect(200)
     }
 
-    /// What a member has: balance, held, available.
+    /// The state of a member: balance, held, available.
     pub(crate) fn purse(&mut self, member: &str) -> (String, String, String) {
         let wallets = self.get(&format!("/v1/wallets/{member}"));
         let wallet = &wallets["wallets"][0];
@@ -87,7 +87,7 @@ impl World {
         self.purse(member).0
     }
 
-    /// A member's history, newest first, by pages of that many.
+    /// A member's history, newest first, by pages of that size.
     pub(crate) fn history(&mut self, member: &str, limit: usize) -> Vec<Value> {
         walk(&mut self.client, &format!("/v1/wallets/{member}/transactions?limit={limit}"), "items").0
     }

@@ -1,4 +1,4 @@
-//! Contests' part of the tour: one that is played to its prizes, one that is called off, and what each state refuses.
+//! Contests' part of the tour: one that is played to its prizes, one that is cancelled, and the rejections of each state.
 
 use super::operations::Tour;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
     made["id"].as_str().expect("an id").to_owned()
 }
 
-/// What can be done with the series of the examples, in an order in which it can be.
+/// The operations of the series of the examples, in a possible order.
 const SERIES: [(&str, u16); 4] = [
     ("createContestSeries", 201),
     ("updateContestSeries", 200),
@@ -29,7 +29,7 @@ const SERIES: [(&str, u16); 4] = [
     ("listContestSeries", 200),
 ];
 
-/// The contest of the examples, up to where it runs: what is spoilt of the examples finds it so.
+/// The contest of the examples, up to its start: spoilt examples find it so.
 pub(crate) fn played(tour: &mut Tour<'_>) {
     for (id, status) in SERIES {
         tour.example(id, status);
@@ -212,7 +212,7 @@ fn in_the_wrong_state(tour: &mut Tour<'_>) {
     }
 }
 
-/// Where as many leaderboards and applications are there as may be.
+/// With the maximum of leaderboards and applications.
 pub(crate) fn narrow(tour: &mut Tour<'_>) {
     tour.example("createContest", 201);
     let open = tour.document.operation("openContest").example(0);

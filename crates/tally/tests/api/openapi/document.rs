@@ -59,11 +59,11 @@ pub(crate) struct Body {
     pub(crate) examples: Vec<Value>,
 }
 
-/// What an answer was, for counting what has been seen.
+/// The kind of an answer, for counting the observed ones.
 pub(crate) type Seen = (String, u16, String);
 
 impl Document {
-    /// Asks the server for it.
+    /// Sends it to the server.
     pub(crate) fn of(client: &mut Client) -> Self {
         let schemas = Schemas::new(client.get("/openapi.json").expect(200));
         let mut operations = Vec::new();
@@ -98,7 +98,7 @@ impl Document {
         all
     }
 
-    /// Checks an answer against the document; gives what it was.
+    /// Checks an answer against the document; returns its kind.
     pub(crate) fn check(&self, operation: &Operation, answer: &Answer) -> Result<Seen, String> {
         let response = operation.responses.get(answer.status.to_string());
         let response = response.ok_or_else(|| format!("the status {} is not documented", answer.status))?;
@@ -232,7 +232,7 @@ fn read_body(body: &Value) -> Body {
     }
 }
 
-/// What a schema cannot say: that parts of a problem agree with its answer.
+/// Rules that a schema cannot express: parts of a problem agree with its answer.
 fn check_problem(problem: &Value, answer: &Answer) -> Result<(), String> {
     for (member, value) in [
         ("status", json!(answer.status)),

@@ -1,10 +1,10 @@
-//! The members' part of the tour: who they are, what they do themselves, and who guesses.
+//! The members' part of the tour: their data, their own operations, and guesses.
 
 use super::operations::Tour;
 use serde_json::{Value, json};
 use tally_testkit::Request;
 
-/// A member by the examples, and then all that can be done with it.
+/// A member by the examples, and then all operations on it.
 pub(crate) fn tour(tour: &mut Tour<'_>) {
     let made = tour.example("createMember", 201);
     tour.member = made["id"].as_str().expect("an id").to_owned();
@@ -43,7 +43,7 @@ fn of(member: &Value, method: &str, what: &str) -> Request {
     Request::new(method, format!("/v1/members/{id}{what}"))
 }
 
-/// Payments, and who guesses. Ann has nothing at first.
+/// Payments, and guesses. Ann has nothing at first.
 pub(crate) fn payments(tour: &mut Tour<'_>) {
     tour.keys += 1;
     let key = format!("pay-{}", tour.keys);

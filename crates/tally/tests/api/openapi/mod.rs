@@ -1,8 +1,8 @@
-//! The OpenAPI document against the real binary: what it promises is answered, and nothing else is.
+//! The OpenAPI document against the real binary: every documented answer is given, and no other.
 //!
-//! `schema` judges values, `document` answers; `operations`, `members`, `money` and `contests` make every operation give every answer that the document
-//! has for it, `random` sends requests made from the document, whole and spoilt. The list of routes is compared with
-//! the document in `crates/server`.
+//! `schema` judges values, `document` answers. `operations`, `members`, `money` and `contests` make every operation give every
+//! documented answer. `random` sends requests made from the document, whole and spoilt. The list of routes is compared with the
+//! document in `crates/server`.
 
 mod contests;
 mod document;

@@ -1,4 +1,4 @@
-//! Money's part of the tour: answers that need members, with something in their wallets.
+//! Money's part of the tour: answers that need members with balances.
 
 use super::operations::Tour;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ fn post(path: &str, body: &Value) -> Request {
     Request::new("POST", path).json(body)
 }
 
-/// A member with that much.
+/// A member with this balance.
 fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
     let made = tour.local.post("/v1/members", &json!({"login_id": name, "name": name})).expect(201);
     if units > 0 {
@@ -56,7 +56,7 @@ fn movements_refused(tour: &mut Tour<'_>, ann: &str, bob: &str) {
         (422, "insufficient_funds", bob, ann, json!(900_000), "KRW"),
         (404, "member_not_found", nobody, ann, json!(1), "KRW"),
         (404, "recipient_not_found", ann, nobody, json!(1), "KRW"),
-        // Nobody has had any of it.
+        // It has no balance yet.
         (404, "wallet_not_found", ann, bob, json!(1), "USD"),
     ] {
         let whole = body(from, to, amount, currency);
@@ -120,7 +120,7 @@ fn holds(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     tour.refused("voidHold", 409, "hold_expired", &Request::new("POST", format!("{short}/void")));
 }
 
-/// What cannot be done with somebody who is gone.
+/// The impossible operations on a closed member.
 fn closed(tour: &mut Tour<'_>, ann: &str) {
     let gone = member(tour, "money-gone", 0);
     tour.local.post(&format!("/v1/members/{gone}/close"), &json!({})).expect(200);

@@ -1,7 +1,7 @@
-//! Every answer that the document has, given by the real server and held to its schema.
+//! Every documented answer, given by the real server and checked against its schema.
 //!
-//! Requests are the document's own examples, whole and with one thing wrong. What is left over at the end must stand in
-//! a list with a reason, so an answer that is documented and never given is found.
+//! Requests are the document's own examples, whole and with one thing wrong. Every unseen answer must be in a list with a
+//! reason, so a documented answer that is never given is found.
 
 use super::document::{Document, Operation, Seen};
 use super::schema::Unnamed;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
 
-/// Answers that need a fault, a moment or a rival: other tests make them.
+/// Answers that need a fault, a moment or a competing request: other tests make them.
 const NOT_HERE: [(u16, &str); 12] = [
     (409, "applications_lost"),
     (500, "internal"),
@@ -29,7 +29,7 @@ const NOT_HERE: [(u16, &str); 12] = [
 const MEMBER: &str = "019de3a8-5c00-7a3b-8c4d-5e6f708192a3";
 const NEEDS_A_RIVAL: &str = "idempotency_in_progress";
 
-/// A walk through a server, with what it has seen.
+/// A tour through a server, with the observed answers.
 pub(crate) struct Tour<'a> {
     pub(crate) document: &'a Document,
     pub(crate) local: Client,
@@ -64,7 +64,7 @@ impl<'a> Tour<'a> {
         Request { target: target.into_bytes(), ..request.clone() }
     }
 
-    /// Sends as this machine's commands do, unless the request says who asks.
+    /// Sends as this machine's commands do, unless the request names its caller.
     pub(crate) fn send(&mut self, operation: &Operation, request: &Request) -> Answer {
         let mut request = self.of_member(request);
         let says_who = request.headers.iter().any(|(name, _)| name == "Authorization");
@@ -227,7 +227,7 @@ fn successes(tour: &mut Tour<'_>) {
     super::contests::played(tour);
 }
 
-/// A board of periods only: its list, its parts by every kind of name, and scores that come too late for one.
+/// A board of periods only: its list, its windows by every kind of name, and scores that come too late for one.
 fn periods(tour: &mut Tour<'_>) {
     tour.example("listPeriods", 200);
     tour.example("listPeriodPrizes", 200);
@@ -266,7 +266,7 @@ fn periods(tour: &mut Tour<'_>) {
     assert_eq!(results[1]["closed_periods"], json!(["weekly:1971-07-12"]), "{results}");
 }
 
-/// Boards whose numbers look different.
+/// Boards whose numbers have different forms.
 fn other_kinds(tour: &mut Tour<'_>) {
     for (board, definition, scores) in [
         (
@@ -301,7 +301,7 @@ fn other_kinds(tour: &mut Tour<'_>) {
     }
 }
 
-/// The example with one thing wrong that gives this code, where that can be said for any operation.
+/// The example with one error that gives this code, for errors that exist for any operation.
 fn spoilt(operation: &Operation, code: &str, reader: &str) -> Option<Request> {
     let request = operation.example(0);
     let media = operation.body.as_ref().map_or("application/json", |body| body.media.as_str());
@@ -405,7 +405,7 @@ fn by_rules(tour: &mut Tour<'_>) {
     }
 }
 
-/// What takes things away.
+/// The deleting operations.
 fn endings(tour: &mut Tour<'_>) {
     let created = tour.example("createKey", 201);
     let id = created["id"].as_str().expect("an id").to_owned();
@@ -472,13 +472,13 @@ fn narrow(document: &Document) -> (BTreeSet<Seen>, Vec<String>) {
     (tour.seen, tour.failures)
 }
 
-/// Where one stream may be open: somebody's, and that of each.
+/// The limit is one stream: a second one of the same caller gets 429, any other 503.
 fn streams(tour: &mut Tour<'_>, server: &TestTally) {
     let document = tour.document;
     let local = format!("tally_local_{}", server.token());
     for (opens, key) in [("streamLeaderboard", local), ("streamMe", tour.token.clone())] {
         let request = document.operation(opens).example(0).key(&key);
-        // The one before takes a moment to be gone.
+        // The one before takes a moment to end.
         let open = loop {
             match EventStream::open(server.address(), &request) {
                 Ok(stream) => break stream,

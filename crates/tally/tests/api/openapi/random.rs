@@ -1,8 +1,8 @@
 //! Requests made from the document by seeded chance, whole and spoilt, against the real binary.
 //!
-//! Whether a request is within the document is judged after it was made, by the document's own schemas. Every answer
-//! must be documented and no fault; a request outside the document never succeeds, and one within it is never called
-//! malformed but for the few rules that a schema cannot say. Not here: whether an answer is right (`model.rs`).
+//! The document's own schemas judge whether a request is within the document, after it was made. Every answer must be
+//! documented and no fault. A request outside the document never succeeds. One within it is never called malformed, except
+//! for the few rules that a schema cannot express. Not here: whether an answer is right (`model.rs`).
 
 use super::document::{Document, Operation, Parameter};
 use super::schema::Unnamed;
@@ -28,7 +28,7 @@ const TEXTS: [&str; 10] = [
     "99999999999999999999",
 ];
 
-/// A request, and what of it is not as the document says.
+/// A request, and its parts that the document does not allow.
 struct Made {
     request: Request,
     outside: Vec<String>,
@@ -83,7 +83,7 @@ fn every_answer_to_random_requests_is_in_the_document() {
         }
         maker.learn(&answer);
     }
-    // Neither half may wither away: then nothing is tested.
+    // Neither half may become empty: then nothing is tested.
     assert!(good > soak(REQUESTS) / 5 && bad > soak(REQUESTS) / 5, "{good} good, {bad} bad");
 }
 
@@ -134,7 +134,7 @@ fn beyond_schemas(operation: &Operation, answer: &Answer) -> bool {
             let of_rows = ["/line", "/at", "/login_id", "/phone_number", "/pin"];
             of_rows.iter().any(|name| pointer.ends_with(name)) || *pointer == "/0/lines_after"
         }
-        // Which prizes and times go together, and that a currency is there.
+        // Which prizes and times go together, and that a currency exists.
         "createContest" | "updateContest" | "createContestSeries" | "updateContestSeries" => true,
         "applyToContest" => *pointer == "/player",
         _ => false,
@@ -240,7 +240,7 @@ impl Maker<'_> {
         let mut text = values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let mut media = body.media.clone();
         if self.rng.percent(2) {
-            // Whatever was cut, no JSON ends so.
+            // No JSON ends so, whatever was cut.
             text.truncate(text.floor_char_boundary(text.len() / 2));
             text.push('{');
             made.outside.push("cut".into());
@@ -276,7 +276,7 @@ impl Maker<'_> {
         lines
     }
 
-    /// A value that fits a schema, small and likely to meet others.
+    /// A value that fits a schema, small and likely to equal others.
     fn value(&mut self, schema: &Value, hint: &str) -> Value {
         let hint = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()).unwrap_or(hint);
         if let Some(named) = self.named(hint) {
@@ -356,7 +356,7 @@ impl Maker<'_> {
         })
     }
 
-    /// One of these ids, or nobody's.
+    /// One of these ids, or an unknown one.
     fn id(&mut self, known: &[String]) -> Value {
         let nobody = "0190f8a0-0000-7000-8000-000000000000".to_owned();
         if known.is_empty() || self.rng.percent(5) { json!(nobody) } else { json!(self.rng.pick(known)) }

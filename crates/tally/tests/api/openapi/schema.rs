@@ -34,7 +34,7 @@ impl Schemas {
         Self { document, patterns: RefCell::default() }
     }
 
-    /// What a thing of the document stands for.
+    /// The target of a `$ref`, or the schema itself.
     pub(crate) fn resolve<'a>(&'a self, thing: &'a Value) -> &'a Value {
         match thing["$ref"].as_str() {
             Some(reference) => self.resolve(self.target(reference)),
@@ -47,7 +47,7 @@ impl Schemas {
         self.document.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
     }
 
-    /// Checks a value; says where and why it is not as the schema says.
+    /// Checks a value; returns where and why it is not as the schema says.
     pub(crate) fn check(&self, schema: &Value, value: &Value, unnamed: Unnamed) -> Result<(), String> {
         self.check_at(schema, value, unnamed, "")
     }
@@ -145,7 +145,7 @@ impl Schemas {
             Some("date-time") => {
                 value.as_str().is_none_or(|text| self.pattern(&Value::from(INSTANT)).is_match(text))
             }
-            // Their bounds stand beside them, or are those of any number here.
+            // Their bounds are beside them, or are those of any number here.
             Some("int64" | "uint64" | "uri") => true,
             _ => panic!("the format {said} is not known here"),
         }

@@ -97,7 +97,7 @@ fn a_thousand_may_be_asked_for_at_once() {
     }
     assert_eq!((entries.len(), &answer["missing"]), (1_000, &json!([])));
     client.post(target, &json!({"players": names})).refused(400, "invalid_field");
-    // The bound is on what is sent, also where it comes to few players.
+    // The bound is on the request, also where it comes to few players.
     client.post(target, &json!({"players": vec!["p1"; 1_001]})).refused(400, "invalid_field");
     assert_eq!(ask(&mut client, "b", &["p1"; 1_000])["entries"].as_array().map(Vec::len), Some(1));
 }

@@ -1,10 +1,10 @@
-//! `DELETE /v1/players/{player}`: gone from every board, profile and ban with it.
+//! `DELETE /v1/players/{player}`: removed from every board, with profile and ban.
 
 use super::{TALLY, check_replay, check_standing, create, end_and_start, place, submit, turn};
 use serde_json::json;
 use tally_testkit::{Client, Request, TestTally};
 
-/// `p` on two boards, hidden on the second and, without a score, on the third; with a profile.
+/// `p` on two boards, banned on the second and, without a score, on the third; with a profile.
 fn known(server: &TestTally) -> Client {
     let mut client = server.client();
     for board in ["one", "two", "three"] {
@@ -61,7 +61,7 @@ fn any_trace_is_enough_to_be_known() {
     let mut server = TestTally::start(TALLY);
     let mut client = known(&server);
     client.send(&erase("stranger")).refused(404, "player_not_found");
-    // A score alone, a profile alone, a ban alone, a hidden score alone.
+    // A score alone, a profile alone, a ban alone, a score of a banned player alone.
     submit(&mut client, "one", "scored", 1);
     client.put("/v1/players/described", &json!({})).expect(201);
     client.send(&turn("one", "banned", "ban")).expect(200);
@@ -93,7 +93,7 @@ fn a_replay_erases_nobody_who_came_back() {
     check_replay(&client.send(&request), 204, &first);
     check_standing(&mut client, "one", &["q", "p"]);
     assert_eq!(client.get("/v1/players/p").expect(200)["name"], "back");
-    // A rejection is not kept: the same key erases once there is somebody.
+    // A rejection is not kept: the same key erases once the player exists.
     client.send(&erase("late").idempotent("late")).refused(404, "player_not_found");
     submit(&mut client, "one", "late", 1);
     let late = client.send(&erase("late").idempotent("late"));

@@ -1,10 +1,10 @@
-//! `ban` and `restore`: a hidden player plays on and is nowhere to be seen.
+//! `ban` and `restore`: a banned player plays on and is in no ranking.
 
 use super::{TALLY, check_replay, check_standing, create, end_and_start, place, submit, turn};
 use serde_json::{Value, json};
 use tally_testkit::{Client, Request, TestTally};
 
-/// Three players of which `b` is hidden in the middle.
+/// Three players, with `b` in the middle banned.
 fn hidden(server: &TestTally) -> Client {
     let mut client = server.client();
     for board in ["b", "other"] {
@@ -180,7 +180,7 @@ fn a_board_that_is_not_there_hides_nobody() {
     assert_eq!(submit(&mut client, "b", "b", 1)["rank"], 1, "another board of that name knows nothing");
 }
 
-/// Both are acknowledged in the same batch again and again: what is served must be what is stored.
+/// Both are acknowledged in the same batch again and again: the served state must be the stored one.
 #[test]
 fn hiding_and_erasing_at_once_is_one_after_the_other() {
     let mut server = TestTally::start(TALLY);

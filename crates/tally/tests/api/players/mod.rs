@@ -1,7 +1,7 @@
-//! Players: among each other, hidden and shown again, their profiles, and erased everywhere.
+//! Players: among each other, banned and restored, their profiles, and erased everywhere.
 //!
-//! One file a subject; here is what they share. Not here: random orders of these operations (`model.rs`), fields one by
-//! one (`bad_input`), who may do what at every route (`http_permissions`).
+//! One file a subject; this file has the shared part. Not here: random orders of these operations (`model.rs`), fields one by one
+//! (`bad_input`), permissions at every route (`http_permissions`).
 
 mod among;
 mod erasing;
@@ -23,7 +23,7 @@ fn submit(client: &mut Client, board: &str, player: &str, score: i64) -> Value {
     client.post(&format!("/v1/leaderboards/{board}/scores"), &row).expect(200)
 }
 
-/// A request to change whether a player is shown: `ban` or `restore`.
+/// A request that bans or restores a player: `ban` or `restore`.
 fn turn(board: &str, player: &str, verb: &str) -> Request {
     Request::new("POST", format!("/v1/leaderboards/{board}/players/{player}/{verb}"))
 }
@@ -49,7 +49,7 @@ fn check_standing(client: &mut Client, board: &str, players: &[&str]) {
     assert_eq!(counts, json!({"all_time": players.len()}), "{board}");
 }
 
-/// Ends it in peace or not, and starts it again.
+/// Ends it regularly or by a kill, and starts it again.
 fn end_and_start(server: &mut TestTally, kill: bool) -> Client {
     if kill {
         server.kill9();

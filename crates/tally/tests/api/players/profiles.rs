@@ -27,7 +27,7 @@ fn a_profile_is_created_replaced_and_deleted() {
     assert_eq!(client.get("/v1/players/p").expect(200), shown("p", &whole));
     client = end_and_start(&mut server, true);
     assert_eq!(client.get("/v1/players/p").expect(200), shown("p", &whole));
-    // PUT replaces: what is left out is gone.
+    // PUT replaces: an absent field is removed.
     for profile in [json!({"name": "B"}), json!({"metadata": {}}), json!({}), whole.clone()] {
         assert_eq!(client.send(&put("p", &profile)).expect(200), shown("p", &profile));
         assert_eq!(client.get("/v1/players/p").expect(200), shown("p", &profile));
@@ -75,7 +75,7 @@ fn a_retry_is_the_first_answer() {
     client = end_and_start(&mut server, true);
     check_replay(&client.send(&create), 201, &created);
     assert_eq!(client.get("/v1/players/p").expect(200)["name"], "Eve");
-    // What was refused may be corrected under the same key.
+    // A rejected request may be corrected under the same key.
     client.send(&put("p", &json!({"name": ""})).idempotent("fix")).refused(400, "invalid_field");
     client.send(&put("p", &json!({"name": "x"})).idempotent("fix")).expect(200);
 }

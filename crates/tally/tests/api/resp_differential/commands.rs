@@ -1,4 +1,4 @@
-//! Random commands: every command and option, edge scores, many ties, and what is wrong.
+//! Random commands: every command and option, edge scores, many ties, and errors.
 
 use std::fmt;
 use tally_testkit::rng::Rng;
@@ -106,7 +106,7 @@ impl Commands {
         for _ in 0..self.rng.below(12) {
             all.push(self.one(true));
         }
-        // No MULTI within: Redis says that they cannot be nested, Valkey says it in other words and aborts.
+        // No MULTI within: Redis rejects nesting, and Valkey uses another message and aborts.
         all.push(command(&[if self.rng.percent(90) { "EXEC" } else { "DISCARD" }]));
     }
 

@@ -1,7 +1,7 @@
 //! The same random commands to tally and to a real Valkey 9: every reply is the same, byte for byte.
 //!
-//! Valkey speaks as Redis 7.2. What differs on purpose is in [`same`] and is the list that users find in `docs/redis.md`;
-//! replies without an order of their own are sorted first. Not here: our own commands, and boards that `PUT` has made.
+//! Valkey speaks as Redis 7.2. The intended differences are in [`same`]. They are the list that users find in `docs/redis.md`.
+//! Replies without an order of their own are sorted first. Not here: our own commands, and boards that `PUT` has made.
 
 mod commands;
 mod ranges;
@@ -68,7 +68,7 @@ fn text(reply: &Reply) -> String {
     }
 }
 
-/// A reply without what may differ.
+/// A reply without the parts that may differ.
 fn same(command: &Command, reply: Reply) -> Reply {
     match reply {
         // Minus zero is stored as zero.
@@ -79,7 +79,7 @@ fn same(command: &Command, reply: Reply) -> Reply {
             if command.is("KEYS") {
                 list.sort_by_key(|one| format!("{one:?}"));
             }
-            // Members by chance: how many there are is what can be compared.
+            // Members by chance: only their number can be compared.
             if command.is("ZRANDMEMBER") {
                 list.iter_mut().for_each(|one| *one = Reply::Null);
             }

@@ -1,4 +1,4 @@
-//! A collector that takes nothing: requests do not notice, what is lost is counted, and secrets are not told.
+//! A collector that takes nothing: requests do not notice, lost spans are counted, and secrets are not logged.
 
 use super::collector::Collector;
 use super::{TALLY, server};
@@ -8,7 +8,7 @@ use tally_testkit::{Client, TestTally};
 
 const GONE: &str = "traces are not delivered";
 
-/// How many spans had that outcome.
+/// The number of spans with that outcome.
 fn counted(client: &mut Client, outcome: &str) -> u64 {
     let text = client.get("/metrics").text();
     let line = format!("tally_trace_spans_total{{outcome=\"{outcome}\"}} ");
@@ -32,7 +32,7 @@ fn wait(client: &mut Client, outcome: &str) {
     }
 }
 
-/// Waits for the line that says why nothing is delivered: it may come a moment after it was counted.
+/// Waits for the line with the reason of the failed delivery: it may come a moment after it was counted.
 fn logged(server: &TestTally, why: &str) {
     while !server.log().iter().any(|line| line.contains(GONE) && line.contains(why)) {
         std::thread::sleep(std::time::Duration::from_millis(20));

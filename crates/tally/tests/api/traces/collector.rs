@@ -1,4 +1,4 @@
-//! A collector that keeps what it gets: OTLP over HTTP, one thread for each connection.
+//! A collector that keeps its requests: OTLP over HTTP, one thread for each connection.
 //!
 //! It decodes with the messages of `opentelemetry-proto`, as real ones do with those of other languages.
 
@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// How long spans may take before the test gives up; no measurement.
+/// The time limit of spans before the test gives up; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(90);
 
 /// A span as a test reads it.
@@ -29,7 +29,7 @@ pub(crate) struct Span {
     pub(crate) attributes: BTreeMap<String, Value>,
     /// Of its status: 2 is an error.
     pub(crate) status: i32,
-    /// What is said of the server.
+    /// The attributes of the server.
     pub(crate) resource: BTreeMap<String, Value>,
 }
 
@@ -38,7 +38,7 @@ struct State {
     spans: Vec<Span>,
     /// Heads of requests, in small letters.
     heads: Vec<String>,
-    /// What is answered; nothing where there is none.
+    /// The response; nothing where there is none.
     status: Option<u16>,
 }
 
@@ -63,7 +63,7 @@ impl Collector {
         Self { address, state }
     }
 
-    /// What it answers from now on; nothing at all where there is none.
+    /// The response from now on; nothing at all where there is none.
     pub(crate) fn answer(&self, status: Option<u16>) {
         self.state.0.lock().unwrap().status = status;
     }

@@ -1,4 +1,4 @@
-//! Requests over HTTP that are followed: their span, and those of the lane they went through.
+//! Requests over HTTP that are sampled: their span, and those of the lane they went through.
 
 use super::collector::{Collector, Span};
 use super::server;
@@ -34,7 +34,7 @@ fn below<'a>(spans: &'a [Span], parent: &Span) -> Vec<&'a Span> {
     all
 }
 
-/// What a batch is told by: four spans, one behind the other, within that of the request.
+/// The spans of a batch: four, one behind the other, within that of the request.
 #[track_caller]
 fn through_a_lane(spans: &[Span], root: &Span, lane: &str) {
     let stages = below(spans, root);
@@ -67,7 +67,7 @@ fn a_submit_is_told_below_its_caller_and_its_batch_below_it() {
     let request = followed(post(target, &score)).header("tracestate", "vendor=1");
     let answer = client.send(&request);
     answer.expect(200);
-    // What waits is sent before the server ends.
+    // Waiting spans are sent before the server ends.
     server.terminate();
     let spans = collector.spans();
     assert_eq!(spans.len(), 5, "one request of three, and its batch: {spans:#?}");
@@ -116,7 +116,7 @@ fn rows_that_share_a_commit_are_told_once() {
     );
 }
 
-/// Everybody is followed, so all who shared a commit are seen to have.
+/// All requests are sampled, so all that shared a commit are seen to have.
 #[test]
 fn requests_that_share_a_commit_are_seen_to() {
     let collector = Collector::start();
@@ -196,7 +196,7 @@ fn what_finds_nothing_or_fails_says_so() {
         ("GET /v1/leaderboards/{board}", 404),
         ("GET /v1/leaderboards/{board}/players/{player}", 400),
     ];
-    // A mistake of the caller is no failure of the server.
+    // An error of the caller is no failure of the server.
     assert_eq!(told, wanted.map(|(name, status)| (name.to_owned(), json!(status), 0)));
     assert_eq!(spans[1].attributes["http.request.method"], "_OTHER");
     assert!(spans.iter().all(|span| span.status != ERROR && !span.attributes.contains_key("url.query")));
@@ -214,7 +214,7 @@ fn without_a_caller_the_ratio_decides() {
     let [put, get] =
         ["PUT", "GET"].map(|method| named(&spans, &format!("{method} /v1/leaderboards/{{board}}")));
     assert!(put.parent.is_empty() && get.parent.is_empty() && put.trace != get.trace);
-    // Callers who are not followed elsewhere are not followed here.
+    // Callers that are not sampled elsewhere are not sampled here.
     server.restart();
     let before = collector.spans().len();
     let not =

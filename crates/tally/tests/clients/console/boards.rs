@@ -1,4 +1,4 @@
-//! Leaderboards: made, filled from a file, read from both ends, a player hidden and removed, saved, deleted.
+//! Leaderboards: made, filled from a file, read from both ends, a player banned and removed, saved, deleted.
 
 use super::Console;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn a_board_from_its_first_player_to_its_end() {
     console.sees("Leaderboard arcade is gone");
     console.sees("No leaderboard yet");
     console.server.client().get("/v1/leaderboards/arcade").refused(404, "leaderboard_not_found");
-    // A player who is not there is a question that is asked; what the network says of it is no mistake of the page.
+    // The query for a player that does not exist is valid; the network's error is no mistake of the page.
     console.page.allow("status of 404");
     console.end();
 }
@@ -32,7 +32,7 @@ fn create(console: &mut Console) {
     console.picture("board-create");
     console.check("board-create");
     console.click("Create");
-    // What is wrong stands in the form, with the request that the log knows.
+    // The error is in the form, with the request id of the log.
     console
         .page
         .wait("document.querySelector('dialog [role=alert]')?.innerText.includes('Request ') ?? false");
@@ -99,7 +99,7 @@ fn read(console: &mut Console) {
     console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 045') ?? false");
     console.click("Best first");
     console.page.wait("help.all('tbody tr')[0]?.innerText.includes('player, 001') ?? false");
-    // It follows what happens.
+    // It refreshes itself.
     let row = json!({"player": "ada", "score": 7});
     console.server.client().post("/v1/leaderboards/arcade/scores", &row).expect(200);
     console.sees_row(&["1", "ada", "7"]);

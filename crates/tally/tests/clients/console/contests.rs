@@ -1,4 +1,4 @@
-//! Contests: made, applications decided in bulk, a start that is refused row by row, played, finished, settled, called off.
+//! Contests: made, applications decided in bulk, a start that is refused row by row, played, finished, settled, cancelled.
 
 use super::Console;
 use serde_json::{Value, json};

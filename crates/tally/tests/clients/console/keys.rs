@@ -1,4 +1,4 @@
-//! Settings with their sources, and keys: the first one ends protected mode, and the console asks for one from then on.
+//! Settings with their sources, and keys: the first one ends protected mode, and the console requires one from then on.
 
 use super::{Console, TALLY};
 use serde_json::json;
@@ -58,7 +58,7 @@ fn roles(console: &mut Console, admin: &str) {
     let reader = reader.as_str().expect("a key").to_owned();
     console.click("I have kept it");
 
-    // Without a key it asks, and keeps nothing that the server does not know.
+    // Without a key it shows the form, and keeps nothing that the server does not know.
     console.click("Forget the key");
     console.sees("A key is needed");
     console.picture("key-needed");
@@ -81,7 +81,7 @@ fn roles(console: &mut Console, admin: &str) {
     console.sees("Key watcher is revoked");
     console.click("Revoke");
     console.sees("the console asks for another one");
-    // Another question follows at once.
+    // Another dialog follows at once.
     console.page.insert("desk");
     console.click("Revoke");
     console.sees("Revoke the last admin key?");
@@ -110,7 +110,7 @@ fn staff(console: &mut Console, admin: &str) {
     console.click("Open for applications");
     console.sees("Players may apply");
     console.sees("No pending applications");
-    // Who comes later is asked to say it again: what staff alone may read is shown from then on.
+    // The choice ends with the page: content for staff alone needs a new one.
     console.show("#/contests");
     console.show("#/contests/cup");
     console.page.wait(

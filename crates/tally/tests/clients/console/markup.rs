@@ -1,4 +1,4 @@
-//! Names that look like markup are text, wherever they are shown.
+//! Names that resemble markup are text, wherever they are shown.
 
 use super::Console;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn a_stored_name_is_never_markup() {
         console.check(&hash);
     }
     console.picture("markup-settings");
-    // In questions and messages too.
+    // In dialogs and messages, too.
     console.show(&format!("#/boards/{board}"));
     console.click("Delete");
     console.sees(NAME);
@@ -45,7 +45,8 @@ fn a_stored_name_is_never_markup() {
     console.end();
 }
 
-/// Everything that may have a name has this one. Gives two contests, one that takes applications and one that runs, and a member.
+/// Everything that may have a name has this one. Returns two contests, one that takes applications and one that runs, and a
+/// member.
 fn store(console: &Console) -> (&'static str, &'static str, String) {
     let mut client = console.server.client();
     let member = json!({"login_id": NAME, "name": NAME, "player": NAME});

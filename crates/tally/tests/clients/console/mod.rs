@@ -1,8 +1,8 @@
-//! The console in a real browser: every page in both themes and on a phone, every action, names that look like markup.
+//! The console in a real browser: every page in both themes and on a phone, every action, names that resemble markup.
 //!
-//! Pages are used by what can be read on them. Anything that a page logs as an error, throws, or asks of another address
-//! fails the test; pictures of the pages are kept in the target folder (`tmp/console`) to be looked at. Not here: what the
-//! operations behind it do.
+//! The tests use pages by their visible text. An error in the log of a page, an exception, or a request to another address fails
+//! the test. Pictures of the pages are in the target folder (`tmp/console`), for inspection. Not here: the effects of the
+//! operations behind it.
 
 mod boards;
 mod contests;
@@ -83,7 +83,7 @@ impl Console {
         self.page.wait(&format!("help.fill({}, {})", json!(label), value.into()));
     }
 
-    /// Answers the question whether something that cannot be undone is meant.
+    /// Confirms an action that cannot be undone.
     #[track_caller]
     fn confirm(&mut self, name: &str, label: &str) {
         self.page.wait("document.querySelector('dialog[open] input') !== null");
@@ -102,14 +102,14 @@ impl Console {
         self.page.picture(&folder.join(format!("{name}.png")));
     }
 
-    /// Nothing that a reader of screens, a keyboard or a small window would stumble over.
+    /// No fault for a screen reader, a keyboard or a small window.
     #[track_caller]
     fn check(&mut self, what: &str) {
         let faults = self.page.eval("help.faults()");
         assert_eq!(faults, json!([]), "{what}");
     }
 
-    /// Ends it in peace; the page did nothing that it should not.
+    /// Ends it regularly; the page did nothing forbidden.
     #[track_caller]
     fn end(mut self) {
         assert_eq!(self.page.complaints(), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! What the console computes by itself, asked in the browser that runs it: CSV, digests, histograms, numbers.
+//! The console's own computations, in the browser that runs it: CSV, digests, histograms, numbers.
 
 use super::Console;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Wallets: a member found three ways, a deposit, a hold that is taken and one that is let go, both sides of a movement.
+//! Wallets: a member found three ways, a deposit, a hold that is captured and one that is voided, both sides of a transfer.
 
 use super::Console;
 use serde_json::json;
@@ -57,7 +57,7 @@ fn money_is_found_moved_and_in_balance() {
     console.sees("Its tokens have ended");
     console.fill("Amount", "0");
     console.click("Deposit");
-    // A sum that cannot be is said in the form.
+    // The form shows an impossible sum.
     console.page.wait("document.querySelector('main [role=alert]')?.innerText.includes('Request ') ?? false");
     console.fill("Amount", "10000");
     console.fill("Reference", "cash desk");

@@ -1,4 +1,4 @@
-//! The files: open to anybody, kept by browsers, held by a strict policy.
+//! The files: open to all, kept by browsers, held by a strict policy.
 
 use super::TALLY;
 use tally_testkit::{Request, TestTally};
@@ -35,7 +35,7 @@ fn files_need_no_key_and_are_not_sent_twice() {
     client.send(&Request::new("POST", "/")).refused(405, "method_not_allowed");
 
     server.run(&["keys", "create", "--role", "reader"]).expect(0);
-    // From a name that is not ours, and as a foreign page would ask: they hold no data.
+    // From a foreign name, and as a foreign page would send it: they hold no data.
     let foreign = Request::new("GET", "/console/app.js")
         .header("Host", "elsewhere.example")
         .header("Origin", "http://elsewhere.example");

@@ -1,10 +1,10 @@
-//! Every page, in both themes and on a phone: pictures to look at, nothing to stumble over.
+//! Every page, in both themes and on a phone: pictures for inspection, and no errors.
 
 use super::{Console, TALLY};
 use serde_json::json;
 use tally_testkit::{RedisKind, RespClient, ScratchRedis, TestTally};
 
-/// A page, what its picture is called, and what is there when it is whole.
+/// A page, the name of its picture, and its content when it is complete.
 const PAGES: [(&str, &str, &str); 11] = [
     ("#/", "overview", "help.row('points', '324') !== null || help.row('goals') !== null"),
     ("#/boards", "boards", "help.row('goals-by-year') !== null"),
@@ -178,7 +178,7 @@ fn the_overview_moves_and_does_not_grow() {
     }
     let rate = "parseFloat([...document.querySelectorAll('.chart')].find((one) => one.textContent.startsWith('Score submits')).querySelector('b').textContent)";
     console.page.wait(&format!("{rate} > 0"));
-    // The Redis door beside it: its charts have what was asked there.
+    // The RESP listener beside it: its charts have the requests there.
     for chart in ["Redis commands", "Redis latency"] {
         console.sees(chart);
     }
@@ -186,7 +186,7 @@ fn the_overview_moves_and_does_not_grow() {
         "import('/console/samples.js').then(({ points }) => points.some(({ resp }) => resp?.rate > 0 && resp.p99 > 0))",
     );
     console.picture("overview-moving");
-    // More readings than are kept: what is kept of them is bounded, and so is the page.
+    // More readings than are kept: the history is bounded, and so is the page.
     let read = "import('/console/samples.js').then(async (samples) => { \
         for (let at = 0; at < READINGS; at += 1) await samples.read(); \
         return samples.points.length; })";

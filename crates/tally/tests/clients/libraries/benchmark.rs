@@ -1,4 +1,4 @@
-//! `redis-benchmark`: it runs through without an error, and what it wrote is there. What it measures is not looked at.
+//! `redis-benchmark`: it runs through without an error, and the data that it wrote is present. Its measurements are not checked.
 
 use super::{TALLY, run};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `redis-cli`: line by line in both protocols, its own walks, `--pipe`, keys.
+//! `redis-cli`: line by line in both protocols, its own scans, `--pipe`, keys.
 
 use super::{TALLY, run, stage};
 use serde_json::json;
@@ -13,7 +13,7 @@ fn cli(server: &TestTally, args: &[&str]) -> Command {
     let mut command = Command::new("redis-cli");
     let resp = server.resp();
     command.args(["-h", &resp.ip().to_string(), "-p", &resp.port().to_string()]).args(args);
-    // A key of whoever runs the tests is none of ours.
+    // A key in the environment of the test run is none of ours.
     command.env_remove("REDISCLI_AUTH");
     command
 }
@@ -48,7 +48,7 @@ SELECT 1
 GET duels
 "#;
 
-/// What it prints for them where standard output is no terminal.
+/// Its output for them where standard output is no terminal.
 const PRINTED: &str = "PONG\n3\n1\ncy\n11\nbob the \"builder\"\n20.5\nann\n30\nann\nann\n0\n\n\
     OK\nQUEUED\nQUEUED\n31\n3\nOK\nERR wrong number of arguments for 'zadd' command\n\n\
     EXECABORT Transaction discarded because of previous errors.\n\n\
@@ -123,7 +123,7 @@ fn with_a_key() {
     assert_eq!(run(cli(&server, &["ZCARD", "season"]).env("REDISCLI_AUTH", key), ""), "0\n");
 }
 
-/// What the manual shows is what is printed, and it names every command.
+/// The manual shows the printed text, and names every command.
 #[test]
 fn the_manual_is_right() {
     let manual = include_str!("../../../../../docs/redis.md");

@@ -11,7 +11,7 @@ fn path(name: &str) -> String {
     format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a program prints when it is given these doors of a new server.
+/// The output of a program with these listeners of a new server.
 fn printed(mut program: Command, doors: &[fn(&TestTally) -> String]) -> String {
     let server = TestTally::start(TALLY);
     run(program.args(doors.iter().map(|door| door(&server))), "")
@@ -61,7 +61,7 @@ fn javascript_over_redis() {
 #[test]
 fn shell_over_http() {
     let all = printed(bash("over_http.sh"), &[http]);
-    // Of each answer what does not change from day to day.
+    // The parts of each answer that do not change from day to day.
     let part =
         Regex::new(r#""(?:error|rank|overall_rank|player|score)":("?[a-z0-9]+"?)"#).expect("a pattern");
     let line = |line: &str| {

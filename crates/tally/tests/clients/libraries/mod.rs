@@ -1,9 +1,9 @@
 //! Stock clients of the Redis protocol, as they come from their registries, against the real server.
 //!
-//! A script tells a leaderboard's whole story in its own language and checks every answer. What it cannot do itself it
-//! asks for by a line on its standard output: that the server be killed and started again, or that a key be made.
-//! The libraries are fetched by `cargo xtask packages`; so are the programs. Not here: every reply to the letter, which is
-//! compared with Redis' own elsewhere, and the bounds of a connection (`resp_connection.rs`).
+//! A script runs a leaderboard's whole story in its own language and checks every answer. It requests what it cannot do itself by
+//! a line on its standard output: a kill and a new start of the server, or a key. The libraries are fetched by
+//! `cargo xtask packages`; so are the programs. Not here: every reply to the letter, which is compared with Redis' own elsewhere,
+//! and the bounds of a connection (`resp_connection.rs`).
 
 mod benchmark;
 mod cli;
@@ -27,13 +27,13 @@ fn fetched(name: &str) -> PathBuf {
 
 /// Python with redis-py.
 fn python() -> Command {
-    // What it compiles would lie beside the sources.
+    // Its compiled files would lie beside the sources.
     let mut command = Command::new(fetched("python/environment/bin/python"));
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
-/// A script for node, put where node looks for the libraries that it imports.
+/// A script for node, in the folder where node searches the libraries that it imports.
 fn node(script: &str, name: &str) -> Command {
     let folder = fetched("node/node_modules").with_file_name("scripts");
     std::fs::create_dir_all(&folder).expect("the folder can be made");
@@ -44,12 +44,12 @@ fn node(script: &str, name: &str) -> Command {
     command
 }
 
-/// Runs a program to its end, which must be good; gives what it printed.
+/// Runs a program to its end, which must be good; returns its output.
 #[track_caller]
 fn run(command: &mut Command, input: &str) -> String {
     let mut child = spawn(command);
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A program that ends early says why itself.
+    // A program that ends early gives the reason itself.
     let input = input.to_owned();
     let writing = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
     let output = child.wait_with_output().expect("it ends");
@@ -75,7 +75,7 @@ fn stage() -> TestTally {
     server
 }
 
-/// Lets a script tell its story.
+/// Lets a script run its story.
 #[track_caller]
 fn tell(mut script: Command) {
     let mut server = stage();
@@ -100,7 +100,7 @@ fn tell(mut script: Command) {
             }
             other => panic!("the script prints {other:?}"),
         };
-        // A script that failed has ended; its own words are below.
+        // A script that failed has ended; its own message is below.
         drop(writeln!(asking, "{answer}"));
     }
     let mut stderr = String::new();

@@ -1,4 +1,4 @@
-//! A database and a Redis that speak TLS: reached only so where it was asked for, and only if they are who was meant.
+//! A database and a Redis that speak TLS: reached only so if the settings say so, and only with a trusted certificate.
 
 use crate::TALLY;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn database(kind: DatabaseKind, certificate: &str) -> ScratchDatabase {
     ScratchDatabase::start_with(kind, &args.each_ref().map(String::as_str))
 }
 
-/// The address of a new database of it, for an account that may not come in plain.
+/// The address of a new database of it, for an account that may not connect without TLS.
 fn encrypted_only(server: &ScratchDatabase, options: &str) -> String {
     server.sql(
         "CREATE USER IF NOT EXISTS tally@'%' IDENTIFIED BY 'secret' REQUIRE SSL; GRANT ALL ON *.* TO tally@'%'",
@@ -64,7 +64,7 @@ fn a_database_and_a_redis_are_reached_encrypted() {
     let ranking = format!("rediss://{}?{}", redis.address(), ca());
     let server = database(DatabaseKind::MariaDb10, "server");
     check(&encrypted_only(&server, &format!("ssl-mode=verify_identity&{}", ca())), &ranking);
-    // Plain, the same account is refused: so those before were not.
+    // Without TLS the same account is refused: so the connections before used it.
     let refused = serve(&encrypted_only(&server, "ssl-mode=disabled"), "memory");
     assert!(refused.contains("Access denied"), "{refused}");
 }
@@ -75,11 +75,11 @@ fn on_mysql_and_on_a_cluster_as_well() {
     let nodes: Vec<String> = cluster.tls_addresses().iter().map(SocketAddr::to_string).collect();
     let server = database(DatabaseKind::MySql9, "server");
     let ranking = format!("rediss-cluster://{}?{}", nodes.join(","), ca());
-    // The authority alone says that TLS is meant.
+    // An authority alone means TLS.
     check(&encrypted_only(&server, &ca()), &ranking);
 }
 
-/// What `serve` says of what it cannot believe.
+/// The message of `serve` for an untrusted certificate.
 fn serve(store: &str, ranking: &str) -> String {
     let data = TestTally::stopped(TALLY);
     let listen = ["--http", "127.0.0.1:0", "--resp", "off"];

@@ -1,7 +1,7 @@
-//! Both doors with a certificate: encrypted to everybody, and still there for commands of this machine. Behind them a
-//! database and a Redis that are reached the same way (`behind.rs`).
+//! Both listeners with a certificate: encrypted for all, and still open to commands of this machine. Behind them a database
+//! and a Redis that are reached the same way (`behind.rs`).
 //!
-//! The certificate beside this file is signed by itself, for `localhost` and 127.0.0.1, and belongs to nobody.
+//! The certificate beside this file is signed by itself, for `localhost` and 127.0.0.1, and is used nowhere else.
 
 mod behind;
 
@@ -49,7 +49,7 @@ fn both_doors_are_encrypted() {
     redis.args(["-p", &port, "--tls", "--cacert"]).arg(&certificate);
     let (good, reply) = told(redis.args(["ZADD", "b", "1", "a"]));
     assert!(good && reply.trim() == "1", "{reply}");
-    // Without the handshake nothing is answered, on either door.
+    // Nothing is answered without the handshake, on either listener.
     let plain = format!("http://127.0.0.1:{}/readyz", http.port());
     assert!(!told(Command::new("curl").args(["-sS", &plain])).0);
     assert!(!told(Command::new("redis-cli").args(["-p", &port, "PING"])).1.contains("PONG"));
@@ -61,7 +61,7 @@ fn commands_of_this_machine_need_no_certificate() {
     assert_ne!(server.address(), http, "they have a door of their own");
     let made = server.run(&["keys", "create", "--role", "reader"]);
     made.expect(0);
-    // Nobody else may come in there: it is on the loopback interface, and a key exists.
+    // No other client may come in there: it is on the loopback interface, and a key exists.
     Client::new(server.address()).get("/v1/leaderboards").expect(401);
 }
 
@@ -74,7 +74,7 @@ fn the_command_line_reaches_an_encrypted_server() {
     let list = ["keys", "list", "--url", &url, "--key", key];
     let asked = server.run(&[&list[..], &["--ca", &ca]].concat());
     assert!(asked.expect(0).contains("admin"), "{asked:?}");
-    // Any other authority is not believed.
+    // Any other authority is not trusted.
     let unknown = server.run(&list);
     unknown.expect(1);
     assert!(unknown.stderr.contains("certificate"), "{}", unknown.stderr);
@@ -84,7 +84,7 @@ fn the_command_line_reaches_an_encrypted_server() {
     server.run(&["keys", "list", "--url", "ftp://localhost"]).expect(2);
 }
 
-/// What a certificate's renewal needs: a new one for new connections, and the process goes on.
+/// The renewal of a certificate: new connections get the new one, and the process goes on.
 #[test]
 fn sighup_reads_the_certificate_again() {
     let mut server = TestTally::stopped(TALLY);
@@ -108,7 +108,7 @@ fn sighup_reads_the_certificate_again() {
     server.signal("HUP");
     wait_until("the new one is used", || is_of(Path::new(&ca)));
     assert!(!is_of(&file("certificate.pem")));
-    // Files that are none change nothing.
+    // Invalid files change nothing.
     server.allow("the certificate before stays in use");
     std::fs::write(&certificate, "nothing").expect("it is written");
     server.signal("HUP");

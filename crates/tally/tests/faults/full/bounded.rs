@@ -1,4 +1,4 @@
-//! The database keeps everything in one file that may not grow past its bound, which it meets as it would the end of a disk.
+//! The database keeps everything in one file with a maximum size, which acts like a full disk.
 
 use super::*;
 use tally_testkit::{DatabaseKind, ScratchDatabase};

@@ -13,7 +13,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Nothing where it may not be made, which is said.
+    /// Nothing where it may not be made; a message says that.
     #[expect(clippy::print_stderr, reason = "whoever reads a run sees that this was not part of it")]
     fn of(mebibytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");
@@ -40,7 +40,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Somebody may still be at its end there.
+        // A task may still be at its end there.
         run("umount", &["--lazy"], self.folder.path());
     }
 }
@@ -50,7 +50,7 @@ fn run(program: &str, args: &[&str], place: &Path) -> Output {
     ran.unwrap_or_else(|error| panic!("run `{program}`: {error}"))
 }
 
-/// Nothing that was answered is lost: now, and for whoever starts on the same files.
+/// Nothing that was answered is lost: now, and for the next server on the same files.
 fn check(server: &mut TestTally, taken: usize) {
     server.kill9();
     server.restart();
@@ -70,7 +70,7 @@ fn a_file_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     server.restart();
     let mut client = server.client();
     let mut taken = fill(&server, &mut client, "No space left on device");
-    // What is folded meanwhile makes room for a little more, until nothing does.
+    // A flush meanwhile frees a little space, until none is left.
     let mut refused = 0;
     while refused < REFUSED_IN_A_ROW {
         match batch(&mut client, taken) {
@@ -95,7 +95,7 @@ fn a_database_on_a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
     let database = ScratchDatabase::start(DatabaseKind::MariaDb10);
     let url = database.create_database();
     let name = url.rsplit('/').next().expect("its name");
-    // The files of its tables; the server's own wait for room a minute at a time.
+    // The files of its tables; the server's own wait for space a minute at a time.
     let (before, after) = (database.folder().join("data").join(name), disk.path(name));
     let moved = Command::new("mv").args([&before, &after]).status().expect("there is a `mv`");
     assert!(moved.success(), "its folder can be moved");

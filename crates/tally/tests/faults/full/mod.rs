@@ -1,8 +1,8 @@
-//! A store without room: it says so, takes nothing by halves, and goes on when there is room again, without a restart.
+//! A full store: it says so, takes no partial batch, and goes on when there is space again, without a restart.
 //!
-//! `disk` fills a real file system, which only root may make: elsewhere it says so and is not run. `bounded` has a database
-//! with a file that may not grow, and needs nothing. Not here: a full disk at each step of the embedded store, which that
-//! has tests of its own for.
+//! `disk` fills a real file system, which only root may make: elsewhere it prints that and is skipped. `bounded` has a database
+//! with a file that may not grow, and needs nothing. Not here: a full disk at each step of the embedded store, which that has
+//! tests of its own for.
 
 mod bounded;
 mod disk;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tally_testkit::{Client, TestTally};
 
 const ROWS: usize = 500;
-/// Long names, so that room is used up in fewer batches.
+/// Long names, so that space is used up in fewer batches.
 const NAME: usize = 110;
 /// More than fits.
 const BATCHES_MAX: usize = 1_000;
@@ -32,7 +32,7 @@ fn total(client: &mut Client) -> u64 {
     client.get("/v1/leaderboards/b/scores?limit=1").expect(200)["total"].as_u64().unwrap()
 }
 
-/// Fills it until it takes no more, and looks at what that says; how many batches were taken.
+/// Fills it until it takes no more, and checks the message; returns the number of batches taken.
 fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
     client.put("/v1/leaderboards/b", &json!({})).expect(201);
     let mut taken = 0;
@@ -45,14 +45,14 @@ fn fill(server: &TestTally, client: &mut Client, why: &str) -> usize {
     };
     assert_eq!((refused.0, refused.1["code"].as_str()), (503, Some("store_away")), "{}", refused.1);
     let says = |line: &String| line.contains("the store is unavailable") && line.contains(why);
-    // What it says is read by another thread.
+    // Another thread reads its output.
     let mut looks = 0;
     while !server.log().iter().any(says) {
         looks += 1;
         assert!(looks < 1_000, "{:?}", server.log());
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Reading goes on, and what was refused is not there, not even in part.
+    // Reads go on, and refused batches are absent, even in part.
     assert_eq!(total(client), (taken * ROWS) as u64);
     taken
 }

@@ -71,7 +71,7 @@ impl Load for Scores {
     }
 }
 
-/// Players that are there, each banned once.
+/// Players in the ranking, each banned once.
 pub(crate) struct Bans(Sent);
 
 impl Bans {
@@ -153,7 +153,7 @@ impl Load for Periods {
         let each: Vec<_> = periods.iter().map(|period| scores(client, "periods", period)).collect();
         for (name, outcome) in self.sent.each() {
             let times: usize = each.iter().map(|found| of(found, &name)).sum();
-            // By a wrong clock a score may be of a period that is closed: then the answer says so.
+            // By a wrong clock a score may be of a closed period: then the answer says so.
             let allowed = match outcome {
                 Outcome::Done(answer) => times == usize::from(answer.json().get("closed_periods").is_none()),
                 Outcome::Refused => times == 0,
@@ -199,7 +199,7 @@ impl Load for Ranks {
 pub(crate) struct Unrelated {
     nth: usize,
     players: Vec<String>,
-    /// Additions: when each was answered, the place of its player, and what became of it.
+    /// Additions: the time of the reply, the place of its player, and its outcome.
     asked: Vec<(Instant, usize, Outcome)>,
 }
 

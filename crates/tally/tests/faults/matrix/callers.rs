@@ -1,8 +1,8 @@
-//! Callers of the matrix: each has a server that it prefers, goes to another when that does not answer, and measures how
-//! long it had to.
+//! Callers of the matrix: each has a server that it prefers, and goes to another when that does not answer. It measures
+//! this time.
 //!
-//! A request has an idempotency key, so a caller may send it again. By chance a caller does not: then the request was refused,
-//! or its outcome is unknown. Not here: what callers ask (`money.rs`, `boards.rs`, `contests.rs`).
+//! A request has an idempotency key, so a caller may send it again. By chance a caller does not: then the request was refused, or
+//! its outcome is unknown. Not here: the requests of callers (`money.rs`, `boards.rs`, `contests.rs`).
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -11,9 +11,9 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tally_testkit::{Answer, Client, Request, Rng};
 
-/// How long a caller waits for an answer before it asks another server.
+/// The time limit of a reply before a caller goes to another server.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long it prefers others to a server that did not answer.
+/// The time in which it prefers others to a server that did not answer.
 const AVOIDED: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
 /// A request without an acknowledgement in this time is a fault.
@@ -21,7 +21,7 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// Of so many percent of its requests a caller does not try again what failed.
 const IMPATIENT: u64 = 40;
 
-/// Where servers listen; a standby is added when it starts.
+/// The addresses of servers; a standby is added when it starts.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(RwLock<Vec<SocketAddr>>);
 
@@ -35,7 +35,7 @@ impl Addresses {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// It is done.
@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
     Unknown,
 }
 
-/// What a server said of one attempt.
+/// The reply of a server to one attempt.
 enum Said {
     Done(Answer),
     Refused,
@@ -62,12 +62,12 @@ pub(crate) struct Caller<'a> {
     home: usize,
     client: Option<(SocketAddr, Client)>,
     avoided: HashMap<SocketAddr, Instant>,
-    /// How often in turn a server did not answer.
+    /// The number of consecutive attempts without a reply of a server.
     silent: HashMap<SocketAddr, u32>,
-    /// Since when it has asked without an acknowledgement.
+    /// The time since which it has sent requests without an acknowledgement.
     since: Option<Instant>,
     longest: Duration,
-    /// Whether the database may lose what it has acknowledged.
+    /// Whether the database may lose acknowledged commits.
     may_lose: bool,
     rng: Rng,
     /// The last rejection: it explains a cell that fails.
@@ -99,14 +99,14 @@ impl<'a> Caller<'a> {
         self.rng.below(end)
     }
 
-    /// Asks, and by chance gives up what fails.
+    /// Sends, and by chance gives up a failing request.
     #[track_caller]
     pub(crate) fn ask(&mut self, request: &Request) -> Outcome {
         let impatient = self.rng.percent(IMPATIENT);
         self.send(request, impatient)
     }
 
-    /// Asks until it is done. Nothing where what it is about is not there, which only a database that lost it may say.
+    /// Repeats until it is done. Nothing for a missing target, which only a database with losses may report.
     #[track_caller]
     pub(crate) fn insist(&mut self, request: &Request) -> Option<Answer> {
         match self.send(request, false) {

@@ -1,4 +1,4 @@
-//! The cells of the matrix: where ranks are kept, how many databases there are, and what fails.
+//! The cells of the matrix: the place of rankings, the number of databases, and the fault.
 //!
 //! A cell has a name, `redis-2-frozen`. Not here: how a fault is made (`faults.rs`).
 
@@ -15,10 +15,10 @@ pub(crate) enum Ranks {
     Cluster,
 }
 
-/// What fails, and for how long: [`super::run::LASTS`].
+/// The fault, and its duration: [`super::run::LASTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The first server is stopped where it is.
+    /// The first server is stopped as it is.
     Frozen,
     /// Nothing passes between the first server and the databases.
     DatabasePartition,
@@ -32,9 +32,9 @@ pub(crate) enum Fault {
     RedisEmptied,
     /// The Redis, or one node of the cluster, is killed and comes back empty.
     NodeLost,
-    /// The clock of the first server is so many hours wrong.
+    /// The clock of the first server is this many hours wrong.
     Clock(i64),
-    /// The databases commit, and the first server does not hear it.
+    /// The databases commit, and the first server does not get the answer.
     CommitUnanswered,
     /// The second messages of transactions of the first server stay in the network.
     MessageHeld,
@@ -81,7 +81,7 @@ impl Fault {
 }
 
 impl Cell {
-    /// How many servers run from the beginning.
+    /// The number of servers from the beginning.
     pub(crate) fn servers(self) -> usize {
         if self.ranks == Ranks::Memory { 1 } else { 2 }
     }
@@ -91,7 +91,7 @@ impl Cell {
         self.servers() == 1 && matches!(self.fault, Fault::Frozen | Fault::DatabasePartition)
     }
 
-    /// Whether the database of every row is there all the time.
+    /// Whether the database of every row is up all the time.
     pub(crate) fn database_is_there(self) -> bool {
         // Rows of the unrelated board are on the first one.
         self.databases > 1 || !matches!(self.fault, Fault::DatabaseKilled | Fault::DatabaseBack)
@@ -149,7 +149,7 @@ pub(crate) fn short() -> Vec<Cell> {
     all().into_iter().filter(|cell| SHORT.contains(&&*cell.to_string())).collect()
 }
 
-/// The cells that `--cell` means: the one of this name, or those whose names have it as a part. `all` means every cell.
+/// The cells that `--cell` means: the one of this name, or those whose names contain it. `all` means every cell.
 pub(crate) fn named(name: &str) -> Vec<Cell> {
     let (exact, others): (Vec<Cell>, Vec<Cell>) =
         all().into_iter().partition(|cell| cell.to_string() == name);

@@ -41,7 +41,7 @@ pub(crate) struct Contests {
     name: String,
     /// When each was started.
     started: Vec<(Instant, String)>,
-    /// What is started by the clock.
+    /// The contest that the clock starts.
     timed: Option<String>,
     lost_until: Option<Instant>,
 }

@@ -1,4 +1,4 @@
-//! How each fault is made, kept up and ended.
+//! The beginning, upkeep and end of each fault.
 //!
 //! A fault hits the first server, the last database or the last node. Not here: when (`run.rs`).
 
@@ -7,7 +7,7 @@ use super::world::{NODES, Redis, World};
 use tally_testkit::{Cut, Reply};
 
 const COMMIT: &[u8] = b"COMMIT";
-/// So many messages on the way to each database are held: those of every lane.
+/// This many messages on the way to each database are held: those of every lane.
 const HELD: usize = 3;
 
 /// Begins. Gives what [`keep_up`] needs.
@@ -36,7 +36,7 @@ pub(crate) fn begin(world: &mut World) -> Vec<usize> {
     vec![HELD; world.databases.len()]
 }
 
-/// Makes it again where it is a single moment.
+/// Makes it again if it is a single moment.
 pub(crate) fn keep_up(world: &World, held: &mut [usize]) {
     for (proxy, left) in world.servers[0].to_databases.iter().zip(held) {
         match world.cell.fault {

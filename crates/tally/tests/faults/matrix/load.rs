@@ -1,4 +1,4 @@
-//! What every kind of load has: a step that a caller does again and again, and what must be there in the end.
+//! The common part of every kind of load: a step that a caller repeats, and the required state in the end.
 //!
 //! Not here: the kinds (`boards.rs`, `money.rs`, `contests.rs`).
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Request};
 
-/// The columns of the table. `unrelated` has writes that have nothing to do with what fails, and `ranks` is its reads.
+/// The columns of the table. `unrelated` has writes that the fault does not concern, and `ranks` is its reads.
 pub(crate) const COLUMNS: [&str; 8] =
     ["scores", "deposits", "holds", "bans", "periods", "contests", "unrelated", "ranks"];
 pub(crate) const UNRELATED: usize = 6;
@@ -21,22 +21,22 @@ pub(crate) trait Load: Send {
     /// One request, or a few that belong together.
     fn step(&mut self, caller: &mut Caller<'_>);
 
-    /// How long the caller waits between steps.
+    /// The pause of the caller between steps.
     fn pause(&self) -> Duration {
         Duration::from_millis(50)
     }
 
-    /// What was acknowledged until then may be gone: its database lost it.
+    /// Acknowledgements until then may be lost: their database lost them.
     fn lose(&mut self, until: Instant);
 
-    /// What can only be asked when everything works again.
+    /// The checks that are only possible when everything works again.
     fn settle(&mut self, _caller: &mut Caller<'_>) {}
 
-    /// Everything acknowledged is there exactly once, refused is not there, unknown is one of the two.
+    /// Everything acknowledged is present exactly once, refused requests are absent, unknown ones are one of the two.
     fn check(&self, client: &mut Client);
 }
 
-/// What became of numbered requests.
+/// The outcomes of numbered requests.
 #[derive(Default)]
 pub(crate) struct Sent {
     name: String,
@@ -57,7 +57,7 @@ impl Sent {
         self.outcomes.len()
     }
 
-    /// Asks under its name.
+    /// Sends under its name.
     #[track_caller]
     pub(crate) fn ask(&mut self, caller: &mut Caller<'_>, request: Request) {
         let outcome = caller.ask(&request.idempotent(&self.next()));
@@ -78,7 +78,7 @@ impl Sent {
         self.outcomes.iter().enumerate().map(|(nth, (_, outcome))| (format!("{}-{nth}", self.name), outcome))
     }
 
-    /// Each with what was found of it: how often its effect is there.
+    /// Each with the number of times that its effect is present.
     #[track_caller]
     pub(crate) fn check(&self, mut found: impl FnMut(usize, &str) -> usize) {
         let done = self.outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Done(_))).count();

@@ -2,11 +2,11 @@
 //!
 //! A cell starts the real binary, real databases and a real Redis, with a proxy in every way between them. Callers write scores,
 //! deposits, holds, bans, scores of a period that ends, contests, and scores of an unrelated leaderboard. In the middle something
-//! fails. In the end everything acknowledged is there exactly once, nothing refused is there, `tally verify` and
-//! `tally doctor` are content, and every server writes. The longest rejection of each kind is printed.
+//! fails. In the end everything acknowledged is present exactly once, and nothing refused is present. `tally verify` and
+//! `tally doctor` have no findings, and every server writes. The longest rejection of each kind is printed.
 //!
-//! The test command runs a few cells. `cargo xtask soak` runs all, `cargo xtask soak --cell NAME` some, `--list` names them.
-//! Not here: which answer each request gets while something fails (`servers`, `shards`, `lease.rs`).
+//! The test command runs a few cells. `cargo xtask soak` runs all, `cargo xtask soak --cell NAME` some, `--list` names them. Not
+//! here: the reply to each request during a fault (`servers`, `shards`, `lease.rs`).
 
 mod boards;
 mod callers;
@@ -29,13 +29,13 @@ const AT_ONCE: usize = 5;
 /// Names the cells that run, or is `list`.
 const VARIABLE: &str = "TALLY_MATRIX";
 
-/// What a thread panicked with.
+/// The message of a thread's panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// Runs the cells of a wave; each with its row or why it failed.
+/// Runs the cells of a wave; returns for each its row or the reason of its failure.
 fn wave(cells: &[Cell], crowded: bool) -> Vec<(String, Result<Row, String>)> {
     let barrier = Barrier::new(cells.len());
     std::thread::scope(|scope| {

@@ -75,7 +75,7 @@ struct Held {
     may_be_lost: bool,
 }
 
-/// Holds of different amounts. Those of unknown outcome are asked again when everything works.
+/// Holds of different amounts. Those of unknown outcome are repeated when everything works.
 pub(crate) struct Holds {
     name: String,
     member: String,
@@ -112,7 +112,7 @@ impl Load for Holds {
         let verb = ["capture", "void", "leave"][usize::try_from(caller.below(3)).expect("it is small")];
         if verb != "leave" {
             let end = post(format!("/v1/holds/{}/{verb}", held.id), &json!({}));
-            // Lost, where the database has lost the hold.
+            // Lost, if the database has lost the hold.
             held.end = caller.insist(&end.idempotent(&format!("{key}/{verb}"))).map(|_| verb);
         }
     }

@@ -1,6 +1,6 @@
-//! One cell from its beginning to its end: callers of every kind, a fault around the end of a minute, and what must hold then.
+//! One cell from its beginning to its end: callers of every kind, a fault around the end of a minute, and the final checks.
 //!
-//! Periods end with minutes, so all cells of a wave wait for the same one. Not here: what a row looks like (`table.rs`).
+//! Periods end with minutes, so all cells of a wave wait for the same one. Not here: the form of a row (`table.rs`).
 
 use super::boards::{Bans, Periods, Ranks, Scores, Unrelated};
 use super::callers::Caller;
@@ -20,24 +20,24 @@ use tally_testkit::wait_until;
 
 /// Callers of each kind; each prefers another server.
 const CALLERS: usize = 2;
-/// How long a fault lasts.
+/// The duration of a fault.
 pub(crate) const LASTS: Duration = Duration::from_secs(8);
-/// So long before the end of a minute it begins, and callers begin before that.
+/// It begins this long before the end of a minute, and callers begin before that.
 const BEFORE: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(3);
-/// Time to make what is due at the end of the minute.
+/// Time to create the due contests at the end of the minute.
 const TO_PREPARE: Duration = Duration::from_secs(5);
-/// How long an acknowledgement may take from the database to the caller.
+/// The longest way of an acknowledgement from the database to the caller.
 const ON_ITS_WAY: Duration = Duration::from_millis(300);
-/// How long callers go on when all servers write again.
+/// The time that callers go on when all servers write again.
 const AFTER: Duration = Duration::from_secs(1);
-/// How long after the fault every server must be ready and writing.
+/// The time limit after the fault until every server is ready and writes.
 const READY_MAX: Duration = Duration::from_secs(10);
-/// How long no write of the unrelated leaderboard may be acknowledged while its database is there, where cells have the machine
-/// to themselves. Beside other tests it goes on before the fault ends: a time of a crowded machine says little.
+/// The longest time without an acknowledged write of the unrelated leaderboard while its database is up, where cells have the
+/// machine to themselves. Beside other tests it goes on before the fault ends: a time of a crowded machine says little.
 const REFUSED_MAX: Duration = Duration::from_secs(5);
 
-/// What was measured: of each kind the longest time without an acknowledgement, and how long after the fault all were ready.
+/// The measurements: of each kind the longest time without an acknowledgement, and the time from the fault until all were ready.
 pub(crate) struct Row {
     pub(crate) refused: [Duration; COLUMNS.len()],
     pub(crate) ready: Duration,
@@ -56,7 +56,7 @@ fn sleep_until(at: Timestamp) {
 /// Runs a cell together with the others of its wave.
 pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
     let prepared = catch_unwind(|| World::prepared(cell));
-    // The others do not wait for one that has failed.
+    // The others do not wait for a failed one.
     wave.wait();
     let mut world = prepared.unwrap_or_else(|panic| resume_unwind(panic));
     let minute = next_minute();
@@ -73,7 +73,7 @@ pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
     if cell.fault == Fault::DatabaseBack {
         loads.iter_mut().for_each(|(_, load)| load.lose(began + ON_ITS_WAY));
     }
-    // A server that had lost its Redis brings what it committed meanwhile at its next attempt.
+    // A server that had lost its Redis publishes its commits from that time at its next attempt.
     let since = Instant::now();
     for tally in world.running() {
         let told = loop {
@@ -95,7 +95,7 @@ pub(crate) fn run(cell: Cell, crowded: bool, wave: &Barrier) -> Row {
 }
 
 impl World {
-    /// With all that does not depend on the time.
+    /// With everything that does not depend on the time.
     fn prepared(cell: Cell) -> Self {
         let world = Self::start(cell);
         let mut client = world.client();
@@ -135,7 +135,7 @@ fn loads(world: &World, minute: Timestamp) -> Vec<(usize, Box<dyn Load>)> {
     loads
 }
 
-/// Callers ask while the fault begins and ends, until every server writes again.
+/// Callers send requests while the fault begins and ends, until every server writes again.
 fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Timestamp) -> (Row, Instant) {
     let (stop, mut refused) = (AtomicBool::new(false), [Duration::ZERO; COLUMNS.len()]);
     let addresses = Arc::clone(&world.addresses);
@@ -160,7 +160,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
                 (column, asking)
             })
             .collect();
-        // Callers end whatever fails here.
+        // Callers end in every case.
         let ready = catch_unwind(AssertUnwindSafe(|| fault(world, minute)));
         std::thread::sleep(AFTER);
         stop.store(true, Ordering::SeqCst);
@@ -173,7 +173,7 @@ fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Ti
     (Row { refused, ready }, began)
 }
 
-/// The fault: how long after its end every server is ready and writes, and when it began.
+/// The fault: returns how long after its end every server is ready and writes, and when it began.
 fn fault(world: &mut World, minute: Timestamp) -> (Duration, Instant) {
     sleep_until(minute - BEFORE);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! What a run of the matrix prints: the longest rejection of each kind in each cell, as a table of Markdown.
+//! The output of a run of the matrix: the longest rejection of each kind in each cell, as a table of Markdown.
 //!
 //! Not here: the table that is kept, in `docs/operate/failures.md`.
 

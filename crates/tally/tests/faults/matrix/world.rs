@@ -1,7 +1,7 @@
 //! Servers, databases and a Redis of one cell, with a proxy in each way between them.
 //!
 //! Every server has a proxy of its own before each database and before each node of its Redis. A node of a cluster is found at
-//! one port at any host, so each server asks at a loopback address of its own. Not here: what is done to them (`faults.rs`).
+//! one port at any host, so each server uses a loopback address of its own. Not here: the faults (`faults.rs`).
 
 use super::callers::Addresses;
 use super::cells::{Cell, Fault, Ranks};
@@ -37,7 +37,7 @@ pub(crate) enum Redis {
     Cluster(ScratchCluster),
 }
 
-/// Everything of a cell. Servers end before what they need.
+/// Everything of a cell. Servers end before the components that they need.
 pub(crate) struct World {
     pub(crate) cell: Cell,
     pub(crate) servers: Vec<Server>,
@@ -130,12 +130,12 @@ fn stopped(cell: Cell, to_databases: &[Proxy], to_redis: &[Proxy]) -> TestTally 
         ("SECRET", SECRET),
     ];
     settings.iter().for_each(|(name, value)| tally.set(&format!("TALLY_{name}"), value));
-    // A fault is told; a panic never is.
+    // A fault is reported; a panic never is.
     [" WARN ", " ERROR "].iter().for_each(|level| tally.allow(level));
     tally
 }
 
-/// Sends until the answer is not "ask again".
+/// Sends until the answer is not "retry later".
 #[track_caller]
 pub(crate) fn send(client: &mut Client, request: &Request) -> Answer {
     let started = Instant::now();

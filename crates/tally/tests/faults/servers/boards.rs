@@ -1,4 +1,4 @@
-//! Boards and keys: what one server does holds on the others, and random operations at any of them equal one model.
+//! Boards and keys: the effect at one server holds on the others, and random operations at any of them equal one model.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn at_once(databases: usize) {
         assert_eq!(names(&page(client, "b")), ["bob", "cid", "ann"]);
         assert_eq!(get(client, "/v1/leaderboards/b").expect(200)["counts"]["all_time"], 3);
     }
-    // Hidden on one: its next submit is decided by any as that of a hidden player.
+    // Banned on one: its next submit is decided by any as that of a banned player.
     send(a, &Request::new("POST", "/v1/leaderboards/b/players/bob/ban")).expect(200);
     let hidden = submit(b, "b", "bob", 30).expect(200);
     assert_eq!((&hidden["rank"], &hidden["score"]), (&Value::Null, &json!(30)));
@@ -36,7 +36,7 @@ fn at_once(databases: usize) {
     send(c, &Request::new("POST", "/v1/leaderboards/b/players/bob/restore")).expect(200);
     assert_eq!(submit(b, "b", "bob", 31).expect(200)["rank"], 1);
     assert_eq!(names(&page(a, "b")), ["bob", "cid", "ann"]);
-    // A name that is taken elsewhere is found, also by a first ZADD.
+    // A name in use elsewhere is found, also by a first ZADD.
     put(b, "b", &json!({})).expect(200);
     put(c, "b", &json!({"update": "sum"})).refused(409, "definition_conflict");
     let mut resp: Vec<RespClient> =
@@ -44,7 +44,7 @@ fn at_once(databases: usize) {
     assert_eq!(resp[0].call(&["ZADD", "z", "1", "x"]), Reply::Integer(1));
     assert_eq!(resp[1].call(&["ZADD", "z", "2", "y"]), Reply::Integer(1));
     assert_eq!(resp[2].call(&["ZCARD", "z"]), Reply::Integer(2));
-    // Who is taken out is taken out once.
+    // A removed player is removed once.
     assert!(
         matches!(&resp[2].call(&["ZPOPMIN", "z"]), Reply::Array(two) if two[0] == Reply::Bulk(b"x".into()))
     );
@@ -59,12 +59,12 @@ fn at_once(databases: usize) {
     let again = send(b, &same);
     assert!(!first.is_replay() && again.is_replay(), "{}", again.text());
     assert_eq!(first.expect(200)["score"], again.expect(200)["score"]);
-    // Erased everywhere, by whom it is not known yet on which boards.
+    // Erased everywhere, by a server that does not know its boards yet.
     put(a, "new", &json!({})).expect(201);
     submit(a, "new", "ann", 5).expect(200);
     send(c, &Request::new("DELETE", "/v1/players/ann")).expect(204);
     assert_eq!(names(&page(b, "new")), [] as [&str; 0]);
-    // Deleted: gone everywhere, and its name is free for any.
+    // Deleted: removed everywhere, and its name is free for any.
     send(b, &Request::new("DELETE", "/v1/leaderboards/b")).expect(204);
     wait_until("it is gone", || a.get("/v1/leaderboards/b").status == 404);
     assert_eq!(submit(c, "b", "ann", 1).status, 404);
@@ -85,7 +85,7 @@ fn a_key_that_is_revoked_on_one_ends_on_all() {
     let id = created["id"].as_str().expect("an id");
     one.local().delete(&format!("/v1/keys/{id}?force=true")).expect(204);
     std::thread::sleep(Duration::from_secs(1));
-    // Refused, or not answered at all by a server that cannot know: a busy machine may have kept it from looking.
+    // Refused, or without any answer of a server that cannot know: a busy machine may have delayed its reads.
     let status = client.get("/v1/leaderboards").status;
     assert!([401, 503].contains(&status), "{status}");
     wait_until("it is refused", || client.get("/v1/leaderboards").status == 401);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tally_testkit::{RedisKind, Reply, Request, Rng, ScratchCluster, TestTally};
 
-/// How often something is killed.
+/// The number of kills.
 const KILLS: usize = 6;
 const SERVERS: usize = 3;
 const NODES: usize = 3;
@@ -62,7 +62,7 @@ fn servers_and_nodes_are_killed_by_chance_and_all_agree_in_the_end() {
         let found = get(&mut client, &format!("/v1/leaderboards/sum/players/{name}")).expect(200);
         assert_eq!(found["rank"], json!(at), "{name}");
     }
-    // Who is removed at one server is gone at all.
+    // A player that is removed at one server is removed at all.
     let gone = Request::new("DELETE", "/v1/leaderboards/sum/players/p0");
     send(&mut servers[1].client(), &gone);
     wait_until("it is gone at all of them", || {
@@ -82,7 +82,7 @@ fn held(cluster: &ScratchCluster, node: usize) -> i64 {
     keys.iter().map(&mut count).sum()
 }
 
-/// What `docs/deploy/billion.md` counts on, small.
+/// The assumptions of `docs/deploy/billion.md`, small.
 #[test]
 fn a_board_lies_evenly_on_the_nodes_and_comes_back_from_the_database() {
     const PLAYERS: i64 = 6_000;

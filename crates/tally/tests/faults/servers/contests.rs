@@ -1,4 +1,4 @@
-//! Contests at several servers: what one has acknowledged counts, whoever ends the contest and pays.
+//! Contests at several servers: acknowledged scores of one count, whichever server ends the contest and pays.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn act(client: &mut Client, contest: &str, act: &str) -> Value {
     answer.expect(200)
 }
 
-/// Members, each a player of that name with that much.
+/// Members, each a player of that name with this balance.
 pub(crate) fn members(client: &mut Client, names: &[&str], units: u64) -> Vec<String> {
     let make = |name: &&str| {
         let made = json!({"login_id": name, "name": name, "player": name});
@@ -45,7 +45,7 @@ fn running(client: &mut Client, id: &str, players: &[&str]) {
     act(client, id, "start");
 }
 
-/// One server takes the best score, and hides whoever was best, and cannot publish it: it dies, or freezes. The other one
+/// One server takes the best score, and bans the best player, and cannot publish it: it dies, or freezes. The other one
 /// ends the contest and pays at once.
 #[test]
 fn what_a_server_took_and_did_not_publish_counts_for_prizes() {
@@ -77,7 +77,7 @@ fn what_a_server_took_and_did_not_publish_counts_for_prizes() {
         } else {
             servers.all[0].signal("CONT");
         }
-        // What it publishes late is old.
+        // Its late publications are old.
         let mut back = servers.all[0].client();
         wait_until("both have the same", || names(&page(&mut back, "contest:cup")) == order);
         assert_eq!(act(&mut back, "cup", "settle")["state"], "settled");
@@ -91,7 +91,7 @@ const MEMBERS: usize = 200;
 /// Of so many one has a fee, from the same wallets.
 const WITH_A_FEE: usize = 5;
 
-/// Contests in which everybody is accepted.
+/// Contests in which all are accepted.
 fn all_accepted(servers: &Servers, players: &[String]) {
     std::thread::scope(|scope| {
         for nth in 0..10 {
@@ -123,7 +123,7 @@ fn print(figures: &str) {
     eprintln!("{figures}");
 }
 
-/// All at the same moment, each asked for at two servers.
+/// All at the same moment, each requested at two servers.
 #[test]
 fn fifty_contests_that_start_at_once_start_once_each() {
     let servers = Servers::start(3);

@@ -1,4 +1,4 @@
-//! Boards while a server is killed or frozen, or their Redis loses what it has: nothing acknowledged is lost.
+//! Boards while a server is killed or frozen, or their Redis loses data: nothing acknowledged is lost.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -9,11 +9,11 @@ use tally_testkit::redis::{RedisKind, ScratchRedis};
 use tally_testkit::{Client, DatabaseKind, Request, Rng, ScratchDatabase, TestTally};
 use tally_wire::resp::Reply;
 
-/// What a client of a sum board has done: for each player, what was added for certain.
+/// The effect of a client on a sum board: for each player, the certain additions.
 pub(crate) type Added = BTreeMap<String, i64>;
 
-/// Adds to players that all clients share until it is told to stop, each addition under a key, tried again at the others
-/// where a server is gone.
+/// Adds to players that all clients share until it is stopped. Each addition has a key, and is tried again at the others
+/// when a server has ended.
 pub(crate) fn add_until(stop: &AtomicBool, (nth, mut clients): (usize, Vec<Client>)) -> Added {
     let (mut rng, mut added, mut sent) = (Rng::of(&format!("adds {nth}")), Added::new(), 0_u64);
     let mut at = nth;
@@ -79,7 +79,7 @@ fn one_is_killed_while_all_write_and_nothing_acknowledged_is_lost() {
     for at in [0, 2] {
         wait_for(&mut servers.all[at].client(), &added);
     }
-    // It comes back, and is ready with what is there.
+    // It comes back, and is ready with the present state.
     servers.all[1].restart();
     wait_for(&mut servers.all[1].client(), &added);
 }
@@ -97,7 +97,7 @@ fn one_is_frozen_while_all_write_and_goes_on() {
     for server in &servers.all {
         wait_for(&mut server.client(), &added);
     }
-    // What it may have published late is old: who was removed since stays away.
+    // Its late publications are old: a player that was removed since stays removed.
     let mut client = servers.all[0].client();
     for player in &gone {
         send(&mut client, &Request::new("DELETE", format!("/v1/leaderboards/sum/players/{player}")));
@@ -138,7 +138,7 @@ fn what_a_dead_server_left_is_published_by_another() {
     assert_eq!(names(&page(&mut servers.all[0].client(), "b")), ["bob", "ann"]);
 }
 
-/// While Redis is away the notes of what is to be published stay few, and none is forgotten.
+/// The outbox stays short while Redis is unavailable, and no row is forgotten.
 #[test]
 fn what_a_dead_server_has_folded_is_published_by_another() {
     const BATCHES: usize = 600;

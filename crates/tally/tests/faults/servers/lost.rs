@@ -1,5 +1,5 @@
-//! A database that comes back without what it had acknowledged, under servers side by side: all of them read everything anew,
-//! their Redis too, and all of them write again.
+//! A database that comes back without its last commits, under servers side by side. All of them read everything anew, their Redis
+//! too, and all of them write again.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn all_read_everything_anew(kind: DatabaseKind) {
         let hold = Request::new("POST", "/v1/holds").json(&json!({"member": member, "amount": 500}));
         send(client, &hold).refused(422, "insufficient_funds");
     }
-    // Each writes again, also what changes the board, whose revision went back.
+    // Each writes again, also a change of the board, whose revision went back.
     for (client, (player, score)) in clients.iter_mut().zip([("one", 41), ("two", 42), ("three", 43)]) {
         let answer = submit(client, "b", player, score).expect(200);
         assert_eq!(answer["rank"], json!(1), "{answer}");

@@ -1,4 +1,4 @@
-//! Members: who is made, changed and signed in at one server is the same at every other.
+//! Members: one that is made, changed and signed in at one server is the same at every other.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn a_member_is_the_same_on_every_server() {
             .expect("a token")
             .to_owned()
     };
-    // A token of one server is good at another, and pays whoever has the number now, wherever that was changed.
+    // A token of one server is good at another, and pays the present owner of the number, wherever that was changed.
     let token = format!("Bearer {}", sign_in(&mut clients[1], "ann"));
     let pay = |client: &mut Client, phone: &str, key: &str| {
         let body = json!({"phoneNumber": phone, "amount": 1, "password": 42});
@@ -35,7 +35,7 @@ fn a_member_is_the_same_on_every_server() {
     pay(&mut clients[2], "0103", "second").expect(201);
     pay(&mut clients[2], "0102", "third").refused(404, "recipient_not_found");
     assert!(pay(&mut clients[0], "0102", "first").is_replay(), "the same request at another server");
-    // What is only shown may be as old as is said; a token ends with its password everywhere.
+    // Reads may have their documented age; a token ends with its password everywhere.
     let me =
         |client: &mut Client| send(client, &Request::new("GET", "/v1/me").header("Authorization", &token));
     me(&mut clients[1]).expect(200);

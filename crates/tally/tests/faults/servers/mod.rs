@@ -1,7 +1,7 @@
-//! Several servers on one database and one Redis, or a Redis Cluster: whoever is asked, it is one service.
+//! Several servers on one database and one Redis, or a Redis Cluster: all of them are one service.
 //!
-//! Three servers of the real binary. Not here: the same on one server (every other test), what the store and the order
-//! promise each other (`store/tests`, `ranking/tests`), and periods, whose clock a test moves (`service/tests/use_cases/servers.rs`).
+//! Three servers of the real binary. Not here: the same on one server (every other test), and the contracts of the store and the
+//! ranking (`store/tests`, `ranking/tests`). Nor periods, whose clock a test moves (`service/tests/use_cases/servers.rs`).
 
 mod boards;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Money that moves at all servers at once, also while some are killed: each movement once, and the books agree.
+//! Money that moves at all servers at once, also while some are killed: each transfer once, and the books agree.
 
 use super::world::*;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::rng::soak;
 use tally_testkit::{Client, Request, Rng};
 
-/// Members with that much each, made at any server.
+/// Members with this balance each, made at any server.
 fn members(client: &mut Client, count: usize, units: i64) -> Vec<String> {
     let make = |number: usize| {
         let body = json!({"login_id": format!("m{number}"), "name": "one"});
@@ -41,8 +41,8 @@ fn check_money(servers: &Servers, members: &[String], sum: i64) -> Vec<i64> {
     balances.clone()
 }
 
-/// Opposite ways between two, a ring in both directions, and chains all round: money comes at every server or is not there,
-/// and nobody hears that somebody else was in the way.
+/// Opposite ways between two, a ring in both directions, and chains all round. Money comes at every server or is absent, and no
+/// caller gets a conflict with another one.
 #[test]
 fn soak_opposite_transfers_at_several_servers_are_in_nobodys_way() {
     const CALLERS: usize = 32;
@@ -84,7 +84,7 @@ fn soak_opposite_transfers_at_several_servers_are_in_nobodys_way() {
     check_money(&servers, &all, 300);
 }
 
-/// The same request at all servers at one moment: one does it, the others repeat it or hear that it is running.
+/// The same request at all servers at one moment: one does it, the others repeat it or get that it is running.
 #[test]
 fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
     const STORM: usize = 99;
@@ -122,8 +122,8 @@ fn a_storm_of_equal_transfers_at_several_servers_has_one_effect() {
     }
 }
 
-/// Moves money round between three until it is told to stop, each time under a key, tried again at the others where a server
-/// is gone; the lines that it was told.
+/// Moves money round between three until it is stopped. Each transfer has a key, and is tried again at the others when a server
+/// has ended. Returns the entries of the replies.
 fn move_until(stop: &AtomicBool, all: &[String], (nth, mut clients): (usize, Vec<Client>)) -> Vec<Value> {
     let (mut lines, mut at) = (Vec::new(), nth);
     while !stop.load(Ordering::SeqCst) {

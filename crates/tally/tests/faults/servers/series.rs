@@ -1,5 +1,5 @@
-//! Contests that come again and prizes of periods at three servers, of which one is killed at each moment at which something
-//! is due: each contest is made, started and settled once, and each prize paid once.
+//! Recurring contests and prizes of periods at three servers, of which one is killed at each moment at which something is due.
+//! Each contest is made, started and settled once, and each prize paid once.
 
 use super::contests::{balance, members, post};
 use super::world::*;
@@ -20,7 +20,7 @@ const FEE: i64 = 1;
 const PRIZES: [i64; 2] = [50, 7];
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long what is prepared before a minute may take.
+/// The time limit of the preparations before a minute.
 const TO_PREPARE: i64 = 20;
 
 fn next_minute() -> Timestamp {
@@ -45,7 +45,7 @@ fn state(client: &mut Client, cup: &str) -> Value {
     if shown.status == 404 { Value::Null } else { shown.expect(200)["state"].clone() }
 }
 
-/// Everybody asks to take part in those of a minute and is accepted, if they are still in time.
+/// All players apply to those of a minute and are accepted, if they are still in time.
 fn take_part(client: &mut Client, minute: Timestamp) {
     for cup in (0..SERIES).map(|series| cup(series, minute)) {
         let path = format!("/v1/contests/{cup}/applications");
@@ -67,7 +67,7 @@ fn score(client: &mut Client, minute: Option<Timestamp>) {
     for board in cups.map(|cup| format!("contest:{cup}")).chain(boards) {
         for (player, points) in [("ann", 3), ("bob", 2)] {
             let answer = submit(client, &board, player, points);
-            // One may have ended, or nobody was in time for it.
+            // One may have ended, or had no applicant in time.
             assert!([200, 403, 404, 409].contains(&answer.status), "{}", answer.text());
         }
     }
@@ -81,7 +81,7 @@ fn wait_for(client: &mut Client, minute: Timestamp, wanted: &[&str]) {
     });
 }
 
-/// What each wallet got or gave, by type and reference.
+/// The amounts of each wallet, by type and reference.
 fn movements(client: &mut Client, ids: &[String]) -> BTreeMap<(String, String, String), Vec<i64>> {
     let mut all: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for (player, id) in PLAYERS.iter().zip(ids) {
@@ -95,7 +95,7 @@ fn movements(client: &mut Client, ids: &[String]) -> BTreeMap<(String, String, S
     all
 }
 
-/// Every contest that was made has the minute after the one before, and what it says it paid is what wallets got, once.
+/// Every contest that was made has the minute after the one before, and its reported payouts equal those in wallets, once.
 fn check(client: &mut Client, ids: &[String], first: Timestamp, last: Timestamp) {
     let minutes = if first == last { 1 } else { 2 };
     let all = movements(client, ids);
@@ -152,7 +152,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
     // On several databases: periods and contests end on all of them.
     let mut servers = Servers::over(2, 3);
     for server in &mut servers.all {
-        // Whoever died had marks of what it would publish, and what waits for those says so.
+        // A dead server had outbox rows, and the wait for those is reported.
         server.allow("what is due of contests");
     }
     if next_minute().duration_since(Timestamp::now()).as_secs() < TO_PREPARE {
@@ -183,7 +183,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
     wait_for(&mut client, first, &["running", "finished", "settled"]);
     score(&mut client, Some(first));
     let mut last = first;
-    // A minute more where there is time: then the first ones end by the clock.
+    // A minute more if there is time: then the first ones end by the clock.
     if soak(1) > 1 {
         last = first + MINUTE;
         wait_for(&mut client, last, &["open", "running", "finished", "settled"]);
@@ -200,7 +200,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
         servers.all[0].restart();
         client = servers.all[0].client();
     }
-    // Nobody has to wait for the minute.
+    // No test has to wait for the minute.
     let soon = Timestamp::now() + Duration::from_secs(2);
     for series in 0..SERIES {
         let path = format!("/v1/contests/{}", cup(series, last));
@@ -216,7 +216,7 @@ fn soak_one_is_killed_at_every_moment_and_each_contest_and_each_prize_is_there_o
         assert_eq!(send(&mut client, &Request::new("DELETE", path)).status, 204);
     }
     servers.all[2].restart();
-    // Periods are closed and paid by whoever looks first; all that have ended by now are due.
+    // Periods are closed and paid by the first server to check; all that have ended by now are due.
     wait_until("the periods are paid", || {
         let target = |board| format!("/v1/leaderboards/b{board}/prizes?period=minute:previous");
         (0..BOARDS).all(|board| {

@@ -1,4 +1,4 @@
-//! Servers side by side on one database, or several, and one Redis, and how they are asked.
+//! Servers side by side on one database, or several, and one Redis, and requests to them.
 
 pub(crate) use crate::TALLY;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl Servers {
     }
 }
 
-/// Servers side by side on one new database, whose orders are there.
+/// Servers side by side on one new database, with loaded rankings.
 pub(crate) fn start_on(ranking: &str, count: usize) -> Vec<TestTally> {
     start_over(1, ranking, count)
 }
@@ -54,8 +54,8 @@ pub(crate) fn start_at(url: &str, ranking: &str, count: usize) -> Vec<TestTally>
         for (name, value) in settings {
             server.set(&format!("TALLY_{name}"), value);
         }
-        // On a busy machine a look may be late; who was frozen or has lost its Redis says so, and who is asked for a
-        // board that was deleted and made again a moment ago.
+        // On a busy machine a read may be late. A server that was frozen or has lost its Redis says so, and so does one
+        // with a request for a board that was deleted and made again a moment ago.
         for text in [
             "look what other servers",
             "bring ranks to what is stored",
@@ -74,7 +74,7 @@ pub(crate) fn clients(servers: &[TestTally]) -> Vec<Client> {
     servers.iter().map(TestTally::client).collect()
 }
 
-/// Sends until the answer is not "ask again": a server that has not looked for a second says so.
+/// Sends until the answer is not "retry later": a server that has read no changes for a second gives that.
 pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Answer {
     let started = Instant::now();
     loop {

@@ -1,10 +1,10 @@
-//! One of the databases is away.
+//! One of the databases is unavailable.
 
 use super::*;
 use std::time::Duration;
 use tally_testkit::RespClient;
 
-/// What one of its players hears.
+/// The reply to one of its players.
 fn refused(client: &mut Client, player: &str) {
     let answer = client.send(&submit(player, 1));
     answer.refused(503, "store_away");
@@ -20,7 +20,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     server.local().put("/v1/leaderboards/old", &json!({})).expect(201);
     let (here, there) = (world.players(0), world.players(1));
     world.servers[1].kill();
-    // A connection that answered just now gets the next transaction in one message, and nobody could say what became of it.
+    // A connection that answered just now gets the next transaction in one message, and its outcome would be unknown.
     std::thread::sleep(Duration::from_millis(100));
     let mut client = server.local();
     for (at, player) in there.iter().chain(&here).chain(&there).enumerate() {
@@ -39,7 +39,7 @@ fn a_shard_that_is_down_fails_its_players_and_no_others() {
     for (row, player) in answer["results"].as_array().unwrap().iter().zip(here.iter().chain(&there)) {
         assert_eq!(row["error"]["code"] == "store_away", there.contains(player), "{row}");
     }
-    // A leaderboard is made and deleted on the first one; the other hears of it when it is back.
+    // A leaderboard is made and deleted on the first one; the other is updated when it is back.
     client.put("/v1/leaderboards/new", &json!({})).expect(201);
     client.delete("/v1/leaderboards/old").expect(204);
     let on_new = |player: &str| {

@@ -7,7 +7,7 @@ use tally_wire::resp::Reply;
 
 const MEMBERS: usize = 200;
 
-/// Two shards, and what is in front of the second.
+/// Two shards, and the proxy in front of the second.
 fn world() -> (World, Proxy) {
     let mut world = World::of(2);
     let to = world.servers[1].address();
@@ -33,7 +33,7 @@ fn ask(resp: &mut RespClient, commands: &[String]) -> Vec<String> {
     resp.pipeline(&commands).iter().map(shown).collect()
 }
 
-/// What `EXEC` says of a transaction.
+/// The result of `EXEC` for a transaction.
 fn exec(resp: &mut RespClient, commands: &[String]) -> Reply {
     let commands = commands.iter().map(|command| words(command));
     let all: Vec<_> = [vec!["MULTI"]].into_iter().chain(commands).chain([vec!["EXEC"]]).collect();
@@ -86,10 +86,10 @@ fn commands_of_a_shard_that_is_away_say_so_at_their_place_and_the_others_are_don
     assert_eq!(ask(&mut resp, &commands), answers(&increased, 1, "0"));
     proxy.refuse();
     proxy.cut();
-    // A connection that answered just now gets the next transaction in one message, and nobody could say what became of it.
+    // A connection that answered just now gets the next transaction in one message, and its outcome would be unknown.
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(ask(&mut resp, &commands), answers(&increased, 1, "part"));
-    // By rank it concerns whoever is there; what stands beside nothing but it is still answered.
+    // A removal by rank concerns all present players; commands beside it that touch nothing else are still answered.
     let by_rank = [
         format!("ZADD b 1 {there}"),
         format!("ZINCRBY b 100000 {there}"),
@@ -109,7 +109,7 @@ fn commands_of_a_shard_that_is_away_say_so_at_their_place_and_the_others_are_don
     let rows = resp.call(&words(&format!("LB.MSUBMIT b {here} 7 {there} 7 {also_here} 8")));
     let Reply::Array(rows) = &rows else { panic!("{rows:?}") };
     assert!(matches!(&rows[..], [Reply::Array(_), Reply::Error(_), Reply::Array(_)]), "{rows:?}");
-    // Each member of a long pipeline is there or is not, as its reply said, also after the server was killed.
+    // Each member of a long pipeline is present or not, as its reply said, also after the server was killed.
     let members: Vec<String> = (0..MEMBERS).map(|number| format!("ZADD b {number} new-{number}")).collect();
     let told = ask(&mut resp, &members);
     assert!(told.contains(&"away".into()) && told.contains(&"1".into()), "{told:?}");
@@ -123,7 +123,7 @@ fn commands_of_a_shard_that_is_away_say_so_at_their_place_and_the_others_are_don
     }
     assert_eq!(ask(&mut resp, &[format!("ZSCORE b {there}")]), [(second + 1000).to_string()]);
     assert_eq!(ask(&mut resp, &[format!("ZADD b 3 {there} 3 {here}")]), ["0"]);
-    // Those of both with the lowest and the highest scores, in the order asked for.
+    // Those of both with the lowest and the highest scores, in the requested order.
     let lowest = [format!("ZADD b -1 {there} -2 {here} -3 {also_there}"), "ZPOPMIN b 3".into()];
     let bulks: Vec<Reply> = [(&also_there, -3), (&here, -2), (&there, -1)]
         .iter()
@@ -173,7 +173,7 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
     let mut client = server.local();
     fill(&mut client);
     let ([(here, _), (also_here, _)], [(there, _), (also_there, _)]) = (two(&world, 0), two(&world, 1));
-    // Whatever else commits there may be what is cut.
+    // The cut may hit any other commit there.
     loop {
         proxy.cut_off_at(b"COMMIT", Cut::Answer);
         let answer = client.send(&submit(&there, 777));
@@ -182,7 +182,7 @@ fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
         }
         proxy.pass();
     }
-    // As long as nobody knows: who is elsewhere goes on, alone and in a pipeline that concerns both.
+    // While the outcome is unknown, players elsewhere go on, alone and in a pipeline that concerns both.
     let mut resp = RespClient::connect(server.resp());
     for round in 0..3_i64 {
         client.send(&submit(&here, round)).expect(200);

@@ -6,7 +6,7 @@ use tally_testkit::{Cut, Proxy};
 
 const DIGEST: &str = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
 
-/// Lines of the file from one to another: each gives one player a point, and one says nothing.
+/// Lines of the file from one to another: each gives one player a point, and one has no effect.
 fn chunk(from: u64, to: u64, last: bool) -> Request {
     let head = json!({
         "board": "sum", "digest": DIGEST, "lines_before": from, "lines_after": to, "last": last

@@ -1,4 +1,4 @@
-//! Which databases are a store, and in which order.
+//! The databases of a store, and their order.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn a_list_that_is_not_the_stores_is_refused() {
     refused(&[0, 1, 2], "tally migrate --reshard");
     refused(&[0, 2], "is no shard of any store");
     refused(&[2, 1], "is empty");
-    // A store of one database is not quietly a part of another.
+    // A store of one database does not silently become a shard of another.
     let server = world.started(&[2]);
     fill(&mut server.local());
     drop(server);

@@ -1,6 +1,6 @@
-//! One store on two database servers: players spread over both, one of them away, wrong lists, and moving to others.
+//! One store on two database servers: players spread over both, one of them unavailable, wrong lists, and moving to others.
 //!
-//! Not here: what becomes of a transaction that is cut between its shards; the store's own tests make those moments.
+//! Not here: a transaction that is cut between its shards; the store's own tests produce those moments.
 
 mod away;
 mod commands;
@@ -48,7 +48,7 @@ impl World {
         server
     }
 
-    /// Who has a record on a shard.
+    /// The players with a record on a shard.
     fn players(&self, shard: usize) -> BTreeSet<String> {
         let found = self.servers[shard].sql("SELECT player FROM tally_0.scores WHERE gone = 0");
         found.lines().map(str::to_owned).collect()
@@ -63,7 +63,7 @@ fn submit(player: &str, score: i64) -> Request {
     Request::new("POST", "/v1/leaderboards/b/scores").json(&json!({"player": player, "score": score}))
 }
 
-/// A board with everybody on it.
+/// A board with all players.
 fn fill(client: &mut Client) {
     client.put("/v1/leaderboards/b", &json!({"update": "latest"})).expect(201);
     let rows = |number| json!({"board": "b", "player": name(number), "score": number});

@@ -8,7 +8,7 @@ use tally_testkit::{Rng, audit::audit};
 const ROWS: usize = 10_000;
 const KILLS: u64 = 3;
 
-/// What a server on these databases shows.
+/// The answers of a server on these databases.
 fn shown(world: &World, shards: &[usize]) -> Vec<Value> {
     let mut server = world.stopped(shards);
     server.restart();
@@ -54,7 +54,7 @@ fn records_move_between_servers_and_a_killed_move_goes_on() {
     client.send(&keyed).expect(200);
     client.put("/v1/players/p7", &json!({"name": "Ann"})).expect(201);
     client.post("/v1/leaderboards/b/players/p8/ban", &json!({})).expect(200);
-    // A server that runs is not moved from under.
+    // The data of a running server is not moved.
     let refused = migrate(&world, &[], &[0, 1]).output().expect("it runs");
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("is held by"));
     server.terminate();
@@ -75,7 +75,7 @@ fn records_move_between_servers_and_a_killed_move_goes_on() {
             "{said}"
         );
         assert!(said.contains(" a second"), "{said}");
-        // One that was killed at its very end was done, and is asked for again.
+        // One that was killed at its very end was done, and is run again.
         assert!(migrate(&world, from, to).output().expect("it runs").status.success());
         assert_eq!(shown(&world, to), before, "{to:?}");
         let mut server = world.started(to);

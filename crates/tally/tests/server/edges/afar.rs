@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tally_testkit::TestTally;
 use tally_testkit::command::{Finished, run_set};
 
-/// Where the commands run: a machine without a store.
+/// The machine of the commands: one without a store.
 struct Elsewhere {
     data: tempfile::TempDir,
     url: String,
@@ -18,7 +18,7 @@ impl Elsewhere {
         Self { data, url: format!("http://{}", server.address()) }
     }
 
-    /// Runs a command on the server; where the command has commands below it, the place stands before them.
+    /// Runs a command on the server; the URL comes before the subcommand of a command that has some.
     fn run(&self, args: &[&str], key: &str) -> Finished {
         let key = if key.is_empty() { vec![] } else { vec!["--key", key] };
         let (before, after) = args.split_at(if args[0] == "keys" { 1 } else { args.len() });
@@ -59,7 +59,7 @@ fn keys_are_kept_from_afar() {
     assert!(listed.contains("far"), "{listed}");
     failed(&here.run(&["keys", "list"], &reader), "forbidden");
     failed(&here.run(&["keys", "create", "--role", "admin"], &reader), "forbidden");
-    // The key may stand in the environment, where no list of processes shows it.
+    // The key may be in the environment, where no list of processes shows it.
     let by_env = here.set(&["keys", "--url", &here.url, "list"], &[("TALLY_KEY", &admin)]);
     assert_eq!(by_env.expect(0), listed);
     let id = reader.split('_').nth(1).expect("an id");

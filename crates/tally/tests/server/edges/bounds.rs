@@ -46,7 +46,7 @@ fn a_body_that_trickles_is_408() {
     trickle.join().expect("the server has closed");
 }
 
-/// Sends one batch under its key until it is taken; gives how often it was refused.
+/// Sends one batch under its key until it is taken; returns how often it was refused.
 fn insist(mut client: Client, number: usize) -> usize {
     let row = json!({"board": "b", "player": format!("p{number}"), "score": 1});
     let batch = Request::new("POST", "/v1/scores/batch").json(&json!({"scores": vec![row; 50]}));
@@ -73,7 +73,7 @@ fn a_full_queue_says_when_to_come_back() {
     server.allow("too much is waiting already");
     let mut client = sum_board(&server);
     let (mut batches, mut refused) = (0, 0);
-    // Which of them meet is chance: again until some have.
+    // Their coincidence is random: repeat until some have met.
     while refused == 0 {
         assert!(batches < 5_000, "no batch met another");
         refused += std::thread::scope(|scope| {
@@ -99,7 +99,7 @@ fn a_key_is_new_again_when_it_is_forgotten() {
     assert!(!client.send(&request).is_replay());
     let create = Request::new("PUT", "/v1/leaderboards/other").json(&json!({})).idempotent("put");
     client.send(&create).expect(201);
-    // However long it takes: as long as it is a replay it has no effect, then it has one.
+    // This does not depend on time: as long as it is a replay it has no effect, then it has one.
     let mut again = client.send(&request);
     while again.is_replay() {
         assert_eq!(again.expect(200)["score"], 1);

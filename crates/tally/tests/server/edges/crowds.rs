@@ -1,7 +1,7 @@
-//! Connections that want nothing but to be there: on both protocols, from many addresses, silent, unread, or a byte at a time.
+//! Idle connections: on both protocols, from many addresses, silent, unread, or a byte at a time.
 //!
-//! Each test takes every connection there is, and then asks as somebody who has a right to. Times are set short; an answer
-//! that does not come is a fault, and how long one takes is not measured.
+//! Each test takes every connection there is, and then sends a request as a caller with permission. Times are set short; an
+//! answer that does not come is a fault, and how long one takes is not measured.
 
 use super::{TALLY, fill_big, key};
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn crowd(count: u8, address: SocketAddr) -> Vec<TcpStream> {
     (0..count).map(|at| from(2 + at % 7, address)).collect()
 }
 
-/// Asks on new connections until there is an answer.
+/// Repeats on new connections until there is an answer.
 #[track_caller]
 fn insist(what: &str, mut ask: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -41,7 +41,7 @@ fn insist(what: &str, mut ask: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a client with this key is answered, on a connection of its own.
+/// Whether a client with this key gets an answer, on a connection of its own.
 fn pings(address: SocketAddr, key: &str) -> bool {
     let mut stream = from(100, address);
     stream.set_read_timeout(Some(Duration::from_millis(500))).expect("a socket");
@@ -50,7 +50,7 @@ fn pings(address: SocketAddr, key: &str) -> bool {
     said.is_ok() && stream.read_exact(&mut answer).is_ok() && &answer == b"+OK\r\n+PONG\r\n"
 }
 
-/// Whether a request on a new connection is answered so.
+/// Whether a request on a new connection gets this answer.
 fn answers(address: SocketAddr, target: &str, key: Option<&str>, status: u16) -> bool {
     let mut client = Client::new(address).with_patience(Duration::from_millis(500));
     if let Some(key) = key {
@@ -80,16 +80,16 @@ fn a_stranger_must_present_a_key_in_time() {
     let key = key(&mut server.local(), "reader");
     let _silent = crowd(30, server.resp());
     insist("places are free again", || pings(server.resp(), &key));
-    // It may say what it wants, as slowly as it wants, but for a key.
+    // It may send anything, as slowly as it likes, except a key.
     drip(crowd(5, server.resp()), b"PING\r\n");
-    // What is answered to it may not be read either.
+    // Its answer may not be read either.
     let mut unread = from(2, server.resp());
     let mut sent = 0;
     while unread.write_all(&b"PING\r\n".repeat(10_000)).is_ok() {
         sent += 60_000;
         assert!(sent < 1 << 30, "it takes everything");
     }
-    // Whoever has presented one may be silent.
+    // A connection that has presented one may be silent.
     let mut known = from(3, server.resp());
     known.write_all(format!("AUTH {key}\r\n").as_bytes()).expect("it listens");
     known.read_exact(&mut [0; 5]).expect("it answers");
@@ -110,7 +110,7 @@ fn a_head_must_arrive_in_time() {
     let _silent = crowd(30, server.address());
     insist("places of silent clients are free again", reads);
     drip(crowd(5, server.address()), b"x");
-    // One that was answered and says nothing more is one of them.
+    // A connection with an answer that then is silent is one of them.
     let mut idle = crowd(9, server.address());
     for stream in &mut idle {
         let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -186,7 +186,7 @@ fn an_address_has_a_part_of_the_connections() {
         other.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
         let closed = other.read(&mut [0; 4]).expect("it is served");
         assert_eq!(closed == 0, address == server.resp(), "another address has its own part");
-        // Its place is free again when a connection has ended.
+        // Its slot is free again when a connection has ended.
         crowd.pop();
         insist("the place is free again", || {
             let mut again = from(2, address);
@@ -197,7 +197,7 @@ fn an_address_has_a_part_of_the_connections() {
     assert!(pings(server.resp(), &key));
 }
 
-/// Thirty places for HTTP, of which three are kept for this machine and three for health checks.
+/// Thirty slots for HTTP, of which three are kept for this machine and three for health checks.
 #[test]
 fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     let settings = [("TALLY_HTTP_CONNECTIONS_MAX", "30"), ("TALLY_RESP_CONNECTIONS_MAX", "30")];
@@ -205,7 +205,7 @@ fn health_and_this_machine_are_answered_when_all_connections_are_taken() {
     let reader = key(&mut server.local(), "reader");
     let address = server.address();
     let silent = crowd(30, address);
-    // Some of the crowd have taken what is kept, and lose it when they do not say what they want.
+    // Some of the crowd have taken the reserved connections, and lose them when they send nothing.
     insist("a place is kept for health checks", || answers(address, "/healthz", None, 200));
     insist("ready is told, too", || answers(address, "/readyz", None, 200));
     insist("nothing else is", || answers(address, "/v1/leaderboards", Some(&reader), 503));

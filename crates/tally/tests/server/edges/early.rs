@@ -1,6 +1,6 @@
-//! Answers that come before their request was read to its end: the client hears them, and knows whether its connection goes on.
+//! Answers that come before their request was read to its end: the client gets them, and knows whether its connection goes on.
 //!
-//! Clients such as those of Python and Node send head and body in two packets. Not here: what is refused (`bad_input`).
+//! Clients such as those of Python and Node send head and body in two packets. Not here: rejections (`bad_input`).
 
 use super::{TALLY, key};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// Long enough that a server answers the head alone, if it does.
 const BETWEEN: Duration = Duration::from_millis(150);
 
-/// Requests that are refused by their head, as a caller with a reader's key.
+/// Requests that are rejected by their head, as a caller with a reader's key.
 const REFUSED: [(&str, &str, u16); 6] = [
     ("POST /v1/leaderboards/b/scores", "Authorization: Bearer tally_none", 401),
     ("POST /v1/leaderboards/b/scores", "", 403),
@@ -96,7 +96,7 @@ fn a_client_that_goes_on_writing_reads_why_it_was_refused() {
     }
 }
 
-/// A client that waits to be asked for its body is not kept waiting.
+/// A client that waits for a `100 Continue` before its body is not kept waiting.
 #[test]
 fn a_body_that_was_not_asked_for_is_not_waited_for() {
     let (server, reader) = world();

@@ -26,7 +26,7 @@ fn sigterm_while_loading_is_an_end_in_peace() {
     assert_eq!(page["total"], 20_000);
 }
 
-/// Whoever can see that it runs can end it in peace: it is announced when it hears signals, not before.
+/// A process that is announced as running can be ended in peace: the announcement comes when it handles signals, not before.
 #[test]
 fn sigterm_is_heard_from_the_first_moment() {
     for _ in 0..5 {
@@ -34,7 +34,7 @@ fn sigterm_is_heard_from_the_first_moment() {
         let mut serve = command(TALLY, &["serve", "--http", "127.0.0.1:0", "--resp", "off"]);
         serve.arg("--data").arg(data.path()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut server = serve.spawn().expect("the binary starts");
-        // A shell looks and signals without a pause between.
+        // A shell polls and signals without a pause between.
         let look = "until [ -e \"$0\" ]; do kill -0 $1 || exit 1; done; kill -TERM $1";
         let announced = data.path().join("server.json");
         let sent =

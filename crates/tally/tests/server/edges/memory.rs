@@ -19,7 +19,7 @@ const NAME_BYTES: usize = 120;
 /// What goes on writing must get so far, while the others take memory.
 const WRITES_MIN: usize = 3;
 
-/// The roles of callers; nothing is a caller without a key.
+/// The roles of callers; `None` is a caller without a key.
 const CALLERS: [Option<&str>; 4] = [Some("reader"), Some("server"), Some("admin"), None];
 
 fn status(server: &TestTally, field: &str) -> u64 {
@@ -59,7 +59,7 @@ fn open(address: SocketAddr, key: Option<&String>) -> TcpStream {
     stream
 }
 
-/// Writes until all is written, or nothing is taken any more, or it is closed.
+/// Writes until all is written, or no more is taken, or it is closed.
 fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
     stream.set_write_timeout(Some(Duration::from_secs(3))).expect("it is a socket");
     while !bytes.is_empty() {
@@ -71,7 +71,7 @@ fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
     }
 }
 
-/// Does something while another client writes; the memory that it made the server take.
+/// Does something while another client writes; returns the memory that it made the server take.
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "the figures are for the reader of a run")]
 fn grown(server: &TestTally, key: &str, what: &str, does: impl FnOnce()) -> u64 {
@@ -106,7 +106,7 @@ fn case(what: &str, role: Option<&str>) -> String {
     format!("{what}, {}", role.unwrap_or("no key"))
 }
 
-/// Each reply is whole, or says that there was no room for it.
+/// Each reply is whole, or says that there was no memory for it.
 #[track_caller]
 fn check_replies(replies: &[Reply]) {
     let too_large =

@@ -1,11 +1,11 @@
-//! `/metrics`: text that Prometheus reads, whatever the state, and who may have it.
+//! `/metrics`: text that Prometheus reads, whatever the state, and its permissions.
 
 use super::{TALLY, add, fill_big, key, sum_board};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_testkit::{Answer, Request, TestTally};
 
-/// What a series is told apart by.
+/// The identity of a series.
 pub(super) type Labels = Vec<(String, String)>;
 /// A family as it was read: its kind and (name, labels, value) of each sample.
 pub(super) type Family = (String, Vec<(String, Labels, f64)>);
@@ -151,7 +151,7 @@ fn documented() -> BTreeSet<String> {
 fn the_page_of_metrics_has_every_family_and_no_other() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
-    // Contests are counted by a thread, which adds up the ledger last; until it has looked they are left out.
+    // Contests are counted by a thread, which adds up the ledger last; until it has run they are left out.
     let families = loop {
         let families = check(&client.get("/metrics"));
         if families.contains_key("tally_ledger_out_of_balance") {
@@ -250,7 +250,7 @@ fn it_answers_while_ranks_are_loading() {
     while !states.contains("ready") {
         let answer = client.get("/metrics");
         if answer.status == 503 {
-            // For a moment it cannot know who may ask.
+            // It cannot know the permissions for a moment.
             answer.refused(503, "loading");
             continue;
         }
@@ -281,7 +281,7 @@ fn open_it_needs_none() {
     server.client().get("/v1/status").refused(401, "unauthorized");
 }
 
-/// A credential that is presented is judged, always.
+/// A credential that is sent is always judged.
 #[test]
 fn open_it_still_judges_a_key_that_is_sent() {
     let server = TestTally::start_set(TALLY, &[("TALLY_METRICS_OPEN", "true")]);

@@ -1,7 +1,7 @@
-//! The edges of a running server: its end, its bounds, its settings, other origins, metrics, and commands from afar.
+//! The edges of a running server: its end, its bounds, its settings, other origins, metrics, and remote commands.
 //!
-//! One file a subject. Every bound is set so low that a test reaches it at once; nothing here is measured. Not here:
-//! wrong requests (`bad_input`), who may do what (`http_permissions`), the end under SIGTERM (`cli.rs`).
+//! One file a subject. Every bound is set so low that a test reaches it at once; nothing here is measured. Not here: wrong
+//! requests (`bad_input`), permissions (`http_permissions`), the end under SIGTERM (`cli.rs`).
 
 mod afar;
 mod bounds;
@@ -30,7 +30,7 @@ fn sum_board(server: &TestTally) -> Client {
     client
 }
 
-/// A sum; 0 where the player is not there.
+/// A sum; 0 for a missing player.
 #[track_caller]
 fn score(client: &mut Client, player: &str) -> i64 {
     let answer = client.get(&format!("/v1/leaderboards/b/players/{player}"));

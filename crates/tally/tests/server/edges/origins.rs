@@ -50,7 +50,7 @@ fn a_configured_origin_reads_with_a_key() {
         answer.expect(200);
         assert_eq!(allowed(&answer), Some(origin));
         assert!(lists(&answer, "vary", "origin"), "{answer:?}");
-        // Also what is refused: a page must be able to see why.
+        // Also rejections: a page must be able to see why.
         let missing = client.send(&from(origin, Request::new("GET", "/v1/leaderboards/none")));
         missing.refused(404, "leaderboard_not_found");
         assert_eq!(allowed(&missing), Some(origin));
@@ -87,7 +87,7 @@ fn a_preflight_of_a_configured_origin_allows_reads_only() {
     }
 }
 
-/// Protected mode: who sends no key is this machine, but a browser here may be driven by any page.
+/// Protected mode: a caller without a key is this machine, but a browser here may be driven by any page.
 #[test]
 fn without_a_key_a_configured_origin_reads_and_no_origin_writes() {
     let server = server();

@@ -1,6 +1,6 @@
-//! What `/metrics` says of the Redis door: every command once, by what it is and how it was answered.
+//! The series of the RESP listener in `/metrics`: every command once, by its kind and its result.
 //!
-//! Not here: what each command answers (`resp_differential`), and how long anything may take.
+//! Not here: the replies of each command (`resp_differential`), and how long anything may take.
 
 use super::TALLY;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn counts(http: &mut Client) -> (BTreeMap<String, u64>, u64) {
     (commands, bursts.expect("a histogram of bursts"))
 }
 
-/// What a step added: reads, writes and others, each answered well and with an error; and bursts.
+/// The counts of a step: reads, writes and others, each answered well and with an error; and bursts.
 #[track_caller]
 fn added(http: &mut Client, before: &mut (BTreeMap<String, u64>, u64), wanted: [u64; 6], bursts: u64) {
     let now = counts(http);
@@ -71,7 +71,7 @@ fn every_command_is_counted_once_by_class_and_outcome() {
     redis.pipeline(&pipeline);
     added(&mut http, &mut before, [2, 1, 2, 1, 1, 1], 1);
 
-    // What is queued is counted when it is done.
+    // A queued command is counted when it is done.
     redis.pipeline(&[&["MULTI"][..], &["ZADD", "z", "4", "d"], &["ZCARD", "z"]]);
     added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
     redis.call(&["EXEC"]);
@@ -89,7 +89,7 @@ fn every_command_is_counted_once_by_class_and_outcome() {
     added(&mut http, &mut before, [0, 0, 0, 0, 1, 0], 1);
 }
 
-/// Members of a board that keeps no order over all time are those of its present period.
+/// Members of a board without an all-time ranking are those of its present period.
 #[test]
 fn a_board_without_all_time_has_the_members_of_its_present_period() {
     let server = TestTally::start(TALLY);
@@ -117,8 +117,8 @@ fn a_board_without_all_time_has_the_members_of_its_present_period() {
     assert_eq!(members(&mut http), (of(2, 1), "3".to_owned()));
 }
 
-/// Writers change two boards in one transaction. Readers that ask both in one see both changes or none, in whatever order they ask,
-/// with what is not shared between, and the lane hears of no reader.
+/// Writers change two boards in one transaction. Readers of both in one transaction see both changes or none, in every order,
+/// with private reads between. The lane gets no reader.
 #[test]
 fn transactions_of_reads_see_one_state_and_need_no_lane() {
     let server = TestTally::start(TALLY);
@@ -158,7 +158,7 @@ fn transactions_of_reads_see_one_state_and_need_no_lane() {
         let mut redis = connect();
         for score in 1..400 {
             let score = score.to_string();
-            // A new board now and then: what is asked comes into being meanwhile.
+            // A new board now and then: a board that is read may be created meanwhile.
             let new = format!("new{score}");
             let writes: [&[&str]; 3] =
                 [&["ZADD", "b", &score, "p"], &["ZADD", &new, "1", "p"], &["ZADD", "a", &score, "p"]];
@@ -167,7 +167,7 @@ fn transactions_of_reads_see_one_state_and_need_no_lane() {
     });
 }
 
-/// What a client writes in a pattern is not looked at again for each of many names: the ranking is locked meanwhile.
+/// A client's pattern is not parsed again for each of many names: the ranking is locked meanwhile.
 #[test]
 fn a_long_pattern_is_no_work_for_each_name() {
     let server = TestTally::start(TALLY);

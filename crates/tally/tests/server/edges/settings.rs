@@ -1,4 +1,4 @@
-//! Where settings come from, and what is said of wrong ones.
+//! The sources of settings, and the messages about wrong ones.
 
 use super::TALLY;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn file(server: &TestTally, text: &str) -> PathBuf {
     path
 }
 
-/// `serve` must end at once: what it was told is wrong.
+/// `serve` must end at once: its settings are wrong.
 #[track_caller]
 fn refused(server: &TestTally, args: &[&str], settings: &[(&str, &str)]) -> String {
     let done = run_set(TALLY, server.data(), args, settings);
@@ -73,7 +73,7 @@ fn settings_are_shown_to_admins_only() {
         let key = super::key(&mut local, role);
         let status = server.client().with_key(&key).get("/v1/status").expect(200);
         assert_eq!(status.get("settings").is_some(), shown, "{role}");
-        // What is found of the database names it.
+        // The findings about the database name it.
         assert_eq!(status.get("findings").is_some(), shown, "{role}");
     }
 }

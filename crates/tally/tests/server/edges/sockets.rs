@@ -139,7 +139,7 @@ fn limits_of_loopback_addresses_hold_on_a_socket() {
     stream.read_to_string(&mut said).expect("it says why, and closes");
     assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
     drop(held);
-    // Their places may not be free yet for a last look at the server.
+    // Their places may not be free yet for a last read of the server.
     server.terminate();
 }
 

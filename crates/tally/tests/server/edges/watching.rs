@@ -1,8 +1,8 @@
-//! The board for Grafana and the rules for Prometheus ask only for what a running server tells.
+//! The board for Grafana and the rules for Prometheus use only series of a running server.
 //!
-//! Every expression is read word by word: samples, labels and their values are held to `/metrics`, functions to a list. The
-//! rules are read line by line, in the one order that the file keeps, which is also what makes it YAML without a reader of
-//! YAML. Not here: whether a threshold is wise.
+//! Every expression is read word by word: samples, labels and their values are compared with `/metrics`, functions with a list.
+//! The rules are read line by line, in the one order that the file keeps. That order also makes it YAML without a reader of YAML.
+//! Not here: whether a threshold is wise.
 
 use super::TALLY;
 use super::metrics::{Family, check};
@@ -13,7 +13,7 @@ use tally_testkit::TestTally;
 const BOARD: &str = include_str!("../../../../../deploy/grafana/tally.json");
 const RULES: &str = include_str!("../../../../../deploy/prometheus/tally.rules.yml");
 
-/// What Prometheus puts on every series itself.
+/// The labels that Prometheus puts on every series itself.
 const SCRAPED: [&str; 2] = ["instance", "job"];
 const FUNCTIONS: [&str; 7] =
     ["absent", "histogram_quantile", "increase", "label_values", "max", "rate", "sum"];
@@ -37,17 +37,17 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_:".contains(&byte)
 }
 
-/// The word at the beginning, and what comes behind it.
+/// The word at the beginning, and the text behind it.
 fn word(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(|byte| is_word(*byte)).count())
 }
 
-/// A string in quotes at the beginning, and what comes behind it.
+/// A string in quotes at the beginning, and the text behind it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('"')?.split_once('"')
 }
 
-/// What is wrong with the matchers behind a sample, and what comes behind them.
+/// The error of the matchers behind a sample, and the text behind them.
 fn matchers<'a>(
     known: &BTreeMap<String, BTreeSet<String>>,
     text: &'a str,
@@ -76,7 +76,7 @@ fn matchers<'a>(
     &rest[1..]
 }
 
-/// What an expression asks for that no server has.
+/// The parts of an expression that no server has.
 fn wrong_in(samples: &Samples, expression: &str) -> Vec<String> {
     let (mut wrong, mut bare, mut labels) = (Vec::new(), Vec::new(), BTreeSet::from(SCRAPED));
     let (mut rest, mut asked) = (expression, 0);
@@ -106,7 +106,7 @@ fn wrong_in(samples: &Samples, expression: &str) -> Vec<String> {
             rest = &rest[1..];
         }
     }
-    // What stands alone is a label, of those that were asked for.
+    // A name alone is a label, of the given ones.
     let unknown = bare.into_iter().filter(|name| !labels.contains(name));
     wrong.extend(unknown.map(|name| format!("neither a sample nor a label of one: {name}")));
     if asked == 0 {
@@ -120,7 +120,7 @@ fn shown(legend: &str) -> impl Iterator<Item = &str> {
     legend.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or_default().trim())
 }
 
-/// A running server's samples, once its threads have looked at what they count.
+/// A running server's samples, once its threads have counted.
 fn of_a_server() -> Samples {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
@@ -137,7 +137,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}"))
 }
 
-/// What is wrong with the board.
+/// The errors of the board.
 fn wrong_in_board(samples: &Samples, board: &str) -> Vec<String> {
     let board: Value = serde_json::from_str(board).expect("the board is JSON");
     let (mut wrong, mut ids) = (Vec::new(), BTreeSet::new());
@@ -177,7 +177,7 @@ fn single<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     (!value.is_empty() && !value.contains('\'')).then_some(value)
 }
 
-/// What is wrong with the rules.
+/// The errors of the rules.
 fn wrong_in_rules(samples: &Samples, rules: &str) -> Vec<String> {
     let lines: Vec<&str> = rules.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let head = ["groups:", "  - name: tally", "    rules:"];
@@ -219,7 +219,7 @@ fn board_and_rules_ask_for_what_a_server_tells() {
     let samples = of_a_server();
     assert_eq!(wrong_in_board(&samples, BOARD), Vec::<String>::new());
     assert_eq!(wrong_in_rules(&samples, RULES), Vec::<String>::new());
-    // A name, a label or a value that is wrong would be found, wherever it stands.
+    // A wrong name, label or value would be found at any position.
     for (was, is) in [
         ("tally_store_unfolded_bytes", "tally_store_unfolded"),
         ("tally_ready", "tally_http_requests"),

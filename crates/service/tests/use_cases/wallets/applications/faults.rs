@@ -1,4 +1,4 @@
-//! What only Redis can do wrong: it loses applications, it is away, it swallows answers; and servers that die in between.
+//! Faults of Redis only: it loses applications, it is unavailable, it loses answers. Also servers that die in between.
 
 use super::site::{Kind, Site, player};
 use super::{boss, listed, members, row};
@@ -26,7 +26,7 @@ fn accept(tally: &Tally, id: &ContestId, no: usize) -> Result<Status, Rejection>
     row(apply::decide(tally, id, &boss(), &[player(no)], true, None))
 }
 
-/// Every question about applications, by name.
+/// Every query about applications, by name.
 fn every_question(tally: &Tally, id: &ContestId) -> Vec<(&'static str, Result<(), Failure>)> {
     let who = [player(1)];
     vec![
@@ -84,7 +84,7 @@ fn what_is_lost_is_never_taken_for_less() {
             }
         }
         assert_lost(&tally, &id);
-        // Staff begins anew, and who applied before has to apply again.
+        // Staff begins anew, and former applicants have to apply again.
         let nobody = change::open(&tally, &id, &Actor::Server, None);
         assert_eq!(refused(nobody), Rejection::Forbidden);
         let before = read::get(&tally, &id).unwrap();
@@ -100,7 +100,7 @@ fn what_is_lost_is_never_taken_for_less() {
     tally.drain();
 }
 
-/// A start by the clock passes: nobody knows who would take part. Other contests go on.
+/// A start by the clock passes: the applicants are unknown. Other contests go on.
 #[test]
 fn a_start_that_has_nobody_left_passes() {
     let mut site = Site::new(Kind::Valkey);
@@ -122,7 +122,7 @@ fn a_start_that_has_nobody_left_passes() {
     assert_eq!(states(), [State::Open, State::Running]);
     assert_eq!(read::get(&tally, &ids[0]).unwrap().due(), None);
     assert_lost(&tally, &ids[0]);
-    // Begun anew it does not start by a moment that has passed.
+    // Opened again, it does not start by a time that has passed.
     change::open(&tally, &ids[0], &boss(), None).unwrap();
     scheduler::do_due(&tally).unwrap();
     assert_eq!(states(), [State::Open, State::Running]);
@@ -131,7 +131,7 @@ fn a_start_that_has_nobody_left_passes() {
     tally.drain();
 }
 
-/// However many contests cannot go on, the others do, and they do too when it is back.
+/// Contests that cannot go on, however many, delay no other; they go on when it is back.
 #[test]
 fn contests_that_wait_for_redis_keep_no_others() {
     let mut site = Site::new(Kind::Redis);
@@ -149,7 +149,7 @@ fn contests_that_wait_for_redis_keep_no_others() {
     proxy.refuse();
     proxy.cut();
     site.advance(3_000_000);
-    // It is asked for the first of them only; the others do not wait for it.
+    // It is read for the first of them only; the others do not wait for it.
     let passed = scheduler::do_due(&tally);
     let why = |fault: &Fault| fault.to_string().contains("is not asked again in this look");
     assert!(matches!(&passed, Err(Failure::Fault(fault)) if why(fault)), "{passed:?}");
@@ -164,7 +164,8 @@ fn contests_that_wait_for_redis_keep_no_others() {
     tally.drain();
 }
 
-/// While Redis is away nothing changes and everything says so; what does not need it goes on, and is cleared later.
+/// Nothing changes while Redis is unavailable, and every reply says so. Requests that do not need it go on, and it is
+/// cleared later.
 #[test]
 fn what_is_away_changes_nothing() {
     let mut site = Site::new(Kind::Redis);
@@ -179,7 +180,7 @@ fn what_is_away_changes_nothing() {
     }
     proxy.refuse();
     proxy.cut();
-    // A change on a connection that has just broken may have been made; a look notices that it is.
+    // A change on a connection that has just broken may have been made; a read notices that it is.
     assert_eq!(read::counts(&tally, &[&read::get(&tally, &cup).unwrap()]), [None]);
     let mut answers = every_question(&tally, &cup);
     answers.push(("open", change::open(&tally, &draft, &boss(), None).map(drop)));
@@ -192,7 +193,7 @@ fn what_is_away_changes_nothing() {
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
     assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
     assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.desk)]);
-    // Called off without it; it is cleared when it is back.
+    // Cancelled without it; it is cleared when it is back.
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
@@ -215,7 +216,7 @@ fn what_is_away_changes_nothing() {
     tally.drain();
 }
 
-/// A server that died between its look and its transaction: nothing is half started, and others go on.
+/// A server that died between its read and its transaction: there is no partial start, and others go on.
 #[test]
 fn a_start_that_died_is_let_go() {
     let mut site = Site::new(Kind::Valkey);
@@ -228,7 +229,7 @@ fn a_start_that_died_is_let_go() {
     let dead =
         RedisApplications::open(&format!("redis://{}", site.redis().address()), &Options::default()).unwrap();
     dead.freeze(key(&record), record.revision).unwrap();
-    // Who applies does not wait; who decides does, and then no start counts any more that had read before.
+    // An applicant does not wait; a decision does, and then no start counts any more that had read before.
     applied(&tally, &id, 3).unwrap();
     accept(&tally, &id, 1).unwrap();
     assert!(read::get(&tally, &id).unwrap().revision > record.revision);
@@ -239,7 +240,7 @@ fn a_start_that_died_is_let_go() {
     tally.drain();
 }
 
-/// Erasing waits for a Redis that is away, because it may have applications; what it has lost is nothing to erase.
+/// Erasing waits for an unavailable Redis, because it may have applications; lost ones need no erasure.
 #[test]
 fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     let mut site = Site::new(Kind::Redis);
@@ -265,7 +266,7 @@ fn erasing_says_that_redis_is_away_and_passes_over_what_is_lost() {
     tally.drain();
 }
 
-/// An answer that is lost on its way is not another request.
+/// A lost reply does not make another request.
 #[test]
 fn an_answer_that_is_lost_is_found_again() {
     let mut site = Site::new(Kind::Redis);
@@ -276,7 +277,7 @@ fn an_answer_that_is_lost_is_found_again() {
         proxy.cut_at(player(1).as_bytes(), cut);
         applied(&tally, &id, 1).unwrap();
         assert!(!proxy.is_armed());
-        // The second time the player is named is the change: the first is a look.
+        // The second time the player is named is the change: the first is a read.
         for accepted in [true, false] {
             proxy.cut_at(b"1700000000000000", cut);
             match accepted {
@@ -286,14 +287,14 @@ fn an_answer_that_is_lost_is_found_again() {
             assert!(!proxy.is_armed());
         }
     }
-    // Nobody can say what became of it, so nobody does.
+    // The outcome is unknown, so no reply claims one.
     proxy.cut_off_at(player(7).as_bytes(), Cut::Answer);
     let done = applied(&tally, &id, 7);
     assert!(matches!(done, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{done:?}");
     tally.drain();
 }
 
-/// Redis is not configured any more, or another one is: nothing is taken for empty.
+/// Redis is not configured any more, or another one is: the server takes no list for empty.
 #[test]
 fn a_server_without_that_redis_says_so() {
     let site = Site::new(Kind::Valkey);
@@ -316,7 +317,7 @@ fn a_server_without_that_redis_says_so() {
     }
     without.drain();
     drop(without);
-    // Where it is again, everything is as it was.
+    // Everything is as before when it is back.
     let tally = site.serve();
     assert_eq!(listed(&tally, &id, Status::Pending), [player(1)]);
     tally.drain();

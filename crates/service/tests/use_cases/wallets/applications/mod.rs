@@ -1,6 +1,6 @@
-//! One suite for applications wherever they are: the embedded store, MariaDB, Redis, Valkey, a cluster.
+//! One suite for applications in every store: the embedded store, MariaDB, Redis, Valkey, a cluster.
 //!
-//! Each begins by asserting where they are. Not here: money for them (`contests`), and what only Redis can do wrong (`faults`).
+//! Each begins by asserting the store in use. Not here: money for them (`contests`), and faults of Redis only (`faults`).
 
 mod faults;
 mod site;
@@ -53,7 +53,7 @@ fn members(tally: &Tally, id: &ContestId) -> Vec<PlayerId> {
     rows.into_iter().map(|(player, ..)| player).collect()
 }
 
-/// Three lists of players, as somebody would keep them on paper.
+/// Three lists of players, as on paper.
 #[derive(Clone, Debug, Default)]
 struct Paper {
     pending: Vec<usize>,
@@ -119,7 +119,8 @@ impl Paper {
     }
 }
 
-/// Two contests side by side, the server begun anew now and then; in the end those accepted are members, in that order.
+/// Two contests side by side, with restarts of the server now and then; in the end the accepted players are members, in
+/// that order.
 fn histories_agree_with_paper(kind: Kind) {
     let mut rng = Rng::of("applications");
     for _ in 0..soak(1) {
@@ -183,8 +184,8 @@ fn histories_agree_with_paper(kind: Kind) {
     }
 }
 
-/// Two servers, and everybody asks both at once: one application each, no more than there are places, and whoever was told
-/// last to be accepted when it started takes part, and nobody else.
+/// Two servers, with concurrent requests to both: one application for each player, no more than the capacity. The members are
+/// those whose last reply before the start was "accepted".
 fn many_at_once_are_exact(kind: Kind) {
     let site = Site::new(kind);
     let servers = [site.serve(), site.serve()];
@@ -205,7 +206,7 @@ fn many_at_once_are_exact(kind: Kind) {
         }
     });
     assert_eq!((applied.into_inner(), listed(&servers[0], &id, Status::Pending).len()), (24, 24));
-    // What each was told last. A row is asked for by one thread, so that has an order.
+    // The last reply for each. One thread sends the requests of a row, so they have an order.
     let told = Mutex::new(BTreeMap::<PlayerId, Status>::new());
     let started = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -234,7 +235,7 @@ fn many_at_once_are_exact(kind: Kind) {
         for tally in &servers {
             let (id, started, all, told) = (&id, &started, &all, &told);
             scope.spawn(move || {
-                // Not for ever: who was accepted may withdraw, and once the other has started nobody else is accepted.
+                // Not for ever: an accepted player may withdraw, and once the other has started no other is accepted.
                 while told.lock().unwrap().len() < 2 && started.load(Ordering::Relaxed) == 0 {
                     std::thread::yield_now();
                 }
@@ -278,7 +279,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
     assert_eq!((withdraw().replayed, withdraw().replayed), (false, true));
     assert_eq!(row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)), Err(Rejection::NotApplied));
-    // The same player may apply again, and the old request is still what it was.
+    // The same player may apply again, and the outcome of the old request stays.
     apply::apply(&tally, &id, &Actor::Server, &who[0], None).unwrap();
     assert!(applied(1).unwrap().replayed);
     row(apply::decide(&tally, &id, &boss(), &who[..1], true, None)).unwrap();
@@ -289,7 +290,7 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     tally.drain();
 }
 
-/// A contest that moves money has its applications in the store, wherever those of others are.
+/// A contest that moves money has its applications in the store, whatever the setting says.
 fn money_is_never_elsewhere(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();
@@ -308,7 +309,7 @@ fn money_is_never_elsewhere(kind: Kind) {
     tally.drain();
 }
 
-/// Whoever is erased has applied nowhere, and may apply again; a rejection stays.
+/// An erased player has applied nowhere, and may apply again; a rejection stays.
 fn who_is_erased_has_not_applied(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();

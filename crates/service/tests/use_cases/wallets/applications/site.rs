@@ -1,4 +1,4 @@
-//! Where applications are in a test: a store, and beside it perhaps a Redis of the test's own.
+//! The application store of a test: the store, and beside it perhaps a Redis of the test's own.
 
 use crate::wallets::world::settings;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ enum Outside {
     Cluster(ScratchCluster),
 }
 
-/// A store and what is beside it.
+/// A store and its Redis.
 pub(super) struct Site {
     pub(super) store: Arc<dyn Store>,
     outside: Outside,
@@ -124,7 +124,7 @@ impl Site {
         self.serve_with(self.url().as_deref())
     }
 
-    /// The same with the applications elsewhere.
+    /// The same with the applications in another store.
     pub(super) fn serve_with(&self, url: Option<&str>) -> Arc<Tally> {
         let (store, now) = (Arc::clone(&self.store), Arc::clone(&self.now));
         let clock = Clock::of(move || Micros(now.load(Ordering::SeqCst)));
@@ -149,7 +149,7 @@ impl Site {
         assert_eq!(matches!(record.kept, ApplicationLocation::Redis(_)), outside, "{:?}", record.kept);
     }
 
-    /// Nothing is left of contests, but for requests with a key; and nobody has looked for it.
+    /// Nothing is left of contests, except requests with a key; and no read searched for it.
     pub(super) fn assert_empty(&self) {
         for mut client in self.clients() {
             let Reply::Array(keys) = client.call(&["KEYS", "*"]) else { panic!("a list") };

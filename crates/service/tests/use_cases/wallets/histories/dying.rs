@@ -1,8 +1,8 @@
-//! A store in front of a real one that ends as a process or a connection does: before a commit, after it, or with its
-//! answer lost, done or not.
+//! A store in front of a real one that ends as a process or a connection does. It ends before a commit, after it, or with
+//! its reply lost.
 //!
-//! Once it is dead it writes nothing more, so a service on it can be dropped as a kill leaves it. Not here: a real kill, which
-//! the tests of the binary have, and what a file keeps of one, which the store's have.
+//! It writes nothing more once it is dead, so a service on it can be dropped as a kill leaves it. Not here: a real kill, which
+//! the tests of the binary have, and the file after one, which the store's have.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,18 +15,18 @@ use tally_store::{
     WindowKey, WindowRow, WriteSet,
 };
 
-/// How a transaction ends that does not end well.
+/// The way a transaction fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The process dies before it commits.
     Before,
     /// The process dies when it has committed.
     After,
-    /// Nobody hears that it has committed.
+    /// It has committed, and the reply is lost.
     LostDone,
-    /// Nobody hears that it has not.
+    /// It has not committed, and the reply is lost.
     LostUndone,
-    /// Nobody hears that it has committed, nor what became of it when that is first asked.
+    /// It has committed, the reply is lost, and so is that of the first query for its outcome.
     Unknown,
 }
 
@@ -40,12 +40,12 @@ pub(crate) struct Dying {
 
 #[derive(Default)]
 struct State {
-    /// After so many more transactions, this.
+    /// The next failure, and the number of transactions before it.
     armed: Option<(u32, End)>,
     dead: bool,
-    /// What became of those whose answer was lost.
+    /// The outcomes of those whose reply was lost.
     lost: BTreeMap<BatchId, Option<Committed>>,
-    /// Whether the next question what became of one has no answer.
+    /// Whether the next query for an outcome has no reply.
     is_deaf: bool,
 }
 
@@ -70,18 +70,18 @@ impl Dying {
         self.reads.load(Ordering::SeqCst)
     }
 
-    /// The process has died of something else.
+    /// The process has died of another cause.
     pub(crate) fn die(&self) {
         self.state.lock().unwrap().dead = true;
     }
 
-    /// Nothing more happens to it. Whether something has, and whether it is dead.
+    /// Later transactions do not fail. Whether something has failed, and whether it is dead.
     pub(crate) fn disarm(&self) -> (bool, bool) {
         let mut state = self.state.lock().unwrap();
         (state.armed.take().is_none(), state.dead)
     }
 
-    /// How the next transaction ends.
+    /// The failure of the next transaction.
     fn next(&self) -> Result<Option<End>, StoreError> {
         let mut state = self.state.lock().unwrap();
         if state.dead {

@@ -1,11 +1,11 @@
-//! Random histories of several contests against paper, in which every step may be the last of its process.
+//! Random histories of several contests against a paper model, in which every step may be the last of its process.
 //!
 //! Some of them move money, and have their applications in the store; those of the others are in a Redis. Each act has an
-//! idempotency key. A process may die at any transaction and at any question to that Redis, or not hear what came of it: one that
-//! died is dropped as it is, another one begins in front of both, and asks again under the same key. What comes of it, the
-//! applications, each balance and what is held are those of paper after every step; at the end members, prizes and fees
-//! paid back are read, the whole ledger is proved, and Redis has nothing left of contests that have started or were called
-//! off. Not here: clocks, several servers, and a Redis that loses something (`applications`).
+//! idempotency key. A process may die at any transaction and at any call of that Redis, or lose a reply. A dead one is dropped as
+//! it is, another one begins in front of both, and repeats the request under the same key. The result, the applications, each
+//! balance and the holds equal those of the model after every step. At the end members, prizes and refunds are read and the whole
+//! ledger is proved. Redis then has nothing of contests that have started or were cancelled. Not here: clocks, several servers,
+//! and a Redis that loses something (`applications`).
 
 pub(crate) mod dying;
 mod outside;
@@ -68,7 +68,7 @@ pub(crate) fn player_of(member: MemberId) -> PlayerId {
     PlayerId::new(&member.0.to_string()).unwrap()
 }
 
-/// Whoever acts: a service, and its members by number.
+/// The acting party: a service, and its members by number.
 pub(crate) struct Hand<'a> {
     pub(crate) tally: &'a Arc<Tally>,
     pub(crate) runtime: &'a Runtime,
@@ -76,7 +76,7 @@ pub(crate) struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    /// Does it for real; a row's rejection is the rejection. `division` is that of the board that a score is for.
+    /// Does it on the service; a row's rejection is the rejection. `division` is that of the board that a score is for.
     pub(crate) fn act(
         &self,
         id: &ContestId,
@@ -90,7 +90,7 @@ impl Hand<'_> {
             let done = done?;
             let What::Decided(mut rows) = done.what else { return Ok(()) };
             let row = rows.pop().unwrap()?;
-            // A replay has rows as they stand, from which follows what was answered.
+            // A replay has the present rows, from which the first reply follows.
             match (op, row) {
                 (Op::Accept(_), Status::Pending) => Err(Rejection::ContestFull.into()),
                 (Op::Accept(_), Status::Rejected) => Err(Rejection::NotApplied.into()),
@@ -156,12 +156,12 @@ fn any_shape(rng: &mut Rng) -> Shape {
     Shape { fee, prizes, ordinal: rng.percent(40), each: rng.percent(50), division }
 }
 
-/// How a step ends that does not end well.
+/// The way a step fails.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
-    /// At the transaction after so many more.
+    /// At the transaction after this many more.
     Store(u32, End),
-    /// At the question to Redis after so many more; whether the process dies of it.
+    /// At the call of Redis after this many more; and whether the process dies of it.
     Redis(usize, Cut, bool),
 }
 
@@ -175,7 +175,7 @@ fn any_ending(rng: &mut Rng, has_money: bool) -> Option<Ending> {
     rng.percent(60).then(|| Ending::Redis(rng.below(3) as usize, cut, rng.percent(60)))
 }
 
-/// One history: a store, and the process that is on it just now.
+/// One history: a store, and the process on it.
 struct History {
     store: Arc<dyn Store>,
     outside: Outside,
@@ -189,17 +189,17 @@ struct History {
     asked: usize,
     deaths: usize,
     lost: usize,
-    /// Of both, those that Redis was the end of.
+    /// Of both, those that a failure of Redis ended.
     of_redis: usize,
 }
 
 impl History {
-    /// Members with money and contests, made in peace.
+    /// Members with money and contests, made without faults.
     fn new(world: &World, members: Vec<MemberId>, rng: &mut Rng) -> Self {
         let ids: Vec<_> = (0..CONTESTS).map(|no| ContestId::new(&format!("cup-{no}")).unwrap()).collect();
         let mut contests = Vec::new();
         for (no, id) in ids.iter().enumerate() {
-            // Some of each, whatever comes.
+            // Some of each, in every run.
             let shape = match no {
                 0 => Shape { fee: FEE, prizes: true, ..any_shape(rng) },
                 1 => Shape { fee: 0, prizes: false, ..any_shape(rng) },
@@ -249,7 +249,7 @@ impl History {
         Hand { tally, runtime: &self.runtime, members: &self.members }
     }
 
-    /// Asks, under a key of its own for each that asks; two at once ask at once.
+    /// Sends requests, each under a key of its own; two callers send at once.
     fn ask(&self, contest: usize, op: Op, keys: &[String]) -> Vec<Result<(), Failure>> {
         let division = match op {
             Op::Score(player, _) => self.model.contests[contest].division(player),
@@ -266,7 +266,7 @@ impl History {
         })
     }
 
-    /// The process may die, or lose an answer, at any transaction of it; then it is asked again.
+    /// The process may die, or lose a reply, at any transaction of it; then the request is repeated.
     fn step(&mut self, contest: usize, op: Op, end: Option<Ending>) -> Vec<Result<(), Failure>> {
         self.asked += 1;
         let count = if matches!(op, Op::StartTwice | Op::SettleTwice) { 2 } else { 1 };
@@ -303,7 +303,7 @@ impl History {
                 *done = self.ask(contest, op, std::slice::from_ref(key)).remove(0);
             }
         }
-        // What an act sets off may have been cut short where the act itself was answered.
+        // The follow-up work of an act may have been cut short although the act was answered.
         while let Err(failure) = scheduler::do_due(self.hand().tally) {
             assert!(happened, "{op:?}: {failure}");
         }
@@ -335,7 +335,7 @@ impl History {
         }
     }
 
-    /// Members, prizes and what was paid back are those of paper, each once; nothing is left over.
+    /// Members, prizes and refunds are those of the model, each once; nothing is left over.
     fn check_end(&self) {
         let tally = self.hand().tally;
         let player = |name: &PlayerId| {
@@ -382,7 +382,7 @@ impl History {
     }
 }
 
-/// Whether what came of it is what paper says. Of two starts at once one wins; settling is the same for both.
+/// Whether the result equals the model's. Of two starts at once one wins; settling is the same for both.
 fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'static str>, paper: &Paper) {
     let mut done = 0;
     for one in all {

@@ -1,4 +1,4 @@
-//! The Redis of applications in histories, behind a network that ends at any question to it.
+//! The Redis of applications in histories, behind a network that fails at any call of it.
 
 use std::collections::BTreeSet;
 use tally_ranking::RedisApplications;
@@ -8,10 +8,10 @@ use tally_rules::contest::record::ApplicationLocation;
 use tally_rules::ledger::Uuid;
 use tally_testkit::{Cut, Proxy, RedisKind, Reply, ScratchRedis};
 
-/// Each question to it is one.
+/// Every call of Redis has this command.
 const QUESTION: &[u8] = b"EVALSHA";
 
-/// It and the way to it.
+/// It and the proxy before it.
 pub(super) struct Outside {
     redis: ScratchRedis,
     proxy: Proxy,
@@ -31,7 +31,7 @@ impl Outside {
         RedisApplications::open(&format!("redis://{}", self.proxy.address()), &Options::default()).unwrap()
     }
 
-    /// The question after so many more ends like that, and every one after it where the process dies.
+    /// The call after this many more ends like that, and every one after it if the process dies.
     pub(super) fn arm(&self, after: usize, cut: Cut, dies: bool) {
         self.proxy.cut_after(QUESTION, after, cut);
         if dies {
@@ -48,12 +48,12 @@ impl Outside {
         happened
     }
 
-    /// Whoever comes next is let through.
+    /// Lets the next caller pass.
     pub(super) fn pass(&self) {
         self.proxy.pass();
     }
 
-    /// Remembers where a contest's applications are.
+    /// Remembers the keys of a contest's applications.
     pub(super) fn note(&mut self, record: &Record) {
         if let ApplicationLocation::Redis(number) = record.kept {
             self.seen.insert(format!("{{tally:contest:{}}}:{number}:", record.no));

@@ -1,28 +1,28 @@
-//! Contests on paper: lists of players, numbers, and what the contract says of each act.
+//! Contests on paper: lists of players, numbers, and the contract of each act.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::contest::State;
 
-/// What it costs, where it costs something.
+/// The fee, if there is one.
 pub(crate) const FEE: i64 = 10;
-/// How many may be accepted.
+/// The maximum of accepted applications.
 pub(crate) const CAPACITY: usize = 3;
-/// What the first ranks get.
+/// The prizes of the first ranks.
 pub(crate) const PRIZES: [i64; 3] = [101, 30, 30];
 
-/// What kind of contest it is.
+/// The kind of contest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) fee: i64,
     pub(crate) prizes: bool,
-    /// Nobody shares a rank.
+    /// Ranks are not shared.
     pub(crate) ordinal: bool,
-    /// Who shares one gets its prize whole.
+    /// Players with a shared rank get its prize whole.
     pub(crate) each: bool,
     pub(crate) division: Option<usize>,
 }
 
-/// What is done to it.
+/// An act on the contest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Open,
@@ -54,14 +54,14 @@ pub(crate) struct Paper {
     pub(crate) rejected: Vec<usize>,
     /// In order of acceptance.
     pub(crate) members: Vec<usize>,
-    /// Whether it ran when it was called off.
+    /// Whether it ran when it was cancelled.
     pub(crate) refunded: bool,
     /// The best of each, and when it was reached.
     scores: BTreeMap<usize, (i64, usize)>,
     hidden: BTreeSet<usize>,
 }
 
-/// All of it: money by player, and contests.
+/// The whole model: money by player, and contests.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) money: Vec<i64>,
@@ -69,7 +69,7 @@ pub(crate) struct Model {
     moments: usize,
 }
 
-/// A prize: who, in which division, for which rank, how much.
+/// A prize: player, division, rank, amount.
 pub(crate) type Prize = (usize, Option<usize>, u32, i64);
 
 fn take(list: &mut Vec<usize>, player: usize) -> bool {
@@ -103,13 +103,13 @@ impl Paper {
         if self.state == state { Ok(()) } else { Err("contest_state") }
     }
 
-    /// The division of a member, from 1; of anybody else the first.
+    /// The division of a member, from 1; of any other player the first.
     pub(crate) fn division(&self, player: usize) -> Option<usize> {
         let place = self.members.iter().position(|one| *one == player).unwrap_or(0);
         self.shape.division.map(|size| place / size + 1)
     }
 
-    /// Everything that is paid, division by division.
+    /// All prizes, division by division.
     pub(crate) fn prizes(&self) -> Vec<Prize> {
         if !self.shape.prizes {
             return Vec::new();
@@ -219,7 +219,7 @@ impl Paper {
         Ok(())
     }
 
-    /// Why a member of one division does not score in the next.
+    /// The reason why a member of one division does not score in the next.
     fn score_elsewhere(&self, player: usize) -> &'static str {
         let (own, size) = (self.division(player).unwrap_or(1), self.shape.division.unwrap_or(usize::MAX));
         match own < self.members.len().div_ceil(size) {
@@ -246,14 +246,14 @@ impl Model {
         Self { money, contests, moments: 0 }
     }
 
-    /// What is held of a player's money.
+    /// The held amount of a player's money.
     pub(crate) fn held(&self, player: usize) -> i64 {
         let open = self.contests.iter().filter(|one| one.state == State::Open);
         let has = |one: &&Paper| one.pending.contains(&player) || one.accepted.contains(&player);
         open.filter(has).map(|one| one.shape.fee).sum()
     }
 
-    /// Does it, or says why not.
+    /// Does it, or returns the reason why not.
     pub(crate) fn act(&mut self, contest: usize, op: Op) -> Result<(), &'static str> {
         self.moments += 1;
         let free: Vec<i64> =

@@ -1,10 +1,10 @@
-//! Random stories of money's edges: contests with fees, prizes and prizes of periods, in currencies that come and go; members that
-//! are renamed, closed and made anew; players that are banned and erased; contests that are cancelled; leaderboards that go.
+//! Random stories of money's edges. Contests have fees, prizes and period prizes, in currencies that come and go. Members are
+//! renamed, closed and made anew, players banned and erased, contests cancelled, leaderboards deleted.
 //!
-//! The process may end at any transaction of a step, or not hear of it; then another begins, and asks again under the same key.
-//! Paper follows what was answered and says what each wallet must have. At the end nothing is held or under way, each prize and
-//! refund is paid once or is owed for a reason, and all replays agree. A seed repeats a story.
-//! Not here: which request is refused with what (`histories`).
+//! The process may end at any transaction of a step, or lose its reply; then another begins, and repeats the request under the
+//! same key. The paper model follows the replies and has the balance of each wallet. At the end nothing is held or under way.
+//! Each prize and refund is paid once or is owed for a reason, and all replays agree. A seed repeats a story. Not here: which
+//! request is refused with what (`histories`).
 
 mod paper;
 
@@ -44,7 +44,7 @@ const CUPS: usize = 4;
 /// Stories that found something.
 const KEPT: [u64; 0] = [];
 
-/// One story, and the process that is in it just now.
+/// One story, and its process.
 struct Story {
     rng: Rng,
     store: Arc<dyn Store>,
@@ -56,10 +56,10 @@ struct Story {
     accounts: Vec<Account>,
     cups: Vec<Cup>,
     money: BTreeMap<(MemberId, Currency), i64>,
-    /// Prizes that nobody could be paid.
+    /// Prizes that could not be paid.
     debts: Vec<String>,
     asked: usize,
-    /// What came of it all.
+    /// The results, with their counts.
     seen: BTreeMap<&'static str, usize>,
 }
 
@@ -102,7 +102,7 @@ impl Story {
         self.tally = begin_on(&self.dying, &self.now, self.has_usd).unwrap();
     }
 
-    /// Asks under a key until there is an answer, whatever becomes of the process.
+    /// Repeats a request under a key until there is a reply, also if the process ends.
     fn ask<T>(
         &mut self,
         what: impl Fn(&Arc<Tally>, &Runtime, Option<IdempotencyKey>) -> Result<T, Failure>,
@@ -123,7 +123,7 @@ impl Story {
             if matches!(done, Err(Failure::Fault(_))) {
                 done = what(&self.tally, &self.runtime, identity(&key, 1));
             } else {
-                // What it sets off may have been cut short.
+                // Its follow-up work may have been cut short.
                 let tally = &self.tally;
                 let closed = scheduler::do_due(tally).and(periods::close_due(tally));
                 is_settled = closed.and(prizes::pay_due(tally)).is_ok();
@@ -149,7 +149,7 @@ impl Story {
         self.accounts.iter().any(|one| one.member == member && one.is_closed)
     }
 
-    /// A contest that is open or runs, moves money, and has that name.
+    /// A contest that is open or runs, moves money, and has an entry of that name.
     fn with_entry(&self, name: &PlayerId) -> Option<&Cup> {
         let has = |cup: &&Cup| {
             let entry = match cup.state {
@@ -208,7 +208,7 @@ impl Story {
         self.ask(|tally, runtime, key| runtime.block_on(transfers::post(tally, new(key))).map(drop)).is_ok()
     }
 
-    /// Somebody's name: of a member, of one that was closed, or new.
+    /// A name: of a member, of a closed one, or new.
     fn any_name(&mut self) -> PlayerId {
         if self.rng.percent(5) {
             return PlayerId::new(&format!("new {}", self.asked)).unwrap();
@@ -383,7 +383,7 @@ impl Story {
         }
     }
 
-    /// Everybody is paid out in one currency.
+    /// All are paid out in one currency.
     fn pay_out(&mut self) {
         for ((member, currency), units) in self.money.clone() {
             if currency == usd() && self.has_usd && units > 0 {
@@ -443,7 +443,7 @@ impl Story {
         }
     }
 
-    /// An application, or what is decided on one.
+    /// An application, or a decision on one.
     fn desk(&mut self, at: usize, name: &PlayerId) {
         let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &Actor::Admin);
         let name = std::slice::from_ref(name);
@@ -464,7 +464,7 @@ impl Story {
         if live.is_empty() || live.len() < CUPS && self.rng.percent(5) {
             return self.new_cup();
         }
-        // Those that are over hear of some of it too.
+        // Contests that are over get some steps, too.
         let any = self.rng.below(self.cups.len() as u64) as usize;
         let at = if self.rng.percent(5) { any } else { *self.rng.pick(&live) };
         let mut name = self.any_name();

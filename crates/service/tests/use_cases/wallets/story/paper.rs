@@ -1,4 +1,4 @@
-//! Members and contests of a story on paper, and what contests and processes of it are asked to be.
+//! Members and contests of a story on paper, and the requests to its contests and processes.
 
 use crate::wallets::histories::amount;
 use crate::wallets::histories::dying::Dying;
@@ -21,13 +21,13 @@ use tally_service::{Clock, Failure, Settings, Tally};
 use tally_store::Store;
 use tally_testkit::Rng;
 
-/// What the first ranks of a contest get.
+/// The prizes of the first ranks of a contest.
 pub(crate) const PRIZES: [i64; 2] = [31, 13];
-/// What the first of a day gets.
+/// The prize of the first player of a day.
 pub(crate) const OF_DAY: i64 = 7;
 /// How long leaderboards stay.
 pub(crate) const KEEP: i64 = 2 * DAY;
-/// A member that was made.
+/// A created member.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) member: MemberId,
@@ -44,19 +44,19 @@ pub(crate) struct Cup {
     pub(crate) prizes: bool,
     pub(crate) days: bool,
     pub(crate) state: State,
-    /// Since when it is over for good.
+    /// The time since when it is over for good.
     pub(crate) over: Option<i64>,
-    /// Of whom it must have a leaderboard.
+    /// The players that must have a leaderboard of it.
     pub(crate) members: BTreeMap<PlayerId, Option<MemberId>>,
     pub(crate) scores: BTreeMap<PlayerId, i64>,
     pub(crate) of_day: BTreeMap<PlayerId, i64>,
     pub(crate) banned: BTreeSet<PlayerId>,
-    /// Prizes that were to be paid, and why one was not.
+    /// Prizes that are due, and the reason for an unpaid one.
     pub(crate) paid: Vec<(PlayerId, i64, Option<UnpaidReason>)>,
 }
 
 impl Cup {
-    /// A draft, and what is asked for it.
+    /// A draft, and the spec of its request.
     pub(crate) fn new(no: usize, currency: Currency, rng: &mut Rng) -> (Self, ContestSpec) {
         let [fee, prizes, days, skips] = [60, 60, 80, 50].map(|percent| rng.percent(percent));
         let prize = |(from, units)| Prize { from, to: from, currency, amount: amount(units) };
@@ -120,7 +120,7 @@ pub(crate) fn begin_on(
     start_set(Arc::clone(store) as Arc<dyn Store>, clock, with)
 }
 
-/// Says which story it was that fails.
+/// Prints which story fails.
 pub(crate) struct Named(pub(crate) u64, pub(crate) Kind);
 
 impl Drop for Named {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::{BufRead, Write};
 
-/// What `LB.SUBMIT` answers: score and rank, then those before.
+/// The reply of `LB.SUBMIT`: score and rank, then those before.
 type Submitted = (i64, i64, Option<i64>, Option<i64>);
 type Everything = BTreeMap<String, Vec<(String, f64)>>;
 
@@ -25,7 +25,7 @@ fn refused<T: Debug>(found: RedisResult<T>, words: &str) {
     assert!(error.contains(words), "not {words}: {error}");
 }
 
-/// Asks whoever runs the story for something.
+/// Requests something of the runner of the story.
 fn ask(what: &str) -> String {
     println!("{what}");
     std::io::stdout().flush().expect("somebody listens");
@@ -95,7 +95,7 @@ fn sorted_set(r: &mut Connection, key: &str) {
     many(r, &format!("{key}-many"), key);
 }
 
-/// More than one page of a walk.
+/// More than one page of a scan.
 fn many(r: &mut Connection, key: &str, other: &str) {
     let all: Vec<(i64, String)> = (0..1_000).map(|number| (number, format!("m{number:04}"))).collect();
     equal(r.zadd_multiple(key, &all), 1_000);
@@ -176,7 +176,7 @@ fn main() {
         season(r, &format!("ann{at}"));
     }
 
-    // What was acknowledged outlives a kill; the connections do not.
+    // Acknowledged data outlives a kill; the connections do not.
     let before = everything(&mut stories[0]);
     assert_eq!(before.keys().collect::<Vec<_>>(), ["duels0", "duels1", "laps0", "laps1", "season"]);
     ask("kill");
@@ -192,7 +192,7 @@ fn main() {
         equal(r.zadd(format!("duels{at}"), "fay", 3), 1);
     }
 
-    // With the first key, nobody may ask without one.
+    // With the first key, no request passes without one.
     let key = ask("key");
     for protocol in protocols {
         let without = connect(protocol, |login| login).and_then(|mut r| r.zcard::<_, i64>("duels0"));
