@@ -82,7 +82,7 @@ pub(crate) fn make(
     if own_name.exists() {
         std::fs::remove_file(own_name).context("remove the server's own name")?;
     }
-    // Root makes it, and any user who runs the tests copies it.
+    // Root creates it, and tests of any user copy it.
     process::run(Command::new("chmod").args(["-R", "a+rX"]).arg(&made))?;
     if place.exists() {
         std::fs::rename(&place, scratch.join(format!("{program}.before"))).context("put it aside")?;

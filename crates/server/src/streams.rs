@@ -78,7 +78,7 @@ impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut taken = self.streams.taken();
         taken.all -= 1;
-        let own = taken.by.get_mut(&self.scope).expect("whoever has a slot is counted");
+        let own = taken.by.get_mut(&self.scope).expect("a scope with a slot has a count");
         *own -= 1;
         if *own == 0 {
             taken.by.remove(&self.scope);

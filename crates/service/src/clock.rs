@@ -4,6 +4,7 @@
 //! time ([`ClockWatch`]), and with the clock of the store if it has one. While wall time is in doubt, irreversible work waits:
 //! closing, paying, starting, expiring. Scores do not wait. Not here: what each part of the service does meanwhile.
 
+use crate::outcomes::Retention;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tally_rules::Micros;
@@ -61,11 +62,11 @@ impl ClockReading {
         self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump))
     }
 
-    /// The time by which outcomes of requests are stored and compared, and how long they are kept: for good while the clock is
-    /// not trusted. An outcome with the time of a clock that is behind would look old to a server with a right clock, and a
-    /// retry would be done twice.
-    pub(crate) fn retention(&self, micros: i64) -> (Micros, i64) {
-        (self.corrected(), if self.doubt.is_some() { i64::MAX } else { micros })
+    /// The retention of outcomes of requests: for good while the clock is not trusted. An outcome with the time of a clock that
+    /// is behind would look old to a server with a right clock, and a retry would be done twice.
+    pub(crate) fn retention(&self, micros: i64) -> Retention {
+        let keep_micros = if self.doubt.is_some() { i64::MAX } else { micros };
+        Retention { at: self.corrected(), keep_micros }
     }
 }
 

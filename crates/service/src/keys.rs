@@ -5,7 +5,7 @@
 //! means for a connection. Revoking the last key does not bring it back.
 
 use crate::boards::run_once;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockReading};
 use crate::damaged;
 use crate::failure::{Failure, Fault};
 use crate::secret::{Secret, Use, hex};
@@ -189,11 +189,12 @@ impl Keys {
         identity: Option<&IdempotencyKey>,
     ) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.read().corrected();
+        let time = self.clock.read();
+        let now = time.corrected();
         let (row, token) = self.invent(identity, (role, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
-        let stored = self.once(identity, now, |changes| {
+        let stored = self.once(identity, time, |changes| {
             if full {
                 return Err(Rejection::TooManyKeys);
             }
@@ -212,7 +213,8 @@ impl Keys {
     /// Ends a key, the last one of role admin by `force` only. Blocks on the store. Returns whether it was a replay.
     pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.read().corrected();
+        let time = self.clock.read();
+        let now = time.corrected();
         self.read_again()?;
         let (present, last_admin) = {
             let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
@@ -223,7 +225,7 @@ impl Keys {
                 found.is_some_and(|row| row.role == Role::Admin) && !others,
             )
         };
-        let stored = self.once(identity, now, |changes| {
+        let stored = self.once(identity, time, |changes| {
             let id = present.clone().ok_or(Rejection::KeyNotFound)?;
             if last_admin && !force {
                 return Err(Rejection::LastAdminKey);
@@ -242,14 +244,14 @@ impl Keys {
     fn once(
         &self,
         identity: Option<&IdempotencyKey>,
-        now: Micros,
+        time: ClockReading,
         change: impl Fn(&mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
         let requests = identity.iter().map(|one| one.key.clone()).collect();
         let plan = ReadSet { requests, shards: ShardSet::of(0), ..ReadSet::default() };
-        let (_, keep_micros) = self.clock.read().retention(self.keep_micros);
+        let retention = time.retention(self.keep_micros);
         let place = (&*self.store, &self.in_doubt);
-        servers::again(|| run_once(place, &plan, identity, (now, keep_micros), |_, changes| change(changes)))
+        servers::again(|| run_once(place, &plan, identity, retention, |_, changes| change(changes)))
     }
 
     /// A key and its token: random, or for a request that may be retried, equal for all retries. The instant is part of it: a

@@ -9,6 +9,13 @@ use tally_rules::outcome::Outcome;
 use tally_rules::{Micros, Rejection};
 use tally_store::ReadSet;
 
+/// The time by which outcomes are stored and compared, and how long they are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    pub(crate) at: Micros,
+    pub(crate) keep_micros: i64,
+}
+
 /// Adds the stored outcome of a request to a read set.
 pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
     plan.requests.extend(identity.map(|one| one.key.clone()));
@@ -18,10 +25,10 @@ pub(crate) fn read(plan: &mut ReadSet, identity: Option<&IdempotencyKey>) {
 pub(crate) fn replay(
     identity: Option<&IdempotencyKey>,
     stored: Option<&Stored>,
-    (now, keep_micros): (Micros, i64),
+    Retention { at, keep_micros }: Retention,
 ) -> Result<Option<Outcome>, Rejection> {
     let Some(identity) = identity else { return Ok(None) };
-    Ok(match idempotency::check_key(stored, identity.fingerprint, now, keep_micros)? {
+    Ok(match idempotency::check_key(stored, identity.fingerprint, at, keep_micros)? {
         KeyCheck::Replay(outcome) => Some(*outcome),
         KeyCheck::New => None,
     })
@@ -30,32 +37,27 @@ pub(crate) fn replay(
 /// Those of a batch.
 pub(crate) struct Outcomes {
     rows: WorkingSet<RequestKey, Stored>,
-    now: Micros,
-    keep_micros: i64,
+    retention: Retention,
 }
 
 impl Outcomes {
     /// The stored outcomes of the keys of a batch.
-    pub(crate) fn new(
-        keys: &[RequestKey],
-        stored: &[Option<Stored>],
-        (now, keep_micros): (Micros, i64),
-    ) -> Self {
+    pub(crate) fn new(keys: &[RequestKey], stored: &[Option<Stored>], retention: Retention) -> Self {
         let mut rows = WorkingSet::new();
         keys.iter().zip(stored).for_each(|(key, stored)| rows.load(key.clone(), stored.clone()));
-        Self { rows, now, keep_micros }
+        Self { rows, retention }
     }
 
     /// See [`replay`].
     pub(crate) fn replay(&self, identity: Option<&IdempotencyKey>) -> Result<Option<Outcome>, Rejection> {
         let stored = identity.and_then(|one| self.rows.get(&one.key));
-        replay(identity, stored, (self.now, self.keep_micros))
+        replay(identity, stored, self.retention)
     }
 
     /// Stores an outcome.
     pub(crate) fn remember(&mut self, identity: Option<&IdempotencyKey>, outcome: Outcome) {
         if let Some(one) = identity {
-            let stored = Stored { fingerprint: one.fingerprint, at: self.now, outcome };
+            let stored = Stored { fingerprint: one.fingerprint, at: self.retention.at, outcome };
             self.rows.set(&one.key, Some(stored));
         }
     }

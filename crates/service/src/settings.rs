@@ -47,7 +47,7 @@ pub enum Background {
     #[default]
     Threads,
     /// The caller: by [`Tally::work`](crate::Tally::work), and lanes by [`Tally::step`](crate::Tally::step). So one thread is
-    /// enough, and a simulation decides what is done when. The function is called wherever a caller must wait.
+    /// enough, and a simulation chooses the order of tasks. The function is called wherever a caller must wait.
     ByHand(fn()),
 }
 

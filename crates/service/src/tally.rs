@@ -6,7 +6,7 @@
 use crate::Fault;
 use crate::background::{self, Tasks};
 use crate::boards::{Board, Boards, run_once};
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockReading};
 use crate::clock_memory::ClockMemory;
 use crate::contests::counts::Counts as ContestCounts;
 use crate::contests::repay;
@@ -378,10 +378,10 @@ impl Tally {
         &self,
         plan: &ReadSet,
         identity: Option<&IdempotencyKey>,
-        now: Micros,
+        time: ClockReading,
         change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
     ) -> Result<Option<Stored>, Failure> {
-        let (_, keep_micros) = self.clock.read().retention(self.settings.idempotency_keep_micros);
-        run_once((&*self.store, &self.keys.in_doubt), plan, identity, (now, keep_micros), change)
+        let retention = time.retention(self.settings.idempotency_keep_micros);
+        run_once((&*self.store, &self.keys.in_doubt), plan, identity, retention, change)
     }
 }

@@ -195,7 +195,7 @@ impl Process {
         Self { child, guard }
     }
 
-    /// Kills it, if it still runs. The guard is told before `wait`, because until then the process id is not reused.
+    /// Kills it, if it still runs. The guard forgets it before `wait`: until then the process id is not reused.
     fn end(mut self) {
         drop(self.child.kill());
         drop(self.guard.write_all(b"ended\n"));

@@ -2,15 +2,15 @@
 //!
 //! Not here: which images, and whether the registry has a digest.
 
-use super::Violation;
 use super::repository::{File, Repository};
+use super::{Violation, ports};
 
 pub(super) const RULE: &str = "images";
 
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     let named = |file: &&File| {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        name == "Dockerfile" || name == "compose.yaml"
+        name == "Dockerfile" || ports::is_compose(&file.path)
     };
     let files = repository.files.iter().filter(named);
     files.flat_map(|file| movable(file).map(|(line, image)| report(file, line, image))).collect()

@@ -13,7 +13,7 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     files.flat_map(|file| published(file).into_iter().filter_map(|port| port.violation(file))).collect()
 }
 
-fn is_compose(path: &str) -> bool {
+pub(super) fn is_compose(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let name = name.strip_prefix("docker-").unwrap_or(name);
     name.starts_with("compose.") && (name.ends_with(".yaml") || name.ends_with(".yml"))

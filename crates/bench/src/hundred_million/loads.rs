@@ -99,7 +99,7 @@ fn command(place: &Place<'_>, load: &Load, server: &Server) -> Command {
     let rate = run.options.pick(if load.rate.contains("..") { "0..2000" } else { "300" }, load.rate);
     let seconds = run.options.pick(if load.rate.contains("..") { 6 } else { 2 }, load.seconds);
     let (players, reads, stage) = (run.players.to_string(), load.reads.to_string(), format!("{seconds}s"));
-    // A new seed each time: the same load on the same store would submit what is there, and write nothing.
+    // A new seed each time: the same load on the same store would submit its scores again, and write nothing.
     let seed = run.options.seed.wrapping_add(clock::system().now().0.cast_unsigned()).to_string();
     let mut command = place.command(&["load", "scores", "--board", BOARD, "--players", &players]);
     command

@@ -29,7 +29,7 @@ impl BatchHandler for Elsewhere {
     }
 
     fn dispatch(&mut self, callers: usize, replies: Box<dyn Send>) {
-        self.told.send((callers, replies)).expect("somebody tells them");
+        self.told.send((callers, replies)).expect("the dispatcher runs");
     }
 }
 

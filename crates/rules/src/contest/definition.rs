@@ -45,7 +45,7 @@ pub struct Fee {
 pub struct Contest {
     /// The title that users see.
     pub title: String,
-    /// The players who manage it.
+    /// The players that manage the contest.
     pub staff: Vec<PlayerId>,
     /// How many applications may be accepted.
     pub capacity: u32,

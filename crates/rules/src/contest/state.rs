@@ -1,4 +1,4 @@
-//! The state machine of a contest as one table: who may do which event in which state, and its effects.
+//! The state machine of a contest as one table: the actors and the effects of each event in each state.
 //!
 //! The table is printed into `docs/contests.md`, and a test compares the two. The permission is checked before the state, so a
 //! caller without permission learns nothing. Not here: what an effect does, and when events of the clock are due ([`due`]).

@@ -7,7 +7,7 @@ use super::Board;
 use super::room::{make_room, may_go};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
-use crate::outcomes;
+use crate::outcomes::{self, Retention};
 use crate::periods::prizes;
 use crate::periods::purge::Purge;
 use crate::scores::{Redefine, Redefined};
@@ -22,7 +22,7 @@ use tally_rules::contest::{ContestId, State};
 use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::{IdempotencyKey, Stored};
 use tally_rules::outcome::Outcome;
-use tally_rules::{BoardId, Definition, Micros, Rejection};
+use tally_rules::{BoardId, Definition, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{
     BoardChange, BoardNo, BoardRef, BoardRow, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet,
@@ -149,7 +149,8 @@ fn create(
     definition: impl Fn() -> Result<Definition, Rejection>,
     identity: Option<&IdempotencyKey>,
 ) -> Result<Made, Failure> {
-    let now = tally.clock.read().corrected();
+    let time = tally.clock.read();
+    let now = time.corrected();
     let full = !make_room(tally, 1)?;
     // A leaderboard that no request sees is replaced.
     let unseen = tally.boards.get(id);
@@ -162,7 +163,7 @@ fn create(
     }
     let _still = unseen.as_ref().map_or(Ok(None), |_| still(tally))?;
     let (mut new, mut is_taken) = (None, false);
-    let stored = tally.once(&plan, identity, now, |loaded, changes| {
+    let stored = tally.once(&plan, identity, time, |loaded, changes| {
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
             let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
@@ -269,7 +270,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (time, mut owes) = (tally.clock.read(), false);
-    let stored = tally.once(&plan(id, identity), identity, time.corrected(), |loaded, changes| {
+    let stored = tally.once(&plan(id, identity), identity, time, |loaded, changes| {
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);
@@ -316,36 +317,35 @@ pub(crate) fn run_once(
     (store, in_doubt): (&dyn Store, &InDoubtCommits),
     plan: &ReadSet,
     identity: Option<&IdempotencyKey>,
-    (now, keep_micros): (Micros, i64),
+    retention: Retention,
     mut change: impl FnMut(&Loaded, &mut WriteSet) -> Result<Outcome, Rejection>,
 ) -> Result<Option<Stored>, Failure> {
     let mut result = Ok(None);
-    let mut decide =
-        |loaded: &Loaded| {
-            let mut changes = WriteSet::default();
-            let stored = loaded.requests.first().and_then(Option::as_ref);
-            let done = match outcomes::replay(identity, stored, (now, keep_micros)) {
-                Ok(Some(_)) => {
-                    result = Ok(stored.cloned());
-                    return changes;
-                }
-                Ok(None) => change(loaded, &mut changes),
-                Err(rejection) => Err(rejection),
-            };
-            match done {
-                Ok(outcome) => {
-                    result = Ok(None);
-                    changes.requests.extend(identity.map(|one| {
-                        (one.key.clone(), Stored { fingerprint: one.fingerprint, at: now, outcome })
-                    }));
-                    changes
-                }
-                Err(rejection) => {
-                    result = Err(rejection);
-                    WriteSet::default()
-                }
+    let mut decide = |loaded: &Loaded| {
+        let mut changes = WriteSet::default();
+        let stored = loaded.requests.first().and_then(Option::as_ref);
+        let done = match outcomes::replay(identity, stored, retention) {
+            Ok(Some(_)) => {
+                result = Ok(stored.cloned());
+                return changes;
             }
+            Ok(None) => change(loaded, &mut changes),
+            Err(rejection) => Err(rejection),
         };
+        match done {
+            Ok(outcome) => {
+                result = Ok(None);
+                changes.requests.extend(identity.map(|one| {
+                    (one.key.clone(), Stored { fingerprint: one.fingerprint, at: retention.at, outcome })
+                }));
+                changes
+            }
+            Err(rejection) => {
+                result = Err(rejection);
+                WriteSet::default()
+            }
+        }
+    };
     in_doubt.run(store, plan, &mut decide)?;
     Ok(result?)
 }

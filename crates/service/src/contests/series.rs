@@ -78,9 +78,9 @@ impl LedgerRequest for SeriesOrder {
             && state.contests.get(&making.id).is_none()
         {
             let series = Some(self.id.clone());
-            let mut record = Record::new(ids[0], making.contest.clone(), series, state.now);
+            let mut record = Record::new(ids[0], making.contest.clone(), series, state.time.now);
             record.since = making.at;
-            state.added.tell(&record, None, state.now);
+            state.added.tell(&record, None, state.time.now);
             state.contests.set(&making.id, Some(record));
         }
         if self.seen.is_some() || self.then.is_some() {

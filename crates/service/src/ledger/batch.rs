@@ -10,6 +10,7 @@ use super::state::BatchState;
 use crate::clock::Clock;
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
+use crate::outcomes::Retention;
 use crate::reply::ReplyDispatcher;
 use crate::scores::StoreTimes;
 use crate::scores::shared::Shared;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight, keys_to_load};
-use tally_rules::Micros;
 use tally_rules::clock::DecisionTime;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
@@ -227,7 +227,7 @@ pub(super) fn decide(
     mut ids: &[Uuid],
     (plan, loaded): (&ReadSet, &Loaded),
     settings: &LedgerSettings,
-    when: (DecisionTime, (Micros, i64)),
+    when: (DecisionTime, Retention),
 ) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
     let mut decide = |request: &dyn AnyRequest| request.decide(&mut state, take(&mut ids, request));

@@ -38,7 +38,7 @@ impl LedgerRequest for DueHolds {
 
     fn decide(&self, state: &mut BatchState<'_>, _ids: &[Uuid]) -> Result<(), Rejection> {
         for (hold, _) in &self.0 {
-            state.book.expire(*hold, state.now);
+            state.book.expire(*hold, state.time.now);
         }
         Ok(())
     }

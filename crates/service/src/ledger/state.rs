@@ -3,10 +3,9 @@
 //! Pure: loaded rows, ids and the time are arguments. Not here: what a request does with them (its own file).
 
 use super::LedgerSettings;
-use crate::outcomes::Outcomes;
+use crate::outcomes::{Outcomes, Retention};
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
-use tally_rules::Micros;
 use tally_rules::clock::DecisionTime;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
@@ -33,7 +32,6 @@ pub(crate) struct Added {
 
 /// What a batch has read, as changed so far.
 pub(crate) struct BatchState<'a> {
-    pub(crate) now: Micros,
     pub(crate) time: DecisionTime,
     pub(crate) settings: &'a LedgerSettings,
     pub(crate) book: LedgerWorkingSet<'a>,
@@ -53,11 +51,9 @@ impl<'a> BatchState<'a> {
         plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
-        (time, retention): (DecisionTime, (Micros, i64)),
+        (time, retention): (DecisionTime, Retention),
     ) -> Self {
-        let now = time.now;
         let mut state = Self {
-            now,
             time,
             settings,
             book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),

@@ -5,6 +5,7 @@ use super::batch::{decide, read};
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use crate::outcomes::Retention;
 use std::collections::BTreeSet;
 use tally_rules::clock::DecisionTime;
 use tally_rules::contest::definition::Fee;
@@ -18,6 +19,8 @@ use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{Loaded, WriteSet};
 
 const NOW: Micros = Micros(1_000_000_000);
+/// Outcomes are kept as long as by default.
+const KEPT: Retention = Retention { at: NOW, keep_micros: KEEP_DEFAULT_MICROS };
 
 fn member(number: u8) -> MemberId {
     MemberId(Uuid([number; 16]))
@@ -56,7 +59,7 @@ fn decided(batch: &[Box<dyn AnyRequest>]) -> (WriteSet, Vec<Decision>) {
     let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
     let of = |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    decide(batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)))
+    decide(batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), KEPT))
 }
 
 #[test]
@@ -128,13 +131,8 @@ fn refunded(
     loaded.ledger.contests.contests = vec![Some(record.clone())];
     let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    let (changes, mut decisions) = decide(
-        &batch,
-        &ids,
-        (&plan, &loaded),
-        &settings,
-        (DecisionTime::trusted(NOW), (NOW, KEEP_DEFAULT_MICROS)),
-    );
+    let (changes, mut decisions) =
+        decide(&batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), KEPT));
     (changes, of_contest(decisions.remove(0)))
 }
 

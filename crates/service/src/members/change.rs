@@ -87,7 +87,7 @@ impl LedgerRequest for ChangeMember {
         if before.closed_at.is_some() {
             return Err(Rejection::MemberClosed);
         }
-        let after = changed(&before, &self.change, state.now);
+        let after = changed(&before, &self.change, state.time.now);
         let (had, has) = (before.handles(), after.handles());
         if had.iter().chain(&has).any(|handle| self.handles.binary_search(handle).is_err()) {
             return Ok(None);

@@ -49,7 +49,7 @@ impl LedgerRequest for CloseMember {
         }
         state.book.close(self.member, self.force)?;
         change::release_handles(state, self.member, names.iter());
-        let closed_at = member.closed_at.or(Some(state.now));
+        let closed_at = member.closed_at.or(Some(state.time.now));
         state.members.set(&self.member, Some(Member { closed_at, ..member }));
         state.outcomes.remember(self.identity.as_ref(), Outcome::Removed);
         Ok(Some(false))

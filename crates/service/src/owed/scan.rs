@@ -2,7 +2,7 @@
 //!
 //! So a page may be short, or empty, and not the last one. Running payments come first, because the store finds them by an
 //! index. Rejected ones are among the rows of contests and periods that have ended, which are scanned by name. Not here:
-//! what is done with a debt.
+//! the payment of what is owed.
 
 use super::{Debt, Debtor, Page};
 use crate::damaged::Listing;

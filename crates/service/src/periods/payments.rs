@@ -78,7 +78,7 @@ impl LedgerRequest for PaymentOrder {
             (PaymentAct::Begin(over, rows), None) => {
                 let rows = if is_cancelled(state, over) { &[] } else { &rows[..] };
                 let (board, period, count) = (over.board.clone(), over.period.clone(), count(rows));
-                let payment = Payment { no: ids[0], board, period, count, done: 0, at: state.now };
+                let payment = Payment { no: ids[0], board, period, count, done: 0, at: state.time.now };
                 let key = |no| PayoutKey { contest: payment.no, no };
                 state.added.payouts.extend((0..).zip(rows).map(|(no, row)| (key(no), row.clone())));
                 state.payments.set(&self.key, Some(payment));
@@ -91,7 +91,7 @@ impl LedgerRequest for PaymentOrder {
             // The rows were read after the payment, and each repayment changes its instant: none is paid twice.
             (PaymentAct::Repay(seen, rows), Some(payment)) if payment == *seen => {
                 state.repay_rows(payment.no, rows, &reference(&payment), ids);
-                let at = state.now.max(payment.at.plus(1));
+                let at = state.time.now.max(payment.at.plus(1));
                 state.payments.set(&self.key, Some(Payment { at, ..payment }));
             }
             // Another server has done it.

@@ -2,7 +2,7 @@
 //!
 //! An idle thread steals half of the remaining range of another. It halves the space of names and reads one row after the
 //! middle, so nothing is scanned to find the half. Half of a space need not be half of its rows; a thread that is done early
-//! steals again. Not here: rankings in Redis, and what is done with a load.
+//! steals again. Not here: rankings in Redis, and the use of a load.
 
 use super::name_range::{beyond, middle};
 use crate::boards::Board;

@@ -39,7 +39,7 @@ pub fn put(
         changes.profiles.push((player.clone(), Some(profile.clone())));
         Ok(Outcome::ProfilePut { created })
     };
-    let stored = servers::again(|| tally.once(&plan, identity, tally.clock.read().corrected(), &mut put))?;
+    let stored = servers::again(|| tally.once(&plan, identity, tally.clock.read(), &mut put))?;
     let first = stored.as_ref().map(|stored| matches!(stored.outcome, Outcome::ProfilePut { created: true }));
     Ok(Put { created: first.unwrap_or(created), replayed: stored.is_some() })
 }

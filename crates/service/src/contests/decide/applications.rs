@@ -27,7 +27,7 @@ impl BatchState<'_> {
         state::judge(record.state, Event::Decide, order.by)?;
         record.revision += 1;
         // A start that has passed is over.
-        record.enter(Stands::Open, self.now, self.now);
+        record.enter(Stands::Open, self.time.now, self.time.now);
         self.keep(order, record, What::Nothing)
     }
 
@@ -53,7 +53,7 @@ impl BatchState<'_> {
         id: HoldId,
     ) -> Decided {
         state::judge(record.state, Event::Apply, order.by)?;
-        record.judge_apply(self.now)?;
+        record.judge_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
         record.desk.may_apply(
@@ -71,7 +71,7 @@ impl BatchState<'_> {
             self.must_be_open(member)?;
             if let Some(fee) = record.contest.entry_fee {
                 let wallet = WalletKey { member, currency: fee.currency };
-                let placed = self.book.place(id, wallet, fee.amount, None, self.now);
+                let placed = self.book.place(id, wallet, fee.amount, None, self.time.now);
                 placed.map_err(|rejection| match rejection {
                     Rejection::WalletNotFound | Rejection::MemberNotFound => Rejection::PlayerWithoutWallet,
                     rejection => rejection,
@@ -79,7 +79,7 @@ impl BatchState<'_> {
                 hold = Some(id);
             }
         }
-        let application = record.desk.apply(self.now, member.filter(|_| needs), hold);
+        let application = record.desk.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
         self.keep(order, record, What::Applied(application))
     }

@@ -65,7 +65,7 @@ impl LedgerRequest for ContestOrder {
         done.turned = before != Some(done.record.state);
         let patched = matches!((&self.act, &done.what), (Act::Patch(..), What::Nothing));
         if done.turned || patched && !done.replayed {
-            state.added.tell(&done.record, before, state.now);
+            state.added.tell(&done.record, before, state.time.now);
         }
         Ok(done)
     }
@@ -157,7 +157,7 @@ impl BatchState<'_> {
                 return Err(Rejection::ContestExists);
             }
             let contest = spec.create(&settings.currencies, settings.contests)?;
-            let record = Record::new(ids[0], contest, series.clone(), self.now);
+            let record = Record::new(ids[0], contest, series.clone(), self.time.now);
             return self.keep(order, record, What::Nothing);
         }
         let record = present.ok_or(Rejection::ContestNotFound)?;
@@ -229,7 +229,7 @@ impl BatchState<'_> {
     }
 
     fn at(&self, order: &ContestOrder, record: &Record) -> Micros {
-        order.at.unwrap_or(self.now).max(record.since)
+        order.at.unwrap_or(self.time.now).max(record.since)
     }
 
     /// Changes the state, if nothing else happens at once.
@@ -249,7 +249,7 @@ impl BatchState<'_> {
         }
         let at = self.at(order, &record);
         record.work = work;
-        record.enter(row.to, at, self.now);
+        record.enter(row.to, at, self.time.now);
         self.keep(order, record, What::Nothing)
     }
 
@@ -267,7 +267,7 @@ impl BatchState<'_> {
         let settings = self.settings;
         let row = state::judge(record.state, Event::Patch, order.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
-        record.updated_at = self.now;
+        record.updated_at = self.time.now;
         self.keep(order, record, What::Nothing)
     }
 
@@ -296,7 +296,7 @@ impl BatchState<'_> {
             let is_staff = record.contest.is_staff(player);
             let facts =
                 Facts { application: Some(application), member_is_open, is_staff, hold: hold.as_ref() };
-            (player.clone(), *application, judge(facts, fee.is_some(), needs, self.now))
+            (player.clone(), *application, judge(facts, fee.is_some(), needs, self.time.now))
         });
         // A start by the clock does not fail for one bad row.
         let on_invalid = match order.by {
@@ -328,7 +328,7 @@ impl BatchState<'_> {
             failed: u32::try_from(failed.len()).unwrap_or(u32::MAX),
             first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
         });
-        record.enter(row.to, at, self.now);
+        record.enter(row.to, at, self.time.now);
         self.keep(order, record, What::Started(failed, boards))
     }
 
@@ -342,8 +342,8 @@ impl BatchState<'_> {
         for division in divisions {
             let no = self.added.next_board;
             self.added.next_board = BoardNo(no.0 + 1);
-            let definition = record.contest.leaderboard.clone().with_prizes_from(self.now);
-            made.push(BoardRow { no, id: id.board(division), definition, created_at: self.now });
+            let definition = record.contest.leaderboard.clone().with_prizes_from(self.time.now);
+            made.push(BoardRow { no, id: id.board(division), definition, created_at: self.time.now });
         }
         self.added.boards.extend(made.iter().cloned().map(BoardChange::Create));
         made

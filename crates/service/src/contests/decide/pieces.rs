@@ -96,7 +96,7 @@ impl BatchState<'_> {
         record.work = ContestTask::Pay { done };
         if record.prizes.is_none_or(|count| done >= count) {
             record.work = ContestTask::None;
-            record.enter(Stands::Settled, self.now.max(record.since), self.now);
+            record.enter(Stands::Settled, self.time.now.max(record.since), self.time.now);
         }
         self.keep(order, record, What::Paid(became))
     }
@@ -136,7 +136,7 @@ impl BatchState<'_> {
         id: Uuid,
     ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
         let order = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
-        match self.book.post(TransferId(id), &order, self.now) {
+        match self.book.post(TransferId(id), &order, self.time.now) {
             Ok(_) => Ok(Ok(TransferId(id))),
             Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
             Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),

@@ -7,7 +7,7 @@ use super::read::{Reading, score_key};
 use super::revision_guard::Replan;
 use super::targets::Targets;
 use crate::boards::Board;
-use crate::outcomes::Outcomes;
+use crate::outcomes::{Outcomes, Retention};
 use crate::scores::submit::ScoreWrite;
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
@@ -29,7 +29,7 @@ pub(super) fn decide(
     targets: &Targets,
     reading: &Reading,
     loaded: &Loaded,
-    when: (Micros, (Micros, i64)),
+    when: (Micros, Retention),
 ) -> Result<(WriteSet, Vec<Decision>), Replan> {
     let mut state = State::new(reading, loaded, when);
     let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
@@ -89,7 +89,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn new(reading: &Reading, loaded: &Loaded, (now, retention): (Micros, (Micros, i64))) -> Self {
+    fn new(reading: &Reading, loaded: &Loaded, (now, retention): (Micros, Retention)) -> Self {
         let plan = &reading.plan;
         let mut state = Self {
             now,
