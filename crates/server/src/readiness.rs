@@ -113,6 +113,12 @@ impl Readiness {
         })
     }
 
+    /// Creates a closed gate with these limits and this token of the machine.
+    #[cfg(test)]
+    pub(crate) fn of_test(limits: Limits, local_token: &str) -> Arc<Self> {
+        Self::new(Arc::default(), limits, None, Security::default(), local_token.to_owned(), Value::Null)
+    }
+
     /// Publishes the keys: from now on callers can be authenticated.
     pub fn set_keys(&self, keys: Arc<Keys>) {
         self.serve(|serving| serving.keys = Some(keys));

@@ -41,19 +41,10 @@ fn is_loopback(address: SocketAddr) -> bool {
 mod tests {
     use super::*;
     use crate::limits::Limits;
-    use crate::security::Security;
     use std::sync::Arc;
 
-    fn gate(keys_required: bool) -> Arc<Readiness> {
-        let limits = Limits { keys_required, ..Limits::default() };
-        Readiness::new(
-            Arc::default(),
-            limits,
-            None,
-            Security::default(),
-            String::new(),
-            serde_json::Value::Null,
-        )
+    fn readiness(keys_required: bool) -> Arc<Readiness> {
+        Readiness::of_test(Limits { keys_required, ..Limits::default() }, "")
     }
 
     fn address(text: &str) -> SocketAddr {
@@ -73,8 +64,16 @@ mod tests {
             // An IPv4 address as a socket of IPv6 shows it.
             ("[::ffff:127.0.0.1]:5", "[::ffff:127.0.0.1]:8420"),
         ] {
-            assert_eq!(Trust::of(&gate(false), tcp(peer), Some(address(listener))), Trust::Direct, "{peer}");
-            assert_eq!(Trust::of(&gate(true), tcp(peer), Some(address(listener))), Trust::Local, "{peer}");
+            assert_eq!(
+                Trust::of(&readiness(false), tcp(peer), Some(address(listener))),
+                Trust::Direct,
+                "{peer}"
+            );
+            assert_eq!(
+                Trust::of(&readiness(true), tcp(peer), Some(address(listener))),
+                Trust::Local,
+                "{peer}"
+            );
         }
     }
 
@@ -82,7 +81,7 @@ mod tests {
     fn a_loopback_address_on_a_listener_for_others_is_local() {
         for listener in ["0.0.0.0:8420", "[::]:8420", "192.0.2.7:8420"] {
             for required in [false, true] {
-                let trust = Trust::of(&gate(required), tcp("127.0.0.1:5"), Some(address(listener)));
+                let trust = Trust::of(&readiness(required), tcp("127.0.0.1:5"), Some(address(listener)));
                 assert_eq!(trust, Trust::Local, "{listener}");
             }
         }
@@ -99,7 +98,7 @@ mod tests {
             "0.0.0.0:5",
         ] {
             for listener in ["127.0.0.1:8420", "0.0.0.0:8420", "192.0.2.7:8420", "[::1]:8420"] {
-                let trust = Trust::of(&gate(false), tcp(peer), Some(address(listener)));
+                let trust = Trust::of(&readiness(false), tcp(peer), Some(address(listener)));
                 assert_eq!(trust, Trust::Foreign, "{peer} on {listener}");
             }
         }
@@ -108,8 +107,8 @@ mod tests {
     #[test]
     fn a_unix_socket_is_direct_beside_any_listener() {
         for listener in [None, Some(address("127.0.0.1:8420")), Some(address("0.0.0.0:8420"))] {
-            assert_eq!(Trust::of(&gate(false), PeerAddress::Unix, listener), Trust::Direct);
-            assert_eq!(Trust::of(&gate(true), PeerAddress::Unix, listener), Trust::Local);
+            assert_eq!(Trust::of(&readiness(false), PeerAddress::Unix, listener), Trust::Direct);
+            assert_eq!(Trust::of(&readiness(true), PeerAddress::Unix, listener), Trust::Local);
         }
     }
 }

@@ -49,42 +49,18 @@ impl<K: PartialEq> ThrottledLog<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tracing::span::{Attributes, Id, Record};
-    use tracing::{Event, Metadata, Subscriber};
-
-    /// Counts lines.
-    struct Lines(Arc<AtomicUsize>);
-
-    impl Subscriber for Lines {
-        fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
-            true
-        }
-
-        fn new_span(&self, _span: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-
-        fn record(&self, _span: &Id, _values: &Record<'_>) {}
-
-        fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-
-        fn event(&self, _event: &Event<'_>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-
-        fn enter(&self, _span: &Id) {}
-
-        fn exit(&self, _span: &Id) {}
-    }
+    use tally_testkit::LogLines;
 
     #[test]
     fn each_kind_of_failure_has_one_line_and_its_end_another() {
-        let lines = Arc::new(AtomicUsize::new(0));
-        tracing::subscriber::with_default(Lines(Arc::clone(&lines)), || {
+        let lines = LogLines::default();
+        tracing::subscriber::with_default(lines.clone(), || {
             let log = ThrottledLog::default();
-            let said = |wanted: usize| assert_eq!(lines.load(Ordering::SeqCst), wanted);
+            let mut count = 0;
+            let mut said = |wanted: usize| {
+                count += lines.take().len();
+                assert_eq!(count, wanted);
+            };
             log.works("flush");
             said(0);
             (0..86).for_each(|_| log.fails("flush", "no space", &""));

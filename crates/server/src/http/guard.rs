@@ -251,19 +251,16 @@ fn same(left: &[u8], right: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::limits::Limits;
-    use crate::security::Security;
     use hyper::header::HeaderValue;
-    use std::sync::Arc;
 
     #[test]
     fn the_token_of_this_machine_is_good_on_this_machine_only() {
-        let (token, settings) = ("0123".to_owned(), serde_json::Value::Null);
-        let gate =
-            Readiness::new(Arc::default(), Limits::default(), None, Security::default(), token, settings);
+        let readiness = Readiness::of_test(Limits::default(), "0123");
         let sent = |token: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, HeaderValue::from_static(token));
-            [Trust::Direct, Trust::Local, Trust::Foreign].map(|trust| is_this_machine(&gate, trust, &headers))
+            [Trust::Direct, Trust::Local, Trust::Foreign]
+                .map(|trust| is_this_machine(&readiness, trust, &headers))
         };
         assert_eq!(sent("Bearer tally_local_0123"), [true, true, false]);
         for other in ["Bearer tally_local_0124", "Bearer tally_local_012", "Bearer 0123", "tally_local_0123"]

@@ -1,7 +1,6 @@
 //! The effect of a clock that jumps on periods: scores follow the clock, and nothing is closed before the clock is trusted.
 
 use crate::intercepted::Intercepted;
-use crate::log_lines::LogLines;
 use crate::world::{DAY, World, board, identity, rule};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,6 +19,7 @@ use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
 use tally_service::{Background, Clock, Failure, Fault, Keys, Progress, Settings, Tally, boards};
 use tally_store::sqlite::{Options, SqliteStore};
+use tally_testkit::LogLines;
 use tracing::Level;
 
 const HOUR: i64 = 3_600 * SECOND;

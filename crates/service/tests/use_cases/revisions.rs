@@ -3,6 +3,7 @@
 //! Not here: what several servers write at the same time (`servers`), and processes (`tally/tests/faults/servers`).
 
 use crate::intercepted::Intercepted;
+use crate::wrapped::Wrapped;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_lanes::Bounds;
@@ -31,7 +32,7 @@ const TRIES: usize = 16;
 /// A service, and the store below it.
 struct Server {
     tally: Arc<Tally>,
-    store: Arc<Intercepted>,
+    store: Arc<Wrapped<Intercepted>>,
     runtime: Runtime,
 }
 

@@ -4,16 +4,11 @@
 //! It writes nothing more once it is dead, so a service on it can be dropped as a kill leaves it. Not here: a real kill, which
 //! the tests of the binary have, and the file after one, which the store's have.
 
+use crate::wrapped::{Difference, Wrapped};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tally_rules::profile::Profile;
-use tally_rules::{Micros, PlayerId, Record};
-use tally_store::{
-    BatchId, Block, BlockKey, BoardNo, BoardRow, Committed, Coordination, ImportKey, ImportRow, KeyRow,
-    Ledger, Loaded, Maintenance, ReadSet, Reads, ScoreKey, Slow, Store, StoreError, Transactions, Window,
-    WindowKey, WindowRow, WriteSet,
-};
+use tally_store::{BatchId, Committed, Ledger, Loaded, ReadSet, Store, StoreError, WriteSet};
 
 /// The way a transaction fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +25,10 @@ pub(crate) enum End {
     Unknown,
 }
 
-/// The store.
+/// The store, as a service has it.
+pub(crate) type DyingStore = Arc<Wrapped<Dying>>;
+
+/// Its difference from a store that lives.
 pub(crate) struct Dying {
     inner: Arc<dyn Store>,
     state: Mutex<State>,
@@ -50,9 +48,9 @@ struct State {
 }
 
 impl Dying {
-    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+    pub(crate) fn new(inner: Arc<dyn Store>) -> DyingStore {
         let (state, money) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { inner, state, money, reads: AtomicUsize::new(0) })
+        Arc::new(Wrapped(Self { inner, state, money, reads: AtomicUsize::new(0) }))
     }
 
     /// Transactions of the ledger wait until this is dropped.
@@ -106,7 +104,11 @@ fn away() -> StoreError {
     StoreError::Unavailable("the process is dead".into())
 }
 
-impl Transactions for Dying {
+impl Difference for Dying {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn run(
         &self,
         plan: &ReadSet,
@@ -147,106 +149,9 @@ impl Transactions for Dying {
         let lost = self.state.lock().unwrap().lost.get(batch).cloned();
         lost.map_or_else(|| self.inner.resolve(batch), Ok)
     }
-}
 
-impl Reads for Dying {
     fn ledger(&self) -> &dyn Ledger {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.inner.ledger()
-    }
-
-    fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        self.inner.boards()
-    }
-
-    fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        self.inner.keys()
-    }
-
-    fn had_keys(&self) -> Result<bool, StoreError> {
-        self.inner.had_keys()
-    }
-
-    fn scan_versions(
-        &self,
-        board: BoardNo,
-        window: Window,
-        after: Option<&PlayerId>,
-        limit: usize,
-        each: &mut dyn FnMut(PlayerId, Record, u64),
-    ) -> Result<usize, StoreError> {
-        self.inner.scan_versions(board, window, after, limit, each)
-    }
-
-    fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
-        self.inner.windows(board)
-    }
-
-    fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        self.inner.block(key)
-    }
-
-    fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-        self.inner.records(keys)
-    }
-
-    fn count_scores(&self, board: BoardNo, window: Window) -> Result<u64, StoreError> {
-        self.inner.count_scores(board, window)
-    }
-
-    fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        self.inner.import_progress(key)
-    }
-
-    fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        self.inner.bans(board)
-    }
-
-    fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        self.inner.profiles(players)
-    }
-
-    fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.meta(name)
-    }
-}
-
-impl Coordination for Dying {}
-
-impl Maintenance for Dying {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn expire_requests(&self, before: Micros, limit: usize) -> Result<usize, StoreError> {
-        self.inner.expire_requests(before, limit)
-    }
-
-    fn purge_deleted(&self, limit: usize) -> Result<usize, StoreError> {
-        self.inner.purge_deleted(limit)
-    }
-
-    fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError> {
-        self.inner.unpurged(windows, shard)
-    }
-
-    fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
-        self.inner.purge_window(window, limit)
-    }
-
-    fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.set_meta(name, value)
-    }
-
-    fn checkpoint(&self) -> Result<(), StoreError> {
-        self.inner.checkpoint()
-    }
-
-    fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.inner.gauges()
-    }
-
-    fn slow(&self) -> Vec<Slow> {
-        self.inner.slow()
     }
 }

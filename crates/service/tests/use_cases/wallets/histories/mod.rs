@@ -12,7 +12,7 @@ mod outside;
 pub(crate) mod paper;
 
 use crate::wallets::world::{self, Kind, World, code, identity, settings};
-use dying::{Dying, End};
+use dying::{Dying, DyingStore, End};
 use outside::Outside;
 use paper::{CAPACITY, FEE, Model, Op, PRIZES, Paper, Shape};
 use std::sync::Arc;
@@ -179,7 +179,7 @@ fn any_ending(rng: &mut Rng, has_money: bool) -> Option<Ending> {
 struct History {
     store: Arc<dyn Store>,
     outside: Outside,
-    dying: Arc<Dying>,
+    dying: DyingStore,
     hand: Option<Arc<Tally>>,
     now: Arc<AtomicI64>,
     runtime: Runtime,

@@ -8,7 +8,7 @@
 
 mod paper;
 
-use crate::wallets::histories::dying::{Dying, End};
+use crate::wallets::histories::dying::{Dying, DyingStore, End};
 use crate::wallets::histories::paper::FEE;
 use crate::wallets::prizes::DAY;
 use crate::wallets::verify::{owed, verify};
@@ -48,7 +48,7 @@ const KEPT: [u64; 0] = [];
 struct Story {
     rng: Rng,
     store: Arc<dyn Store>,
-    dying: Arc<Dying>,
+    dying: DyingStore,
     tally: Arc<Tally>,
     now: Arc<AtomicI64>,
     runtime: Runtime,

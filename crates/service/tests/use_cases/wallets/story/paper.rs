@@ -1,7 +1,7 @@
 //! Members and contests of a story on paper, and the requests to its contests and processes.
 
 use crate::wallets::histories::amount;
-use crate::wallets::histories::dying::Dying;
+use crate::wallets::histories::dying::DyingStore;
 use crate::wallets::histories::paper::FEE;
 use crate::wallets::prizes::{DAY, daily};
 use crate::wallets::world::{Kind, code, settings, start_set};
@@ -109,7 +109,7 @@ pub(crate) fn usd() -> Currency {
 }
 
 pub(crate) fn begin_on(
-    store: &Arc<Dying>,
+    store: &DyingStore,
     now: &Arc<AtomicI64>,
     has_usd: bool,
 ) -> Result<Arc<Tally>, Failure> {

@@ -1,9 +1,10 @@
 //! Errors of each operation of the workload, and of each read, once or for a while.
 
 use super::cuts::{Walked, check_images, only_tables};
-use super::lines::{Failing, Lines};
+use super::lines::Failing;
 use super::workload::{Run, STEPS, Step};
 use super::*;
+use tally_testkit::LogLines;
 use tally_testkit::disk::{DiskError, Fault, Operation};
 
 /// One in this many operations fails; `TALLY_SOAK` makes it all of them.
@@ -78,11 +79,11 @@ pub(super) fn at_each(
 }
 
 fn one(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64) -> Result<u64, String> {
-    let lines = Lines::default();
+    let lines = LogLines::default();
     tracing::subscriber::with_default(lines.clone(), || one_told(disk, rng, images, &lines))
 }
 
-fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &Lines) -> Result<u64, String> {
+fn one_told(disk: &Arc<SimulatedDisk>, rng: &mut Rng, images: u64, lines: &LogLines) -> Result<u64, String> {
     let mut failing = Failing::default();
     let mut run = Run::new(Arc::clone(disk));
     let (mut before, mut looks) = (0, 0);
