@@ -5,7 +5,6 @@
 use crate::intercepted::Intercepted;
 use crate::wrapped::Wrapped;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tally_lanes::Bounds;
 use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
@@ -21,11 +20,9 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{Bans, BoardNo, Store};
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
-/// It happens at once or never; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 /// A batch is planned so often before it is given up.
 const TRIES: usize = 16;
 
@@ -98,15 +95,6 @@ fn id(name: &str) -> BoardId {
 
 fn player(name: &str) -> PlayerId {
     PlayerId::new(name).unwrap()
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Every transaction of a batch finds that its leaderboard has changed since the plan.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
 use tally_rules::definition::{BoardSpec, Update};
@@ -24,12 +24,10 @@ use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::shards::Shards;
 use tally_testkit::redis::{RedisKind, ScratchRedis};
-use tally_testkit::{Cut, DatabaseKind, Proxy, Rng, ScratchDatabase};
+use tally_testkit::{Cut, DatabaseKind, Proxy, Rng, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
-/// No answer in this time is a fault; no measurement.
-const GIVE_UP: Duration = Duration::from_secs(60);
 
 struct World {
     tallies: Vec<Arc<Tally>>,
@@ -125,15 +123,6 @@ fn daily(keep: u32) -> BoardSpec {
         update: Some(Update::Sum),
         all_time: Some(false),
         ..BoardSpec::default()
-    }
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < GIVE_UP, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::LostCommits;
 use tally_store::{Coordination, Reads, Transactions};
+use tally_testkit::wait_until;
 
 for_both!(
     a_store_refuses_a_database_that_has_lost_its_commits,
@@ -23,14 +24,6 @@ fn alone() -> Options {
 
 fn beside() -> Options {
     Options { beside: Some("one of several".into()), lease: LEASE, ..impatient() }
-}
-
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let began = std::time::Instant::now();
-    while !done() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// After a commit that must be reported as lost.
