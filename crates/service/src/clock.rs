@@ -57,16 +57,17 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// Wall time without its known error: the jump from the trusted time, or the lead over the clock of the store.
-    pub(crate) fn corrected(&self) -> Micros {
-        self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump))
+    /// Wall time, or the time without the known error of the clock if that is later: the jump from the trusted time, or the
+    /// lead over the clock of the store. Either may turn out to be right.
+    pub(crate) fn later(&self) -> Micros {
+        self.now.max(self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump)))
     }
 
-    /// The retention of outcomes of requests: for good while the clock is not trusted. An outcome with the time of a clock that
-    /// is behind would look old to a server with a right clock, and a retry would be done twice.
+    /// The retention of outcomes of requests: for good while the clock is not trusted. The later time, because an outcome that
+    /// looks old once the clock is trusted again, or to another server, is forgotten, and a retry would be done twice.
     pub(crate) fn retention(&self, micros: i64) -> Retention {
         let keep_micros = if self.doubt.is_some() { i64::MAX } else { micros };
-        Retention { at: self.corrected(), keep_micros }
+        Retention { at: self.later(), keep_micros }
     }
 }
 

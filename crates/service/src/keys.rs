@@ -190,7 +190,7 @@ impl Keys {
     ) -> Result<Created, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
-        let now = time.corrected();
+        let now = time.later();
         let (row, token) = self.invent(identity, (role, name), now)?;
         self.read_again()?;
         let full = self.rows.read().unwrap_or_else(PoisonError::into_inner).len() >= self.keys_max;
@@ -214,7 +214,7 @@ impl Keys {
     pub fn revoke(&self, id: &str, force: bool, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.clock.read();
-        let now = time.corrected();
+        let now = time.later();
         self.read_again()?;
         let (present, last_admin) = {
             let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);

@@ -150,7 +150,7 @@ fn create(
     identity: Option<&IdempotencyKey>,
 ) -> Result<Made, Failure> {
     let time = tally.clock.read();
-    let now = time.corrected();
+    let now = time.later();
     let full = !make_room(tally, 1)?;
     // A leaderboard that no request sees is replaced.
     let unseen = tally.boards.get(id);

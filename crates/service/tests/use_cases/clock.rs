@@ -205,6 +205,24 @@ fn a_request_is_not_done_twice_because_a_clock_was_behind() {
     world.stop();
 }
 
+/// The outcome of a request while a new time is in doubt is no older for that once the new time is trusted.
+#[test]
+fn a_request_is_not_done_twice_because_a_new_time_is_trusted() {
+    let clock = Wall::default();
+    let world = daily(&clock, false);
+    let ask = || {
+        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", Given::Int(5)) };
+        world.wait(submit(&world.tally(), new)).unwrap().1
+    };
+    assert_eq!(world.tally().clock_jump(), None);
+    clock.jump(AHEAD);
+    assert!(!ask().replayed);
+    world.advance(ClockBounds::default().steady);
+    assert_eq!(world.tally().clock_jump(), None, "the new time is trusted");
+    assert!(ask().replayed);
+    world.stop();
+}
+
 #[test]
 fn time_that_only_passes_is_believed() {
     let world = World::new(10 * DAY + HOUR);
