@@ -37,9 +37,9 @@ const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
 /// The slowest binaries, which start first. The others are short, in any order.
 const LONGEST_FIRST: &[(&str, &str)] = &[
+    ("store", "backends"),
     ("tally", "api"),
     ("tally", "faults"),
-    ("store", "backends"),
     ("service", "use_cases"),
     ("tally", "server"),
     ("tally", "clients"),
