@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_judged_by_what_was_believed_before() {
+    fn a_start_is_checked_against_the_clock_that_was_trusted_before() {
         let mut watch = ClockWatch::default();
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
         assert_eq!(look(&mut watch, 7, HOUR + SECOND), None);

@@ -47,7 +47,7 @@ struct Watched {
     warned: bool,
 }
 
-/// A reading, judged.
+/// A reading, and whether it is trusted.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockReading {
     /// Wall time.
@@ -93,13 +93,13 @@ impl Clock {
         self.source.read().wall
     }
 
-    /// Wall time, judged. The reading that finds a change logs it once.
+    /// Wall time, and whether it is trusted. The reading that finds a change logs it once.
     pub fn read(&self) -> ClockReading {
         let mut watched = self.watch();
         let store = watched.store.as_ref().and_then(Weak::upgrade);
         let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
         let before = watched.watch.distrust();
-        // Read under the lock: readings are judged in their order.
+        // Read under the lock: readings are checked in their order.
         let reading = self.source.read();
         watched.watch.compare(ahead);
         watched.watch.observe(reading);

@@ -103,13 +103,13 @@ impl Collector {
             && let Ok(answer) = self.send(&mut open, message.clone()).await
         {
             self.open = Some(open);
-            return judge(answer);
+            return interpret(answer);
         }
         let mut open = self.connect().await?;
         let answer = self.send(&mut open, message).await;
         let answer = answer.map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
         self.open = Some(open);
-        judge(answer)
+        interpret(answer)
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Refused> {
@@ -161,7 +161,7 @@ async fn begin(
 }
 
 /// The meaning of a response, by its status as OTLP defines it.
-fn judge((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, Refused> {
+fn interpret((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, Refused> {
     if status.is_success() {
         let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
         let rejected = answer.partial_success.map_or(0, |partial| partial.rejected_spans);
@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn an_answer_says_whether_to_come_again() {
-        let answer = |status: u16| judge((StatusCode::from_u16(status).unwrap(), None, Bytes::from("why\n")));
+        let answer =
+            |status: u16| interpret((StatusCode::from_u16(status).unwrap(), None, Bytes::from("why\n")));
         assert!(matches!(answer(503), Err(Refused::Later(why, None)) if why.ends_with("Unavailable: why")));
         for (status, later) in
             [(429, true), (502, true), (504, true), (400, false), (401, false), (500, false)]
@@ -203,8 +204,8 @@ mod tests {
         let partial_success =
             Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "x".into() });
         let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
-        assert_eq!(judge((StatusCode::OK, None, body.into())).unwrap(), 3);
+        assert_eq!(interpret((StatusCode::OK, None, body.into())).unwrap(), 3);
         // An unreadable success still means that the spans were taken.
-        assert_eq!(judge((StatusCode::OK, None, "{}".into())).unwrap(), 0);
+        assert_eq!(interpret((StatusCode::OK, None, "{}".into())).unwrap(), 0);
     }
 }

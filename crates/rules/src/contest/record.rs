@@ -147,7 +147,7 @@ impl Record {
     }
 
     /// Refuses applications from its scheduled start on, even if that start is late.
-    pub fn judge_apply(&self, now: Micros) -> Result<(), Rejection> {
+    pub fn check_may_apply(&self, now: Micros) -> Result<(), Rejection> {
         let starts = due::next(self.state, self.since, &self.contest, false);
         let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
         if is_over { Err(Rejection::ContestState(State::Running)) } else { Ok(()) }

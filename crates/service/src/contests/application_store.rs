@@ -127,12 +127,12 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
     let desks = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
         (State::Draft, _) => {
-            state::judge(record.state, Event::Open, by)?;
+            state::transition(record.state, Event::Open, by)?;
             !record.contest.needs_members()
         }
         (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
             // A caller that may decide on applications may begin again without them.
-            state::judge(record.state, Event::Decide, by)?;
+            state::transition(record.state, Event::Decide, by)?;
             desks.is_none() || redis_applications::is_lost(tally, record)?
         }
         _ => false,

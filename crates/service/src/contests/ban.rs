@@ -61,9 +61,9 @@ async fn of(
     let board = blocking(move || {
         let record = find(&reader, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
-        match state::judge(record.state, Event::Ban, by) {
+        match state::transition(record.state, Event::Ban, by) {
             Err(Rejection::ContestState(ended)) => return Ok(Err(Rejection::ContestState(ended))),
-            judged => judged?,
+            row => row?,
         };
         let key = EntrantKey { contest: record.no, player: who };
         let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();

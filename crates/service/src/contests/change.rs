@@ -121,8 +121,8 @@ pub(super) fn open_at(
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
-        // Applications hold fees, so one leaderboard must be possible. Accepting judges the others.
-        if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
+        // Applications hold fees, so one leaderboard must be possible. Accepting checks the others.
+        if record.state == State::Draft && state::transition(record.state, Event::Open, by).is_ok() {
             check_boards(tally, &record.contest, 1)?;
         }
         let kept = application_store::opening(tally, record, by)?;

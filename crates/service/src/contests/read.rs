@@ -66,7 +66,7 @@ pub fn applications(
 ) -> Result<Listing<(PlayerId, Application)>, Failure> {
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
-    match state::judge(record.state, Event::Decide, by) {
+    match state::transition(record.state, Event::Decide, by) {
         Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
             // They were cleared meanwhile.
             Err(Failure::Refused(Rejection::ApplicationsLost))

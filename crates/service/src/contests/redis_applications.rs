@@ -229,8 +229,8 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
-        state::judge(ask.record.state, Event::Apply, by)?;
-        ask.record.judge_apply(ask.tally.now())?;
+        state::transition(ask.record.state, Event::Apply, by)?;
+        ask.record.check_may_apply(ask.tally.now())?;
         let is_staff = ask.record.contest.is_staff(player);
         let most = ask.tally.settings.ledger.contests.applications_max;
         if !is_staff {
@@ -253,7 +253,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
-        state::judge(ask.record.state, Event::Decide, by)?;
+        state::transition(ask.record.state, Event::Decide, by)?;
         let look = self.look(players)?;
         let (mut desk, contest) = (look.desk, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
@@ -288,7 +288,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
-        state::judge(ask.record.state, Event::Withdraw, by)?;
+        state::transition(ask.record.state, Event::Withdraw, by)?;
         let mut look = self.look(std::slice::from_ref(player))?;
         let kept = look.rows.pop().flatten();
         look.desk.withdraw(kept.as_ref().map(|kept| &kept.application))?;

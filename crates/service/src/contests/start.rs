@@ -52,7 +52,7 @@ pub(super) fn start_at(
         let done = act_at(tally, id, identity, at, |record| {
             let by = by(record)?;
             // A caller that may not start it, or not now, freezes nothing.
-            if state::judge(record.state, Event::Start, by).is_err() {
+            if state::transition(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
             let desk = application_store::of(tally, record)?;

@@ -147,7 +147,7 @@ impl Members {
     }
 
     /// The member that recently had that phone number. An unknown number costs the same and is cached as well: the lookup comes
-    /// before the PIN is judged, and its time must not show which numbers are known.
+    /// before the PIN is checked, and its time must not show which numbers are known.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
         if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
             return Ok(found);

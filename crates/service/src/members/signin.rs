@@ -38,7 +38,7 @@ pub async fn sign_in(
         Err(seconds) => return Ok(SignedIn::Wait(seconds)),
     };
     let asked = Arc::clone(tally);
-    let judge = move || -> Result<_, Failure> {
+    let check = move || -> Result<_, Failure> {
         let throttle = &asked.members.throttle;
         if let Some(seconds) = throttle.wait(&attempt, asked.now()) {
             return Ok((SignedIn::Wait(seconds), None));
@@ -66,7 +66,7 @@ pub async fn sign_in(
         let token = SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds());
         Ok((token, rehashed.map(|rehashed| (id, rehashed))))
     };
-    let (signed_in, rehashed) = members.signing_in.run(judge).await??;
+    let (signed_in, rehashed) = members.signing_in.run(check).await??;
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
         // The password was correct even if this fails; the next sign-in tries again.

@@ -104,7 +104,7 @@ impl Tokens {
         let _ = PROVIDER.install_default();
         let key = secret.derive(Use::Token);
         let mut rules = Validation::new(Algorithm::HS256);
-        // The end is judged by the service's own time, below.
+        // The end is checked by the service's own time, below.
         rules.validate_exp = false;
         rules.validate_aud = false;
         rules.required_spec_claims = HashSet::new();

@@ -152,7 +152,7 @@ impl Comparison {
     }
 
     fn without_board(&self, key: WindowKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
-        // What belongs to a board that cannot be read cannot be judged.
+        // What belongs to a board that cannot be read cannot be checked.
         if self.boards.contains_key(&key.board) {
             run.replayed.scores.records += group.count;
         } else if self.purge.boards.contains(&key.board) {

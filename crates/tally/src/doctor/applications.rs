@@ -14,7 +14,7 @@ pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
     match desks.survey() {
         Ok(nodes) => {
             for node in &nodes {
-                judge(report, &address, node);
+                check(report, &address, node);
             }
         }
         Err(error) => report.wrong(&format!(
@@ -23,7 +23,7 @@ pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
     }
 }
 
-fn judge(report: &mut Report, address: &str, node: &Probe) {
+fn check(report: &mut Report, address: &str, node: &Probe) {
     let text = |name: &str| node.says.get(name).map_or("(not told)", String::as_str);
     let number = |name: &str| text(name).parse::<u64>().unwrap_or(0);
     let name = if node.says.contains_key("valkey_version") { "valkey" } else { "redis" };
@@ -59,7 +59,7 @@ mod tests {
     fn is_wrong(says: &[(&str, &str)]) -> bool {
         let says = says.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut report = Report::default();
-        judge(&mut report, "redis://here", &Probe { node: "here:1".into(), says });
+        check(&mut report, "redis://here", &Probe { node: "here:1".into(), says });
         report.is_wrong()
     }
 

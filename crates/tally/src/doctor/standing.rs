@@ -42,14 +42,14 @@ impl Standing {
         let mut report = Report::default();
         for (number, database) in (1..).zip(&self.databases) {
             let before = report.findings.len();
-            settings::judge(&mut report, &database.probe().ok()?);
+            settings::check(&mut report, &database.probe().ok()?);
             if self.databases.len() > 1 {
                 let of_this = report.findings[before..].iter_mut();
                 of_this.for_each(|one| one.text = format!("shard {number}: {}", one.text));
             }
         }
         if !self.databases.is_empty() {
-            pool::judge(&mut report, &self.config).ok()?;
+            pool::check(&mut report, &self.config).ok()?;
         }
         applications::examine(&mut report, self.applications.as_ref());
         Some(report.findings)

@@ -7,7 +7,7 @@
 use super::body::Queue;
 use super::source::{Sent, Source, SourceEvent};
 use crate::http::call::CallerCheck;
-use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
+use crate::limits::{CHECK_INTERVAL, KEEP_ALIVE, MEMBER_CHECK_INTERVAL, SLOW_READER};
 use crate::readiness::NotReady;
 use crate::streams::StreamSlot;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ pub(super) struct Pump {
     queue: Queue,
     draining: watch::Receiver<bool>,
     /// When the caller was last authenticated.
-    judged: Instant,
+    checked_at: Instant,
     /// The number of reloads when the stream began.
     reloads: u64,
 }
@@ -60,7 +60,7 @@ impl Pump {
     pub(super) fn new(presence: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
         let draining = presence.readiness.draining();
         let reloads = presence.readiness.reloads();
-        Self { presence, caller, slot, queue, draining, judged: Instant::now(), reloads }
+        Self { presence, caller, slot, queue, draining, checked_at: Instant::now(), reloads }
     }
 
     /// Fills the stream until it ends.
@@ -92,8 +92,8 @@ impl Pump {
     async fn fill(&mut self, source: &mut Source) -> Result<Infallible, End> {
         self.tell(source.beginning()).await?;
         self.catch_up(source).await?;
-        let mut judged = interval_at(Instant::now() + JUDGED_AGAIN, JUDGED_AGAIN);
-        judged.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = Instant::now();
         loop {
             let mut draining = self.draining.clone();
@@ -101,7 +101,7 @@ impl Pump {
                 biased;
                 () = has_begun(&mut draining) => return Err(End::Over),
                 () = self.queue.send.closed() => return Err(End::Gone),
-                _ = judged.tick() => {
+                _ = checks.tick() => {
                     self.check(source).await?;
                     continue;
                 }
@@ -135,10 +135,10 @@ impl Pump {
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.sure().await?;
         let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
-        let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
+        let may = if asks && self.checked_at.elapsed() < MEMBER_CHECK_INTERVAL {
             self.presence.token_holds()
         } else {
-            self.judged = Instant::now();
+            self.checked_at = Instant::now();
             self.presence.still_may(&self.caller).await
         };
         if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }

@@ -24,7 +24,7 @@ impl BatchState<'_> {
         if !anew {
             return self.turn(order, record, Event::Open, ContestTask::None);
         }
-        state::judge(record.state, Event::Decide, order.by)?;
+        state::transition(record.state, Event::Decide, order.by)?;
         record.revision += 1;
         // A start that has passed is over.
         record.enter(Stands::Open, self.time.now, self.time.now);
@@ -35,7 +35,7 @@ impl BatchState<'_> {
     pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
         match what {
             Outside::Thaw => {
-                state::judge(record.state, Event::Start, order.by)?;
+                state::transition(record.state, Event::Start, order.by)?;
                 record.revision += 1;
             }
             Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
@@ -52,8 +52,8 @@ impl BatchState<'_> {
         (player, member): (&PlayerId, Option<MemberId>),
         id: HoldId,
     ) -> Decided {
-        state::judge(record.state, Event::Apply, order.by)?;
-        record.judge_apply(self.time.now)?;
+        state::transition(record.state, Event::Apply, order.by)?;
+        record.check_may_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
         record.desk.may_apply(
@@ -112,7 +112,7 @@ impl BatchState<'_> {
         rows: &[Seen],
         accept: Option<u32>,
     ) -> Decided {
-        state::judge(record.state, Event::Decide, order.by)?;
+        state::transition(record.state, Event::Decide, order.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
             return outdated(record);
@@ -144,7 +144,7 @@ impl BatchState<'_> {
         mut record: Record,
         (player, seen): &Seen,
     ) -> Decided {
-        state::judge(record.state, Event::Withdraw, order.by)?;
+        state::transition(record.state, Event::Withdraw, order.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_as_seen(&key, seen.as_ref()) {
             return outdated(record);

@@ -1,6 +1,6 @@
 //! Deciding acts on contests. Pure.
 //!
-//! The state machine judges each act under the contest's lock, so two starts at once are one start and one rejection. Money,
+//! The state machine decides each act under the contest's lock, so two starts at once are one start and one rejection. Money,
 //! members, leaderboards and state change together or not at all: all rejections come before the first change. Not here: the
 //! rows that the caller has read before; if they have changed, the reply is `Outdated`.
 
@@ -15,7 +15,7 @@ use crate::ledger::state::{Added, BatchState};
 use crate::outcomes;
 use std::sync::Arc;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask, FAILED_KEPT, Report};
-use tally_rules::contest::start::{Facts, judge, select_members};
+use tally_rules::contest::start::{Facts, invalid_reason, select_members};
 use tally_rules::contest::{
     Application, ContestId, ContestMember, Event, Record, State as Stands, division, state,
 };
@@ -240,7 +240,7 @@ impl BatchState<'_> {
         event: Event,
         work: ContestTask,
     ) -> Decided {
-        let row = state::judge(record.state, event, order.by)?;
+        let row = state::transition(record.state, event, order.by)?;
         if row.to == record.state {
             return self.keep(order, record, What::Nothing);
         }
@@ -265,7 +265,7 @@ impl BatchState<'_> {
         spec: &tally_rules::contest::definition::ContestSpec,
     ) -> Decided {
         let settings = self.settings;
-        let row = state::judge(record.state, Event::Patch, order.by)?;
+        let row = state::transition(record.state, Event::Patch, order.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.time.now;
         self.keep(order, record, What::Nothing)
@@ -282,28 +282,28 @@ impl BatchState<'_> {
         rows: &[(PlayerId, Application)],
         ids: &[Uuid],
     ) -> Decided {
-        let row = state::judge(record.state, Event::Start, order.by)?;
+        let row = state::transition(record.state, Event::Start, order.by)?;
         if order.seen.as_ref().is_none_or(|seen| {
             (seen.revision, seen.contest.division_size) != (record.revision, record.contest.division_size)
         }) {
             return outdated(record);
         }
         let (fee, needs) = (record.contest.entry_fee, record.contest.needs_members());
-        let judged = rows.iter().map(|(player, application)| {
+        let checked = rows.iter().map(|(player, application)| {
             let hold: Option<Hold> = application.hold.and_then(|hold| self.book.hold(&hold));
             let open = |member| self.must_be_open(member).is_ok();
             let member_is_open = needs && application.member.is_some_and(open);
             let is_staff = record.contest.is_staff(player);
             let facts =
                 Facts { application: Some(application), member_is_open, is_staff, hold: hold.as_ref() };
-            (player.clone(), *application, judge(facts, fee.is_some(), needs, self.time.now))
+            (player.clone(), *application, invalid_reason(facts, fee.is_some(), needs, self.time.now))
         });
         // A start by the clock does not fail for one bad row.
         let on_invalid = match order.by {
             tally_rules::contest::ActorKind::Clock => tally_rules::contest::OnInvalid::Skip,
             _ => record.contest.on_invalid,
         };
-        let (good, failed) = select_members(judged.collect::<Vec<_>>(), on_invalid)?;
+        let (good, failed) = select_members(checked.collect::<Vec<_>>(), on_invalid)?;
         let members = u32::try_from(good.len()).unwrap_or(u32::MAX);
         let reference: Arc<str> = order.id.board(None).as_str().into();
         for ((place, (player, application)), id) in (0..).zip(good).zip(ids) {

@@ -64,7 +64,7 @@ impl BatchState<'_> {
 
     /// Stores the prizes, once.
     pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
-        let row = state::judge(record.state, Event::Settle, order.by)?;
+        let row = state::transition(record.state, Event::Settle, order.by)?;
         if row.to == record.state || record.prizes.is_some() {
             return self.keep(order, record, What::Nothing);
         }

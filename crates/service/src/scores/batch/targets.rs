@@ -147,12 +147,12 @@ impl Targets {
                 }),
                 Access::Remove | Access::Take => rejected.push((place, Rejection::BoardInUse)),
                 Access::Ban => {
-                    rejected.extend(play::judge_ranks(board, now).err().map(|rejection| (place, rejection)));
+                    rejected.extend(play::check_ranks(board, now).err().map(|rejection| (place, rejection)));
                 }
                 Access::Read => {}
             }
         });
-        let verdicts = places.into_iter().zip(play::judge(store, &scores, now)?);
+        let verdicts = places.into_iter().zip(play::check_scores(store, &scores, now)?);
         rejected.extend(verdicts.filter_map(|(place, verdict)| Some((place, verdict.err()?))));
         rejected.into_iter().for_each(|(place, rejection)| self.rows[place].at = Err(rejection));
         Ok(())

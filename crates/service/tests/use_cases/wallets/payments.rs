@@ -1,4 +1,4 @@
-//! Transfers with a PIN: judged first, counted also under concurrent guesses, and never paid to the former owner of the number.
+//! Transfers with a PIN: checked first, counted also under concurrent guesses, and never paid to the former owner of the number.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -64,7 +64,7 @@ fn people(world: &World) -> [MemberId; 3] {
     [ann, bob, eve]
 }
 
-fn the_pin_is_judged_first(kind: Kind) {
+fn the_pin_is_checked_first(kind: Kind) {
     let world = World::new(kind);
     let [ann, bob, eve] = people(&world);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))), (false, Some(bob)));
@@ -97,13 +97,13 @@ fn the_pin_is_judged_first(kind: Kind) {
 }
 
 #[test]
-fn the_pin_is_judged_before_anything_is_told_in_a_file() {
-    the_pin_is_judged_first(Kind::Sqlite);
+fn the_pin_is_checked_before_anything_is_told_in_a_file() {
+    the_pin_is_checked_first(Kind::Sqlite);
 }
 
 #[test]
-fn the_pin_is_judged_before_anything_is_told_on_mariadb() {
-    the_pin_is_judged_first(Kind::MariaDb);
+fn the_pin_is_checked_before_anything_is_told_on_mariadb() {
+    the_pin_is_checked_first(Kind::MariaDb);
 }
 
 fn numbers_are_not_told(kind: Kind) {

@@ -218,7 +218,7 @@ impl Model {
     }
 
     /// One request; the answer, and whether it is that of an earlier one.
-    pub(crate) fn judge(
+    pub(crate) fn decide(
         &mut self,
         op: &Op,
         key: Option<&str>,
@@ -238,7 +238,7 @@ impl Model {
     }
 
     /// Requests of one chain: all, or none.
-    pub(crate) fn judge_chain(
+    pub(crate) fn decide_linked(
         &mut self,
         rows: &[(Op, Option<String>)],
         told: &[Told<'_>],
@@ -249,7 +249,7 @@ impl Model {
         let mark = self.mark();
         let mut done = Vec::new();
         for (place, ((op, key), told)) in rows.iter().zip(told).enumerate() {
-            match self.judge(op, key.as_deref(), told) {
+            match self.decide(op, key.as_deref(), told) {
                 Ok(answer) => done.push((answer, key)),
                 Err(code) => {
                     let fresh = done.into_iter().filter(|((_, replayed), _)| !replayed);

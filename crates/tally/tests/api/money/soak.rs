@@ -213,7 +213,7 @@ impl Caller {
         let answer = self.client.send(&request);
         let (code, shown) = (answer.code(), answer.json());
         let told = Told { between: (from, now()), code: &code, shown: &shown };
-        match self.model.judge(&op, own_key.as_deref(), &told) {
+        match self.model.decide(&op, own_key.as_deref(), &told) {
             Err(code) => {
                 assert_eq!(
                     (answer.status, answer.code().as_str()),
@@ -302,7 +302,7 @@ impl Caller {
                     Told { between, code, shown: &row["transaction"] }
                 })
                 .collect();
-            let wanted = self.model.judge_chain(&chain, &told);
+            let wanted = self.model.decide_linked(&chain, &told);
             for (at, wanted) in (place..end).zip(wanted) {
                 replays += usize::from(matches!(wanted, Ok((_, true))));
                 self.compare_row(&rows[at], &shown[at], wanted);
