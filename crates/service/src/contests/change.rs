@@ -69,7 +69,7 @@ pub fn patch(
             let settings = &tally.settings.ledger;
             let wished =
                 spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-            check_boards(tally, &wished, record.desk.accepted.max(1))?;
+            check_boards(tally, &wished, record.applications.accepted.max(1))?;
         }
         check_staff(tally, record, spec)?;
         Ok((by, Act::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))

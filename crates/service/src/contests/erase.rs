@@ -28,8 +28,8 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
 }
 
 fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
-    let asked =
-        application_store::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
+    let asked = application_store::of(tally, record)
+        .and_then(|store| store.seen(record, std::slice::from_ref(player)));
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
         // They are lost, or were cleared meanwhile.

@@ -23,7 +23,7 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 
 /// The number of applications of each of these; `None` if the Redis that has them is unavailable or has lost them.
 pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
-    let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
+    let mut all: Vec<_> = records.iter().map(|record| Some(record.applications)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
     let (mut asked, mut keys) = (Vec::new(), Vec::new());
     for (at, record) in open {
@@ -37,9 +37,9 @@ pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCount
         }
         all[at] = None;
     }
-    if let Some(desks) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
-        for (at, desk) in asked.into_iter().zip(desks.counts(&keys)) {
-            all[at] = desk.ok();
+    if let Some(redis) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
+        for (at, counts) in asked.into_iter().zip(redis.counts(&keys)) {
+            all[at] = counts.ok();
         }
     }
     all

@@ -12,7 +12,7 @@
 
 use super::act::find;
 use super::acts::{ContestDone, Outside, Seen, What};
-use super::application_store::{ApplicationStore, Ask, Tried, say};
+use super::application_store::{ApplicationRequest, ApplicationStore, Tried, say};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -41,13 +41,13 @@ const PAGE: usize = 1_000;
 
 /// Applications in Redis.
 pub(super) struct ApplicationsInRedis<'a> {
-    pub(super) desks: &'a RedisApplications,
+    pub(super) redis: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,
     pub(super) key: ApplicationsKey,
 }
 
 /// The key of a contest's applications in Redis.
-pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
+pub(super) fn redis(tally: &Tally) -> Result<&RedisApplications, Failure> {
     let none =
         || Fault::ApplicationsUnavailable("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
@@ -65,7 +65,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 /// Whether a contest has lost its applications.
 pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
-    match desks(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
+    match redis(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
         Err(RankingError::Lost) => Ok(true),
         Err(error) => Err(failure(error)),
@@ -73,19 +73,23 @@ pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
 }
 
 /// The stored outcome of a request that Redis may have.
-pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
-    let (Some(identity), Some(desks)) = (ask.identity, &ask.tally.settings.applications) else {
+pub(super) fn recall(ask: &ApplicationRequest<'_>) -> Result<Option<ContestDone>, Failure> {
+    let (Some(identity), Some(redis)) = (ask.identity, &ask.tally.settings.applications) else {
         return Ok(None);
     };
     if ask.record.contest.needs_members() {
         return Ok(None);
     }
-    let kept = desks.recall(ask.record.no, &identity.key).map_err(failure)?;
+    let kept = redis.recall(ask.record.no, &identity.key).map_err(failure)?;
     kept.map(|kept| replayed(ask, identity, &kept)).transpose()
 }
 
 /// A request that was done before.
-fn replayed(ask: &Ask<'_>, identity: &IdempotencyKey, kept: &[u8]) -> Result<ContestDone, Failure> {
+fn replayed(
+    ask: &ApplicationRequest<'_>,
+    identity: &IdempotencyKey,
+    kept: &[u8],
+) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("what Redis kept of a request is none".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
     if fingerprint != shown(&identity.fingerprint) {
@@ -114,7 +118,7 @@ fn new_mark() -> Result<String, Failure> {
     Ok(format!("{number:016x}"))
 }
 
-fn done(ask: &Ask<'_>, what: What) -> Tried {
+fn done(ask: &ApplicationRequest<'_>, what: What) -> Tried {
     Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
 }
 
@@ -138,12 +142,12 @@ impl ApplicationsInRedis<'_> {
     }
 
     fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
-        self.ask(self.desks.look(self.key, players))
+        self.ask(self.redis.look(self.key, players))
     }
 
     fn change(
         &self,
-        ask: &Ask<'_>,
+        ask: &ApplicationRequest<'_>,
         revision: Option<u64>,
         most: Option<u32>,
         rows: Vec<ApplicationRow>,
@@ -156,7 +160,7 @@ impl ApplicationsInRedis<'_> {
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
         let change = ApplicationsChange { mark, revision, most, request, rows };
         let mark = &change.mark;
-        match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
+        match (self.ask(self.redis.change(self.key, &change))?, ask.identity) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
             (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
@@ -179,7 +183,7 @@ impl ApplicationsInRedis<'_> {
     /// A decision, with its outcome if it was made.
     fn decision(
         &self,
-        ask: &Ask<'_>,
+        ask: &ApplicationRequest<'_>,
         look: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
         what: What,
@@ -196,7 +200,7 @@ impl ApplicationsInRedis<'_> {
     }
 
     /// Waits for a start that has frozen the applications, and thaws them if it does not end.
-    fn wait(&self, ask: &Ask<'_>) -> Tried {
+    fn wait(&self, ask: &ApplicationRequest<'_>) -> Tried {
         for _ in 0..LOOKS {
             sleep(PAUSE);
             let now = find(ask.tally, ask.id)?;
@@ -204,7 +208,7 @@ impl ApplicationsInRedis<'_> {
                 return Ok(None);
             }
         }
-        match self.let_go(ask.tally, ask.id) {
+        match self.thaw(ask.tally, ask.id) {
             // The next try gets the reply.
             Ok(()) | Err(Failure::Refused(_)) => Ok(None),
             Err(failure) => Err(failure),
@@ -224,7 +228,7 @@ fn row(
 }
 
 impl ApplicationStore for ApplicationsInRedis<'_> {
-    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
@@ -244,20 +248,20 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
         let look = self.look(std::slice::from_ref(player))?;
         let present = look.rows.into_iter().next().flatten();
-        look.desk.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
+        look.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
         Ok(None)
     }
 
-    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         state::transition(ask.record.state, Event::Decide, by)?;
         let look = self.look(players)?;
-        let (mut desk, contest) = (look.desk, &ask.record.contest);
+        let (mut counts, contest) = (look.counts, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
-        let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
+        let room = contest.room(boards_free(ask.tally, contest, counts.accepted.saturating_add(count))?);
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
         for (player, kept) in players.iter().zip(&look.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
@@ -266,8 +270,8 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
                 ..kept.application
             });
             let changed = match accept {
-                true => desk.accept(present.as_ref(), contest.is_staff(player), room),
-                false => desk.reject(present.as_ref()),
+                true => counts.accept(present.as_ref(), contest.is_staff(player), room),
+                false => counts.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {
                 let status = changed.now.map_or(Status::Rejected, |now| now.status);
@@ -283,7 +287,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         self.decision(ask, &look, rows, What::Decided(results))
     }
 
-    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
@@ -291,7 +295,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         state::transition(ask.record.state, Event::Withdraw, by)?;
         let mut look = self.look(std::slice::from_ref(player))?;
         let kept = look.rows.pop().flatten();
-        look.desk.withdraw(kept.as_ref().map(|kept| &kept.application))?;
+        look.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
         let rows = vec![row(player, kept, None, ask.tally.now())];
         self.decision(ask, &look, rows, What::Nothing)
     }
@@ -312,7 +316,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, Failure> {
-        self.ask(self.desks.page(self.key, status, above, limit)).map(Listing::from)
+        self.ask(self.redis.page(self.key, status, above, limit)).map(Listing::from)
     }
 
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
@@ -328,13 +332,13 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
     }
 
-    fn hold_still(&self, record: &Record) -> Result<(), Failure> {
-        self.ask(self.desks.freeze(self.key, record.revision))
+    fn freeze(&self, record: &Record) -> Result<(), Failure> {
+        self.ask(self.redis.freeze(self.key, record.revision))
     }
 
-    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
+    fn thaw(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
         match say(tally, id, find(tally, id)?, Outside::Thaw) {
-            Ok(done) => self.ask(self.desks.thaw(self.key, done.record.revision)),
+            Ok(done) => self.ask(self.redis.thaw(self.key, done.record.revision)),
             // It has started after all.
             Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),

@@ -55,9 +55,9 @@ pub(super) fn start_at(
             if state::transition(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
-            let desk = application_store::of(tally, record)?;
+            let applications = application_store::of(tally, record)?;
             held.set(true);
-            let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
+            let rows = match applications.freeze(record).and_then(|()| applications.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest has changed.
                 Err(Failure::Refused(Rejection::ApplicationsLost))
                     if application_store::has_moved_on(tally, id, record)? =>
@@ -73,7 +73,7 @@ pub(super) fn start_at(
             Ok((by, Act::Start(rows)))
         });
         if done.is_err() && held.get() {
-            let_go(tally, id);
+            thaw(tally, id);
         }
         let done = done?;
         if let What::Started(_, boards) = &done.what {
@@ -113,8 +113,8 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
 }
 
 /// Thaws the applications of a start that failed.
-fn let_go(tally: &Tally, id: &ContestId) {
-    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
+fn thaw(tally: &Tally, id: &ContestId) {
+    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.thaw(tally, id));
     if let Err(failure) = gone {
         tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
     }

@@ -121,8 +121,8 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
         },
         |contest, record| {
             let seen = counts.replace([0; 3]);
-            let desk = record.desk;
-            let counted = [desk.pending, desk.accepted, desk.rejected];
+            let counts = record.applications;
+            let counted = [counts.pending, counts.accepted, counts.rejected];
             // Other applications are being cleared, or may be in Redis.
             let is_here =
                 record.contest.needs_members() && record.report.is_none() && record.work == ContestTask::None;

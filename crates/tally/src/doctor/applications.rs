@@ -8,10 +8,10 @@ use super::Report;
 use tally_ranking::redis::{Probe, RedisApplications};
 
 /// Reports the settings of each node, and what they should be.
-pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
-    let Some(desks) = desks else { return report.ok("applications: in the store") };
-    let address = desks.address();
-    match desks.survey() {
+pub(super) fn examine(report: &mut Report, redis: Option<&RedisApplications>) {
+    let Some(redis) = redis else { return report.ok("applications: in the store") };
+    let address = redis.address();
+    match redis.survey() {
         Ok(nodes) => {
             for node in &nodes {
                 check(report, &address, node);

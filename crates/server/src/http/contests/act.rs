@@ -62,7 +62,7 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Answer, Problem> {
     let done = &started.done;
     let body = json!({
         // No applications are left after a start.
-        "contest": contests::write(&id, &done.record, Some(done.record.desk)),
+        "contest": contests::write(&id, &done.record, Some(done.record.applications)),
         "enrolled": done.record.report.as_ref().map_or(0, |report| report.enrolled),
         "failed": started.failed.iter().map(contests::write_failed).collect::<Vec<_>>(),
         "took_ms": took_ms,

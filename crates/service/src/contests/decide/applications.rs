@@ -56,7 +56,7 @@ impl BatchState<'_> {
         record.check_may_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
-        record.desk.may_apply(
+        record.applications.may_apply(
             self.applications.get(&key),
             is_staff,
             self.settings.contests.applications_max,
@@ -79,7 +79,7 @@ impl BatchState<'_> {
                 hold = Some(id);
             }
         }
-        let application = record.desk.apply(self.time.now, member.filter(|_| needs), hold);
+        let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
         self.keep(order, record, What::Applied(application))
     }
@@ -124,9 +124,9 @@ impl BatchState<'_> {
             let changed = match accept {
                 Some(boards) => {
                     let (is_staff, room) = (record.contest.is_staff(player), record.contest.room(boards));
-                    record.desk.accept(present.as_ref(), is_staff, room)
+                    record.applications.accept(present.as_ref(), is_staff, room)
                 }
-                None => record.desk.reject(present.as_ref()),
+                None => record.applications.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {
                 self.release(changed.release);
@@ -150,7 +150,7 @@ impl BatchState<'_> {
             return outdated(record);
         }
         let present = self.applications.get(&key).copied();
-        let changed = record.desk.withdraw(present.as_ref())?;
+        let changed = record.applications.withdraw(present.as_ref())?;
         self.release(changed.release);
         self.applications.set(&key, changed.now);
         record.revision += 1;

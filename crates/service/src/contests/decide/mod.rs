@@ -245,7 +245,7 @@ impl BatchState<'_> {
             return self.keep(order, record, What::Nothing);
         }
         if event == Event::Cancel && record.state == Stands::Open {
-            record.desk.clear();
+            record.applications.clear();
         }
         let at = self.at(order, &record);
         record.work = work;
@@ -321,7 +321,7 @@ impl BatchState<'_> {
             ApplicationLocation::Store => self.clear_at_once(&record, rows),
             ApplicationLocation::Redis(_) | ApplicationLocation::Lost => ContestTask::None,
         };
-        record.desk.clear();
+        record.applications.clear();
         record.members = members;
         record.report = Some(Report {
             enrolled: members,

@@ -19,7 +19,7 @@ impl BatchState<'_> {
     /// Clears all applications with the start, if the accepted ones are all and fit into one piece: it saves two transactions.
     /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
-        if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
+        if rows.len() > PIECE || record.applications.all() as usize != rows.len() {
             return ContestTask::Clear;
         }
         for (player, application) in rows {

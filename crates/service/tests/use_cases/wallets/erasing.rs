@@ -87,8 +87,8 @@ fn erased(world: &World, member: MemberId) {
 }
 
 fn counts(world: &World, id: &ContestId) -> [u32; 3] {
-    let desk = read::counts(&world.tally, &[&read::get(&world.tally, id).unwrap()])[0].unwrap();
-    [desk.pending, desk.accepted, desk.rejected]
+    let counts = read::counts(&world.tally, &[&read::get(&world.tally, id).unwrap()])[0].unwrap();
+    [counts.pending, counts.accepted, counts.rejected]
 }
 
 /// Pending and accepted applications go, with their holds; an erased player may apply again. A rejection stays.

@@ -192,7 +192,7 @@ fn what_is_away_changes_nothing() {
     }
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
     assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
-    assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.desk)]);
+    assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.applications)]);
     // Cancelled without it; it is cleared when it is back.
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());

@@ -156,8 +156,8 @@ fn histories_agree_with_paper(kind: Kind) {
                 assert_eq!(listed(&tally, id, *status), wanted, "{status}");
             }
             let record = read::get(&tally, id).unwrap();
-            let desk = read::counts(&tally, &[&record])[0].unwrap();
-            let counted = [desk.pending, desk.accepted, desk.rejected].map(|count| count as usize);
+            let counts = read::counts(&tally, &[&record])[0].unwrap();
+            let counted = [counts.pending, counts.accepted, counts.rejected].map(|count| count as usize);
             assert_eq!(counted, lists.map(Vec::len));
             site.assert_where(&record);
         }

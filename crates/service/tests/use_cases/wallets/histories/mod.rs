@@ -240,7 +240,7 @@ impl History {
     fn begin(&mut self) {
         self.dying = Dying::new(Arc::clone(&self.store));
         let store = Arc::clone(&self.dying) as Arc<dyn Store>;
-        let applications = Some(self.outside.desks());
+        let applications = Some(self.outside.applications());
         self.hand = Some(world::start_with(store, &self.now, settings(), applications).unwrap());
     }
 
@@ -315,10 +315,10 @@ impl History {
         let record = read::get(self.hand().tally, &self.ids[contest]).unwrap();
         assert_eq!(record.state, paper.state, "after {op:?}");
         if paper.state == State::Open {
-            let desk = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
-            let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
+            let counts = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
+            let counts = (counts.pending as usize, counts.accepted as usize, counts.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
-            assert_eq!(desk, wanted, "after {op:?}");
+            assert_eq!(counts, wanted, "after {op:?}");
             assert_eq!(
                 matches!(record.kept, ApplicationLocation::Redis(_)),
                 !paper.shape.has_money(),

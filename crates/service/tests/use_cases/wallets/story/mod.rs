@@ -444,7 +444,7 @@ impl Story {
     }
 
     /// An application, or a decision on one.
-    fn desk(&mut self, at: usize, name: &PlayerId) {
+    fn apply_or_decide(&mut self, at: usize, name: &PlayerId) {
         let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &Actor::Admin);
         let name = std::slice::from_ref(name);
         drop(self.ask(|tally, _, key| {
@@ -477,7 +477,7 @@ impl Story {
         match self.rng.below(100) {
             0..45 => match self.cups[at].state {
                 State::Draft => self.turn(at, State::Open),
-                State::Open => self.desk(at, &name),
+                State::Open => self.apply_or_decide(at, &name),
                 State::Running if self.rng.percent(20) => self.ban(at, &name),
                 _ => self.score(at, &name),
             },
