@@ -193,7 +193,7 @@ pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
 
 /// A wallet.
 #[derive(Clone, Debug, Serialize)]
-pub struct WalletAnswer {
+pub struct WalletJson {
     member: String,
     currency: String,
     balance: String,
@@ -201,7 +201,7 @@ pub struct WalletAnswer {
     available: String,
 }
 
-impl WalletAnswer {
+impl WalletJson {
     /// A wallet in a reply.
     pub fn new(key: WalletKey, wallet: &Wallet) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl WalletAnswer {
 
 /// An entry of a wallet.
 #[derive(Clone, Debug, Serialize)]
-pub struct TransactionAnswer {
+pub struct TransactionJson {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -230,7 +230,7 @@ pub struct TransactionAnswer {
     at: String,
 }
 
-impl From<&Entry> for TransactionAnswer {
+impl From<&Entry> for TransactionJson {
     fn from(entry: &Entry) -> Self {
         Self {
             id: entry.id().to_string(),
@@ -249,14 +249,14 @@ impl From<&Entry> for TransactionAnswer {
 
 /// The total of an account.
 #[derive(Clone, Debug, Serialize)]
-pub struct AccountAnswer {
+pub struct AccountJson {
     account: &'static str,
     currency: String,
     debits: String,
     credits: String,
 }
 
-impl AccountAnswer {
+impl AccountJson {
     /// An account in a reply.
     pub fn new(key: &AccountKey, total: &Total) -> Self {
         Self {

@@ -1,15 +1,15 @@
 //! `POST /v1/leaderboards/{board}/among`: the ranks of some players, such as friends, among themselves.
 
 use super::{expand, find, read, view, wants_players};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use crate::limits::AMONG_MAX;
 use serde_json::Value;
 use tally_rules::PlayerId;
-use tally_wire::api::scores::{AmongAnswer, AmongEntry, Style};
+use tally_wire::api::scores::{AmongEntry, AmongJson, Style};
 use tally_wire::{FieldError, Fields, Problem, time};
 
-pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn among(mut call: Call) -> Result<Response, Problem> {
     let period = call.query.text("period");
     let wanted = wants_players(&mut call.query);
     call.finish_query()?;
@@ -29,7 +29,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
         at: time::format(place.record.at),
         expanded: expanded.next().flatten(),
     };
-    Ok(answer::ok(&AmongAnswer {
+    Ok(response::ok(&AmongJson {
         board: board.id.as_str(),
         period: &view.name,
         total: among.total,

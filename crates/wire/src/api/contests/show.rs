@@ -81,7 +81,7 @@ pub fn write_failed(row: &InvalidApplication) -> Value {
 
 /// An application.
 #[derive(Clone, Debug, Serialize)]
-pub struct ApplicationAnswer<'a> {
+pub struct ApplicationJson<'a> {
     player: &'a str,
     status: &'static str,
     applied_at: String,
@@ -89,7 +89,7 @@ pub struct ApplicationAnswer<'a> {
     hold_id: Option<String>,
 }
 
-impl<'a> ApplicationAnswer<'a> {
+impl<'a> ApplicationJson<'a> {
     /// An application in a reply.
     pub fn new(player: &'a PlayerId, application: &Application) -> Self {
         Self {
