@@ -38,7 +38,7 @@ pub(crate) trait Sorted<S: Score> {
         let mut items = Vec::with_capacity(take.min(self.len() as usize));
         self.visit(from, take, back, &mut |id, entry| {
             let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
-            let player = player.expect("only checked ids enter the order");
+            let player = player.expect("only checked ids enter the ranking");
             items.push(Item { player, entry });
         });
         items

@@ -128,9 +128,9 @@ fn load(
     let board = Board::new(row, hidden, ranking).map_err(bad)?;
     play::learn(store, &board)?;
     let rows = store.windows(board.no)?;
-    board.periods_mut().place(&rows, |_| None, |row| board.order_of_window(row.window));
-    let mut fill = |window: Window, order: &WindowRanking| {
-        archive::fill(store, &board, window, order, Readers::All, |step| match step {
+    board.periods_mut().place(&rows, |_| None, |row| board.new_ranking(row.window));
+    let mut fill = |window: Window, ranking: &WindowRanking| {
+        archive::fill(store, &board, window, ranking, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
@@ -138,9 +138,9 @@ fn load(
             Step::Placed { placed, of } => progress.build(placed, of),
         })
     };
-    fill(ALL_TIME, &board.order)?;
+    fill(ALL_TIME, &board.ranking)?;
     for live in board.live() {
-        fill(live.window, &live.order)?;
+        fill(live.window, &live.ranking)?;
     }
     if doubt.is_none() {
         scheduler::close_board(store, &board, now)?;

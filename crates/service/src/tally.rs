@@ -260,8 +260,8 @@ impl Tally {
         }
         self.looked_now().await;
         let count = move || {
-            let counted = |order: &WindowRanking| order.remote().map_or((), RemoteRanking::count);
-            boards.iter().for_each(|board| board.each_order(|_, order| counted(order)));
+            let counted = |ranking: &WindowRanking| ranking.remote().map_or((), RemoteRanking::count);
+            boards.iter().for_each(|board| board.each_ranking(|_, ranking| counted(ranking)));
             Ok(())
         };
         // It cannot fail.

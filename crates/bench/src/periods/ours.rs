@@ -194,7 +194,7 @@ fn serve(store: Arc<dyn Store>, clock: Clock) -> Result<Arc<Tally>, Failure> {
 /// Bytes of the day's ranking while it is in memory.
 fn order_bytes(tally: &Tally) -> Option<u64> {
     let board = tally.boards.get(&board())?;
-    board.periods().live(day()).map(|live| live.order.bytes())
+    board.periods().live(day()).map(|live| live.ranking.bytes())
 }
 
 /// Submits until the end; returns the waits, and the number of scores in the day.

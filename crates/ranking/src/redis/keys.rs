@@ -21,7 +21,7 @@ pub(super) struct PartitionKeys {
 impl PartitionKeys {
     /// The players that changed recently, and whether a server watches.
     pub(super) fn watched(&self) -> [String; 2] {
-        let tag = self.names[0].strip_suffix(":z").expect("the order comes first");
+        let tag = self.names[0].strip_suffix(":z").expect("the ranking comes first");
         [format!("{tag}:l"), format!("{tag}:w")]
     }
 }

@@ -183,7 +183,7 @@ fn create(
         if board.is_shared() {
             // Other servers may read it as soon as it is stored. No other has its number while this transaction holds the next
             // one.
-            servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
+            servers::load_ranking(&*tally.store, &board, ALL_TIME, &board.ranking);
         }
         new = Some(board);
         changes.boards.extend(old.map(|old| BoardChange::Delete(old.no)));
@@ -215,7 +215,7 @@ fn create(
 /// Puts a leaderboard under that name, and forgets the rankings of the previous one.
 pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
-        old.forget_orders();
+        old.forget_rankings();
     }
 }
 

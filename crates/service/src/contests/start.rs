@@ -127,7 +127,7 @@ fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Fail
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
         play::tell(&board, record);
         if board.is_shared() {
-            servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
+            servers::load_ranking(&*tally.store, &board, ALL_TIME, &board.ranking);
             // If that fails, its first batch does it.
             drop(servers::renew(&*tally.store, &board));
         }

@@ -238,15 +238,15 @@ impl Board {
         looks.retain(|window, _| windows.iter().any(|(known, _)| known == window));
         for (window, live) in &windows {
             let fresh;
-            let order = match live {
-                Some(live) => &live.order,
-                None if *window == ALL_TIME => &self.order,
+            let ranking = match live {
+                Some(live) => &live.ranking,
+                None if *window == ALL_TIME => &self.ranking,
                 None => {
-                    fresh = self.order_of_window(*window);
+                    fresh = self.new_ranking(*window);
                     &fresh
                 }
             };
-            let Some(remote) = order.remote() else { continue };
+            let Some(remote) = ranking.remote() else { continue };
             let (players, left_out) =
                 remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
             self.live.note(*window, players.iter());
@@ -286,9 +286,10 @@ impl Board {
         players: &[PlayerId],
         left_out: bool,
     ) -> Result<Option<ScoreBatch>, Failure> {
-        let ask = |order: &WindowRanking| order.read(|order| order.among(players)).map_err(Fault::from);
+        let ask =
+            |ranking: &WindowRanking| ranking.read(|ranking| ranking.among(players)).map_err(Fault::from);
         let (period, among) = if window == ALL_TIME {
-            (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
+            (ALL_TIME_NAME.to_owned(), ask(&self.ranking)?)
         } else {
             let found = {
                 let periods = self.periods();
@@ -303,7 +304,7 @@ impl Board {
                 }
                 return Ok(None);
             };
-            (period, ask(&live.order)?)
+            (period, ask(&live.ranking)?)
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();
         let (gone, total) = (among.missing, among.total);

@@ -48,11 +48,11 @@ pub fn of_player(
     let boards = tally.boards.list(after, LOOKED_AT_MAX);
     let many = boards.len();
     // In memory a batch saves nothing, so no board is read in vain.
-    let at_once = if boards.first().is_some_and(|board| board.order.waits()) { AT_ONCE } else { 1 };
+    let at_once = if boards.first().is_some_and(|board| board.ranking.waits()) { AT_ONCE } else { 1 };
     let mut looked = 0;
     for some in boards.chunks(at_once) {
-        let orders: Vec<&WindowRanking> = some.iter().map(|board| &board.order).collect();
-        for (board, ranked) in some.iter().zip(WindowRanking::ranked_in(&orders, player)) {
+        let rankings: Vec<&WindowRanking> = some.iter().map(|board| &board.ranking).collect();
+        for (board, ranked) in some.iter().zip(WindowRanking::ranked_in(&rankings, player)) {
             looked += 1;
             if let Some(ranked) = ranked? {
                 page.items.push(BoardRank { board: Arc::clone(board), ranked });

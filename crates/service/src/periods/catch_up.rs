@@ -45,8 +45,8 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
     let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        for (window, order) in orders(&board) {
-            match mend(&mut lease, &board, (window, &order), everywhere, mended.is_ok()) {
+        for (window, ranking) in rankings(&board) {
+            match mend(&mut lease, &board, (window, &ranking), everywhere, mended.is_ok()) {
                 Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => mended = Err(failure),
                 done => done?,
             }
@@ -91,8 +91,8 @@ impl<'a> Start<'a> {
     /// Loads a board's rankings if necessary, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.lease.store;
-        for (window, order) in orders(board) {
-            let Some(remote) = order.get().remote() else { continue };
+        for (window, ranking) in rankings(board) {
+            let Some(remote) = ranking.get().remote() else { continue };
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != LoadState::Ready {
                 if !self.lease.take()? {
@@ -106,7 +106,7 @@ impl<'a> Start<'a> {
                     }
                 };
                 if must {
-                    archive::fill(store, board, window, order.get(), Readers::Few, read)?;
+                    archive::fill(store, board, window, ranking.get(), Readers::Few, read)?;
                 } else {
                     fill_lost(store, (board.no, window), remote, read)?;
                 }
@@ -151,45 +151,45 @@ pub(crate) fn patiently<T>(
 pub(super) fn purge(tally: &Tally) {
     let before = u64::try_from(tally.now().plus(-KEPT_MICROS).0).unwrap_or(0);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        board.each_order(|_, order| {
+        board.each_ranking(|_, ranking| {
             // It costs memory until the next time, and nothing else.
-            let remote = order.remote().filter(|remote| !remote.is_behind());
+            let remote = ranking.remote().filter(|remote| !remote.is_behind());
             drop(remote.map(|remote| remote.purge(before)));
         });
     }
 }
 
 /// The ranking of a window, held while it is repaired.
-enum Order {
+enum RankingRef {
     AllTime(Arc<Board>),
     Live(Arc<super::LiveWindow>),
 }
 
-impl Order {
+impl RankingRef {
     fn get(&self) -> &WindowRanking {
         match self {
-            Self::AllTime(board) => &board.order,
-            Self::Live(live) => &live.order,
+            Self::AllTime(board) => &board.ranking,
+            Self::Live(live) => &live.ranking,
         }
     }
 }
 
-fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
-    let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
+fn rankings(board: &Arc<Board>) -> Vec<(Window, RankingRef)> {
+    let all_time = board.definition.all_time.then(|| (ALL_TIME, RankingRef::AllTime(Arc::clone(board))));
     all_time
         .into_iter()
-        .chain(board.live().into_iter().map(|live| (live.window, Order::Live(live))))
+        .chain(board.live().into_iter().map(|live| (live.window, RankingRef::Live(live))))
         .collect()
 }
 
 fn mend(
     lease: &mut LoadLease<'_>,
     board: &Arc<Board>,
-    (window, order): (Window, &Order),
+    (window, ranking): (Window, &RankingRef),
     everywhere: bool,
     may_load: bool,
 ) -> Result<(), Failure> {
-    let Some(remote) = order.get().remote() else { return Ok(()) };
+    let Some(remote) = ranking.get().remote() else { return Ok(()) };
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
@@ -202,7 +202,7 @@ fn mend(
     if !is_there || window != ALL_TIME && board.periods().live(window).is_none() {
         return Ok(());
     }
-    tracing::info!(board = board.id.as_str(), window = window.0, "load an order that was lost");
+    tracing::info!(board = board.id.as_str(), window = window.0, "load a ranking that was lost");
     fill_lost(store, (board.no, window), remote, |_| lease.go_on())
 }
 

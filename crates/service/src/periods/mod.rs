@@ -41,15 +41,15 @@ pub struct LiveWindow {
     /// From when to when.
     pub span: Span,
     /// Its ranking.
-    pub order: WindowRanking,
+    pub ranking: WindowRanking,
     /// A bit for each database that has nothing to purge under its number.
     checked: AtomicU64,
 }
 
 impl LiveWindow {
     /// A period in memory.
-    pub(crate) fn new(window: Window, rule: u32, span: Span, order: WindowRanking) -> Self {
-        Self { window, rule, span, order, checked: AtomicU64::default() }
+    pub(crate) fn new(window: Window, rule: u32, span: Span, ranking: WindowRanking) -> Self {
+        Self { window, rule, span, ranking, checked: AtomicU64::default() }
     }
 
     /// As it is stored before it has an archive.
@@ -217,21 +217,21 @@ impl Periods {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
-    /// Adds periods as they are stored. `known` returns those that are in memory already, `order` makes the ranking of
+    /// Adds periods as they are stored. `known` returns those that are in memory already, `ranking` makes the ranking of
     /// another one. A closed one without an archive is read from memory; but if lines of an import have made it, no memory
     /// has it.
     pub(crate) fn place(
         &mut self,
         rows: &[WindowRow],
         known: impl Fn(Window) -> Option<Arc<LiveWindow>>,
-        order: impl Fn(&WindowRow) -> WindowRanking,
+        ranking: impl Fn(&WindowRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };
             let known = known(row.window).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
                 let WindowRow { window, rule, span, .. } = *row;
-                let fresh = || Arc::new(LiveWindow::new(window, rule, span, order(row)));
+                let fresh = || Arc::new(LiveWindow::new(window, rule, span, ranking(row)));
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {

@@ -127,10 +127,10 @@ pub(super) fn close(
         let Some(live) = board.periods().live(*window).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
-        let written = archive::in_memory(store, board, &live, |order| {
+        let written = archive::in_memory(store, board, &live, |ranking| {
             let row = live.row(true);
             let naming = Naming::of(board, &row, now);
-            archive::write(place, basis, (&row, naming), order, keep_empty)
+            archive::write(place, basis, (&row, naming), ranking, keep_empty)
         })?;
         board.live.wake();
         let Written::Closed(closed, held) = written else {
@@ -139,7 +139,7 @@ pub(super) fn close(
         };
         if board.is_shared() {
             servers::renew(store, board)?;
-            live.order.forget();
+            live.ranking.forget();
             continue;
         }
         let mut gone = true;
@@ -271,7 +271,7 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
         && board.stale.set_behind(true)
     {
         let board = board.id.as_str();
-        tracing::warn!(board, %failure, "closed periods are not read until their orders are written anew");
+        tracing::warn!(board, %failure, "closed periods are not read until their archives are rewritten");
     }
 }
 
@@ -283,7 +283,7 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
         let mut tries = 1;
         while !refresh_window(place, board, window, now)? {
             if tries == servers::ATTEMPTS_MAX {
-                let why = "a board is changed all the time while the order of a closed period is written";
+                let why = "a board is changed all the time while the archive of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
             }
             std::thread::sleep(tally_lanes::backoff(tries));

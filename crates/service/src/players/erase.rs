@@ -153,7 +153,7 @@ mod tests {
         let board = tally.boards.find(&id).unwrap();
         let view = View::find(&board, Some("daily:previous"), tally.now(), |_| None).unwrap();
         let query = PageQuery { limit: 9, ..PageQuery::default() };
-        let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
+        let page = view.read(&*tally.store, |ranking| ranking.page(&query)).unwrap();
         let names: Vec<&str> = page.entries.iter().map(|place| place.player.as_str()).collect();
         assert_eq!((page.total, names), (2, vec!["ann", "cid"]));
         tally.drain();

@@ -8,7 +8,7 @@ use super::batch::{
     Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, Shards, Slicing, State, TargetRow,
     Targets, Versions, WindowInMemory,
 };
-use super::orders::Orders;
+use super::rankings::Rankings;
 use super::select::select;
 use super::steps::{Step, StepDone, StepReply};
 use crate::boards::Board;
@@ -115,16 +115,18 @@ impl Kind for Pipeline {
             let Some(board) = step.row().board else { continue };
             for (window, _, _) in &done.moves {
                 if !windows.contains_key(&(board.no, *window)) {
-                    windows
-                        .extend(targets.order_of(board, *window).map(|order| ((board.no, *window), order)));
+                    windows.extend(
+                        targets.ranking_of(board, *window).map(|ranking| ((board.no, *window), ranking)),
+                    );
                 }
             }
         }
-        let held = windows.iter().map(|((board, window), order)| (*board, *window, order.order().hold()));
+        let held =
+            windows.iter().map(|((board, window), ranking)| (*board, *window, ranking.ranking().hold()));
         let mut held: Vec<_> = held.collect();
         for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
             if let Step::Read(question) = step {
-                done.reply = StepReply::Read(question.ask(&Orders::held(&held)));
+                done.reply = StepReply::Read(question.ask(&Rankings::held(&held)));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
                 let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));
@@ -189,9 +191,9 @@ impl Kind for Pipeline {
     fn pending(&self, rows: &[RowTarget], targets: &Targets) -> Result<Option<Decided>, RankingError> {
         let mut taken = Vec::new();
         if let [Step::Take { board, which, .. }] = &self.steps[..]
-            && let Some(shown) = rows[0].windows.first().and_then(|window| targets.order_of(board, *window))
+            && let Some(shown) = rows[0].windows.first().and_then(|window| targets.ranking_of(board, *window))
         {
-            taken = shown.order().read(|order| select(&board.definition, order, &[], which))?;
+            taken = shown.ranking().read(|ranking| select(&board.definition, ranking, &[], which))?;
         }
         let steps = self.steps.iter().map(Step::pending).collect();
         Ok(Some(Decided { steps, taken, ..Decided::default() }))
@@ -228,11 +230,11 @@ fn move_held(
     let banned = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
     for (nth, (window, player, record)) in moves.iter().enumerate() {
-        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
-        let Some((_, _, order)) = order.filter(|_| !banned.contains(player)) else { continue };
+        let ranking = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
+        let Some((_, _, ranking)) = ranking.filter(|_| !banned.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
         let moved = Movement { player: player.clone(), record: *record, ranked };
-        first = order.publish(&moved, versions.of_player(player)).unwrap_or(first);
+        first = ranking.publish(&moved, versions.of_player(player)).unwrap_or(first);
     }
     first
 }

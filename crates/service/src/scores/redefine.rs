@@ -215,15 +215,15 @@ fn install(board: &Board, New { definition, ends, gone }: &New) {
             state.closed = before.closed;
         }
         let forgotten = state.live.iter().filter(|live| gone.contains(&live.window));
-        forgotten.for_each(|live| live.order.forget());
+        forgotten.for_each(|live| live.ranking.forget());
         state.live.retain(|live| !gone.contains(&live.window));
         state.closed.retain(|row| !gone.contains(&row.window));
         // A present period without a score has a stored end now, too.
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
             if state.live(row.window).is_none() {
                 let (window, rule, span) = (row.window, row.rule, row.span);
-                let order = board.order_of_window(window);
-                state.live.push(Arc::new(LiveWindow::new(window, rule, span, order)));
+                let ranking = board.new_ranking(window);
+                state.live.push(Arc::new(LiveWindow::new(window, rule, span, ranking)));
             }
         }
         state.live.sort_by_key(|live| live.span.start);

@@ -76,11 +76,11 @@ type Entry = (PlayerId, Record);
 /// The selected players, in the requested order.
 pub(super) fn select(
     definition: &Definition,
-    order: &dyn Reads,
+    ranking: &dyn Reads,
     changed: &[(PlayerId, Option<Record>)],
     which: &Taken,
 ) -> Vec<Entry> {
-    let merged = Merged::new(definition, order, changed);
+    let merged = Merged::new(definition, ranking, changed);
     let total = merged.total();
     let up_to = |count: usize| (count as u64).min(total);
     let range = match which {
@@ -89,11 +89,11 @@ pub(super) fn select(
         Taken::Highest(most) => total - up_to(*most)..total,
         Taken::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
         Taken::Scores(min, max, _) => {
-            let (from, to) = order.score_places(Some(*min), Some(*max));
+            let (from, to) = ranking.score_places(Some(*min), Some(*max));
             merged.widened(from, to)
         }
         Taken::Members(low, high, _) => {
-            let (from, to) = member_places(definition, order, low, high);
+            let (from, to) = member_places(definition, ranking, low, high);
             merged.widened(from, to)
         }
     };
@@ -114,13 +114,13 @@ pub(super) fn select(
 }
 
 /// The positions in the ranking, from the best, of members between two bounds; all members must have one score.
-pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
+pub fn member_places(definition: &Definition, ranking: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
     match definition.order {
         Order::Ascending => {
-            (order.partition(&|id| low.is_above(id)), order.partition(&|id| high.reaches(id)))
+            (ranking.partition(&|id| low.is_above(id)), ranking.partition(&|id| high.reaches(id)))
         }
         Order::Descending => {
-            (order.partition(&|id| !high.reaches(id)), order.partition(&|id| !low.is_above(id)))
+            (ranking.partition(&|id| !high.reaches(id)), ranking.partition(&|id| !low.is_above(id)))
         }
     }
 }
@@ -128,7 +128,7 @@ pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, hi
 /// The ranking with the changes of the batch.
 struct Merged<'a> {
     definition: &'a Definition,
-    order: &'a dyn Reads,
+    ranking: &'a dyn Reads,
     changed: HashSet<&'a [u8]>,
     /// Changed players that are there now, best first.
     there: Vec<Entry>,
@@ -139,21 +139,21 @@ struct Merged<'a> {
 impl<'a> Merged<'a> {
     fn new(
         definition: &'a Definition,
-        order: &'a dyn Reads,
+        ranking: &'a dyn Reads,
         changed: &'a [(PlayerId, Option<Record>)],
     ) -> Self {
-        let place = |one: &(PlayerId, _)| order.find(one.0.as_bytes()).map(|(_, place)| place);
+        let place = |one: &(PlayerId, _)| ranking.find(one.0.as_bytes()).map(|(_, place)| place);
         let mut stale: Vec<u64> = changed.iter().filter_map(place).collect();
         stale.sort_unstable();
         let mut there: Vec<Entry> =
             changed.iter().filter_map(|(player, record)| Some((player.clone(), (*record)?))).collect();
         there.sort_by(|a, b| key_order(definition, a, b));
         let changed = changed.iter().map(|(player, _)| player.as_bytes()).collect();
-        Self { definition, order, changed, there, stale }
+        Self { definition, ranking, changed, there, stale }
     }
 
     fn total(&self) -> u64 {
-        self.order.total() - self.stale.len() as u64 + self.there.len() as u64
+        self.ranking.total() - self.stale.len() as u64 + self.there.len() as u64
     }
 
     /// Merged positions, from the lowest score, that surely contain the entries at these positions of the ranking and
@@ -182,10 +182,10 @@ impl<'a> Merged<'a> {
         let from = best_first.start.saturating_sub(2 * slack + 1);
         let take = usize::try_from(best_first.end + slack - from).unwrap_or(usize::MAX);
         let mut list = Vec::new();
-        self.order.visit(from, take, false, &mut |id, record| {
+        self.ranking.visit(from, take, false, &mut |id, record| {
             if !self.changed.contains(id) {
                 let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
-                list.push((player.expect("only checked ids enter the order"), record));
+                list.push((player.expect("only checked ids enter the ranking"), record));
             }
         });
         // Of the entries in front of the list: those in the ranking, without the changed ones, and the changed ones
@@ -271,12 +271,12 @@ mod tests {
             publish(&new, &start);
             publish(&new, &delta);
             let changed: Vec<_> = delta.into_iter().collect();
-            let got = old.read(|order| select(&definition, order, &changed, &which));
-            let want = new.read(|order| select(&definition, order, &[], &which));
+            let got = old.read(|ranking| select(&definition, ranking, &changed, &which));
+            let want = new.read(|ranking| select(&definition, ranking, &[], &which));
             prop_assert_eq!(&got, &want);
             // And without changes, against the plain list.
             let mut all: Vec<(PlayerId, Record)> = Vec::new();
-            new.read(|order| order.visit(0, 100, false, &mut |one, record| {
+            new.read(|ranking| ranking.visit(0, 100, false, &mut |one, record| {
                 all.push((PlayerId::new(std::str::from_utf8(one).unwrap()).unwrap(), record));
             }));
             if !ascending { all.reverse(); }

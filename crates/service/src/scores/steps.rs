@@ -3,7 +3,7 @@
 use super::batch::{
     Access, Kind, Move, Players, RowTarget, Slicing, State, TargetRow, Targets, after_a_window, score_key,
 };
-use super::orders::Orders;
+use super::rankings::Rankings;
 use super::select::{Taken, select};
 use super::submit::{self, Submit, Submitted};
 use crate::boards::Board;
@@ -57,20 +57,20 @@ pub enum Step {
 }
 
 /// The function of a [`Step::Read`].
-type Question = Box<dyn FnOnce(&Orders<'_>) -> Vec<u8> + Send>;
+type Question = Box<dyn FnOnce(&Rankings<'_>) -> Vec<u8> + Send>;
 
 /// A read that runs once.
 pub struct ReadStep(Option<Question>);
 
 impl ReadStep {
     /// A read; its reply is returned as bytes.
-    pub fn new(question: impl FnOnce(&Orders<'_>) -> Vec<u8> + Send + 'static) -> Self {
+    pub fn new(question: impl FnOnce(&Rankings<'_>) -> Vec<u8> + Send + 'static) -> Self {
         Self(Some(Box::new(question)))
     }
 
     /// Runs it.
-    pub fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
-        self.0.take().map_or_else(Vec::new, |question| question(orders))
+    pub fn ask(&mut self, rankings: &Rankings<'_>) -> Vec<u8> {
+        self.0.take().map_or_else(Vec::new, |question| question(rankings))
     }
 }
 
@@ -142,7 +142,7 @@ impl Step {
             Self::Add { items, .. } => items.len(),
             Self::Remove { players, .. } => players.len(),
             Self::Take { board, which, .. } => {
-                which.most().min(usize::try_from(board.order.total()).unwrap_or(usize::MAX))
+                which.most().min(usize::try_from(board.ranking.total()).unwrap_or(usize::MAX))
             }
             Self::Submit(_) | Self::Read(_) => 1,
         }
@@ -296,10 +296,10 @@ impl State {
         windows: &[Window],
         targets: &Targets,
     ) -> Result<StepDone, Rejection> {
-        let shown = windows.first().and_then(|window| Some((*window, targets.order_of(board, *window)?)));
+        let shown = windows.first().and_then(|window| Some((*window, targets.ranking_of(board, *window)?)));
         let Some((window, shown)) = shown else { return Ok(StepDone::of(StepReply::Took(Vec::new()))) };
         let changed = self.changed_in(board, window);
-        let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
+        let took = shown.ranking().read(|ranking| select(&board.definition, ranking, &changed, which));
         let took = took.unwrap_or_else(|error| {
             self.fault.get_or_insert(error);
             Vec::new()
@@ -335,8 +335,8 @@ impl State {
                 self.missing.push(key.clone());
             }
             self.scores.load_known(key, || {
-                let found = targets.order_of(board, *window)?;
-                found.order().read(|order| order.record(player.as_bytes())).ok()?
+                let found = targets.ranking_of(board, *window)?;
+                found.ranking().read(|ranking| ranking.record(player.as_bytes())).ok()?
             });
         }
     }

@@ -206,13 +206,13 @@ impl Submit {
         let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
             return done;
         };
-        let ranked = view.read(&*shared.store, |order| order.ranked(player)).map(|now| {
+        let ranked = view.read(&*shared.store, |ranking| ranking.ranked(player)).map(|now| {
             done.rank = now.map(|now| now.rank);
         });
         let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
             return done;
         };
-        previous.rank = view.read(&*shared.store, |order| order.rank_of(player, &previous.record)).ok();
+        previous.rank = view.read(&*shared.store, |ranking| ranking.rank_of(player, &previous.record)).ok();
         done
     }
 }

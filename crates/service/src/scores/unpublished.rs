@@ -56,6 +56,6 @@ impl Unpublished {
 /// Whether a ranking of a board in Redis lacks a committed change of this server, or may lack one.
 pub(crate) fn has_some(board: &Board) -> bool {
     let mut behind = false;
-    board.each_order(|_, order| behind |= order.remote().is_some_and(RemoteRanking::is_behind));
+    board.each_ranking(|_, ranking| behind |= ranking.remote().is_some_and(RemoteRanking::is_behind));
     behind
 }

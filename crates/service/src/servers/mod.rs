@@ -306,8 +306,8 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// Makes the ranking of a new window readable. In memory it is empty, because no other server writes. Redis may have one of a
 /// deleted store under its number. Or another server opens the same window now; its rows are read too. If this fails, the next
 /// round for lagging rankings does it.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &WindowRanking) {
-    if order.remote().is_some() {
-        drop(archive::fill(store, board, window, order, Readers::Few, |_| {}));
+pub(crate) fn load_ranking(store: &dyn Store, board: &Board, window: Window, ranking: &WindowRanking) {
+    if ranking.remote().is_some() {
+        drop(archive::fill(store, board, window, ranking, Readers::Few, |_| {}));
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
 /// Publishes the stored state of a board over all time. After this its ranking has everything that was committed before, also by
 /// a server that died or was frozen.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    let Some(remote) = board.order.remote() else { return Ok(()) };
+    let Some(remote) = board.ranking.remote() else { return Ok(()) };
     (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
 }
 
@@ -92,8 +92,9 @@ pub(crate) fn publish_one(
     player: &PlayerId,
 ) -> Result<(), Failure> {
     let live = board.periods().live(window).cloned();
-    let order = if window == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
-    let remote = order.and_then(WindowRanking::remote);
+    let ranking =
+        if window == ALL_TIME { Some(&board.ranking) } else { live.as_ref().map(|live| &live.ranking) };
+    let remote = ranking.and_then(WindowRanking::remote);
     let players = BTreeMap::from([(player.clone(), 0)]);
     remote.map_or(Ok(()), |remote| some(store, board, window, (players, remote)))
 }
@@ -185,7 +186,7 @@ fn with_order(
             .is_none());
     };
     if window.window == ALL_TIME {
-        board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;
+        board.ranking.remote().map_or(Ok(()), |remote| with(&board, remote))?;
         return Ok(true);
     }
     if board.periods().live(window.window).is_none() {
@@ -197,7 +198,7 @@ fn with_order(
         }
     }
     let live = board.periods().live(window.window).cloned();
-    live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
+    live.and_then(|live| live.ranking.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
     Ok(true)
 }
 

@@ -131,7 +131,7 @@ impl Served {
     }
 
     fn ranks(&self, board: &str) -> u64 {
-        self.tally.boards.get(board).unwrap().order.total()
+        self.tally.boards.get(board).unwrap().ranking.total()
     }
 
     fn member(&self, name: &str) -> MemberId {

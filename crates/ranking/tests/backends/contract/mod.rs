@@ -39,12 +39,12 @@ pub(crate) fn every_read_equals_the_model<B: Backend>() {
     let times = std::env::var("TALLY_SOAK").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
     let config = Config { cases: B::CASES * times, source_file: Some(file!()), ..Config::default() };
     let ran = TestRunner::new(config).run(&(definitions(), ops()), |(definition, ops)| {
-        let order = B::new(&definition);
+        let ranking = B::new(&definition);
         let mut model = Model { definition, records: BTreeMap::new() };
         for op in &ops {
-            step(&mut model, &order, op);
+            step(&mut model, &ranking, op);
         }
-        check(&model, &order);
+        check(&model, &ranking);
         Ok(())
     });
     if let Err(error) = ran {

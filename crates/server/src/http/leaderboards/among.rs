@@ -17,7 +17,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Response, Problem> 
     let board = find(&tally, &call.board()?).await?;
     let view = view(&tally, &board, period.as_deref())?;
     let players = read_players(call.json().await?)?;
-    let among = read(&tally, &view, move |order| order.among(&players)).await?;
+    let among = read(&tally, &view, move |ranking| ranking.among(&players)).await?;
     let style = Style { definition: &board.definition, int64 };
     let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
     let mut expanded = expand(&tally, ids, wanted).await.into_iter();

@@ -18,7 +18,7 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Response, Problem>
     let view = view(&tally, &board, period.as_deref())?;
     let (above, below) = (above as usize, below as usize);
     let of = player.clone();
-    let page = read(&tally, &view, move |order| order.around(&of, above, below)).await?;
+    let page = read(&tally, &view, move |ranking| ranking.around(&of, above, below)).await?;
     let Some(page) = page else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
     Ok(response::ok(&PageJson {

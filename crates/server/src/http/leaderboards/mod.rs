@@ -86,7 +86,7 @@ fn write_board(tally: &Tally, board: &Board) -> Value {
     let definition = board.present_definition();
     let mut counts = Vec::new();
     if definition.all_time {
-        counts.push((ALL_TIME_NAME, board.order.total()));
+        counts.push((ALL_TIME_NAME, board.ranking.total()));
     }
     let listed = service_periods::view::list(board, tally.now());
     for rule in &definition.periods {

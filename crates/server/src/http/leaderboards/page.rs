@@ -44,7 +44,7 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Response, Problem> {
     };
     let (min, max) = (bound(&board, "min", min)?, bound(&board, "max", max)?);
     let query = PageQuery { edge, start, limit, min, max };
-    let page = read(&tally, &view, move |order| order.page(&query)).await?;
+    let page = read(&tally, &view, move |ranking| ranking.page(&query)).await?;
     let style = Style { definition: &board.definition, int64 };
     let last = page.entries.last().filter(|_| page.more);
     let next_cursor =

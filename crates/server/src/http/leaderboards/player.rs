@@ -13,7 +13,7 @@ pub(in crate::http) async fn player(mut call: Call) -> Result<Response, Problem>
     let (board, player) = (find(&tally, &call.board()?).await?, call.player()?);
     let view = view(&tally, &board, period.as_deref())?;
     let of = player.clone();
-    let ranked = read(&tally, &view, move |order| order.ranked(&of)).await?;
+    let ranked = read(&tally, &view, move |ranking| ranking.ranked(&of)).await?;
     let Some(ranked) = ranked else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
     Ok(response::ok(&PlayerJson {

@@ -19,7 +19,7 @@ fn publish(board: &Board, players: std::ops::Range<usize>, score: Option<i64>) {
         Movement { player, record, ranked: false }
     };
     let movements: Vec<Movement> = players.map(movement).collect();
-    board.order.publish(&movements, 0, |_, _| {});
+    board.ranking.publish(&movements, 0, |_, _| {});
     assert!(board.live.is_watched() && board.shows_live(ALL_TIME));
     board.live.note(ALL_TIME, movements.iter().map(|moved| &moved.player));
 }

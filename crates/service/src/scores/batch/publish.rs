@@ -42,19 +42,19 @@ impl<'a> Versions<'a> {
     /// Publishes movements of a window, each in the version of its shard.
     fn publish(
         &self,
-        order: &WindowRanking,
+        ranking: &WindowRanking,
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {
-        if let ([_], _) | (_, Some(_)) = (&self.each[..], order.memory()) {
-            return order.publish(movements, self.each[0], published);
+        if let ([_], _) | (_, Some(_)) = (&self.each[..], ranking.memory()) {
+            return ranking.publish(movements, self.each[0], published);
         }
         for (shard, version) in self.each.iter().enumerate() {
             let here = movements.iter().enumerate();
             let here = here.filter(|(_, moved)| self.store.shard_of(&moved.player) == shard);
             let (places, some): (Vec<_>, Vec<_>) = here.map(|(at, moved)| (at, moved.clone())).unzip();
             if !some.is_empty() {
-                order.publish(&some, *version, |nth, ranks| published(places[nth], ranks));
+                ranking.publish(&some, *version, |nth, ranks| published(places[nth], ranks));
             }
         }
     }
@@ -133,13 +133,13 @@ fn publish_together(
     for (board, effects) in effects.boards.into_values() {
         for (window, (movements, owners)) in movements(board, effects) {
             // A window that is closed by now has no ranking in memory: the caller writes its archive again.
-            let Some(memory) = targets.order_of(board, window) else { continue };
-            versions.publish(memory.order(), &movements, |at, published| {
+            let Some(memory) = targets.ranking_of(board, window) else { continue };
+            versions.publish(memory.ranking(), &movements, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
             });
-            if board.live.is_watched() && !memory.order().waits() && board.shows_live(window) {
+            if board.live.is_watched() && !memory.ranking().waits() && board.shows_live(window) {
                 board.live.note(window, movements.iter().map(|moved| &moved.player));
             }
         }

@@ -67,8 +67,8 @@ impl Reading {
             let (board, window, _) = of_one[0];
             let players = of_one.iter().map(|(.., player)| *player);
             let key = |player| score_key(board.no, window, player);
-            let found = targets.order_of(board, window);
-            let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
+            let found = targets.ranking_of(board, window);
+            let Some(ranking) = found.as_ref().and_then(|found| found.ranking().memory()) else {
                 self.plan.scores.extend(players.map(key));
                 continue;
             };
@@ -80,7 +80,7 @@ impl Reading {
             };
             self.plan.scores.extend(hidden.into_iter().map(key));
             let mut keys = shown.iter().copied().map(key);
-            order.records(&shown, |record| {
+            ranking.records(&shown, |record| {
                 self.known.push((keys.next().expect("a record for each"), record));
             });
         }

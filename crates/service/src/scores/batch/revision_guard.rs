@@ -126,7 +126,7 @@ impl Planned {
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
             for (board, _) in RevisionGuard::of(batch).boards.values() {
-                board.each_order(|_, order| order.remote().map_or((), RemoteRanking::miss));
+                board.each_ranking(|_, ranking| ranking.remote().map_or((), RemoteRanking::miss));
             }
         }
     }

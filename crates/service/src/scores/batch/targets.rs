@@ -23,10 +23,10 @@ pub(crate) enum WindowInMemory {
 }
 
 impl WindowInMemory {
-    pub(crate) fn order(&self) -> &WindowRanking {
+    pub(crate) fn ranking(&self) -> &WindowRanking {
         match self {
-            Self::AllTime(board) => &board.order,
-            Self::Live(live) => &live.order,
+            Self::AllTime(board) => &board.ranking,
+            Self::Live(live) => &live.ranking,
         }
     }
 }
@@ -170,7 +170,7 @@ impl Targets {
             Access::Ban => {
                 // Windows that are due too.
                 let mut target = none(Ok(now));
-                board.each_order(|window, _| target.windows.push(window));
+                board.each_ranking(|window, _| target.windows.push(window));
                 return target;
             }
             Access::Read => return none(Ok(now)),
@@ -220,8 +220,8 @@ impl Targets {
             return;
         }
         self.opened.entry(key).or_insert_with(|| {
-            let order = board.order_of_window(aimed.window);
-            (Arc::clone(board), Arc::new(LiveWindow::new(aimed.window, rule, span, order)))
+            let ranking = board.new_ranking(aimed.window);
+            (Arc::clone(board), Arc::new(LiveWindow::new(aimed.window, rule, span, ranking)))
         });
     }
 
@@ -251,7 +251,7 @@ impl Targets {
     }
 
     /// The ranking of a window, in memory already or opened by this batch.
-    pub(crate) fn order_of(&self, board: &Arc<Board>, window: Window) -> Option<WindowInMemory> {
+    pub(crate) fn ranking_of(&self, board: &Arc<Board>, window: Window) -> Option<WindowInMemory> {
         if window == ALL_TIME {
             return Some(WindowInMemory::AllTime(Arc::clone(board)));
         }

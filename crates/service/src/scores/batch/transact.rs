@@ -68,7 +68,7 @@ impl ScoreBatchHandler {
             reading.plan.durability = Durability::Relaxed;
         }
         for (board, live) in targets.opened.values() {
-            servers::open_order(&**store, board, live.window, &live.order);
+            servers::load_ranking(&**store, board, live.window, &live.ranking);
         }
         let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
         let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());

@@ -154,7 +154,7 @@ fn a_chunk_that_meets_the_writing_of_its_period_is_not_forgotten() {
 }
 
 #[test]
-fn prizes_wait_for_an_order_that_is_exact() {
+fn prizes_wait_for_a_ranking_that_is_exact() {
     let world = World::new(10 * DAY);
     let (currency, amount) = (Currency::parse("KRW").unwrap(), Amount::new(7).unwrap());
     let table = vec![Prize { from: 1, to: 1, currency, amount }];
