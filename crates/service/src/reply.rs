@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::settings::Background;
-use crate::traces::Asked;
+use crate::traces::SampledEntry;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
 use tally_rules::Rejection;
@@ -23,7 +23,7 @@ pub(crate) struct Waiter<T> {
 }
 
 enum To<T> {
-    One(oneshot::Sender<LaneReply<T>>, Option<Box<Asked>>),
+    One(oneshot::Sender<LaneReply<T>>, Option<Box<SampledEntry>>),
     Place(Arc<Collector<T>>, usize),
 }
 
@@ -77,7 +77,7 @@ type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Ve
 
 struct Collector<T> {
     state: Mutex<Collected<T>>,
-    asked: Option<Box<Asked>>,
+    sampled: Option<Box<SampledEntry>>,
 }
 
 /// One request; the caller waits, the lane does not.
@@ -90,10 +90,10 @@ pub(crate) async fn ask<W, T: Send + 'static>(
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
+    let (sender, reply) = oneshot::channel();
+    let waiter = Waiter { _running: running, seat, to: To::One(sender, SampledEntry::now()) };
     lane.submit(request, waiter).map_err(refused)?;
-    Ok(told.await.map_err(|_| lost())???)
+    Ok(reply.await.map_err(|_| lost())???)
 }
 
 /// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
@@ -105,14 +105,14 @@ pub(crate) fn ask_blocking<W, T: Send + 'static>(
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
+    let (sender, reply) = oneshot::channel();
+    let waiter = Waiter { _running: running, seat, to: To::One(sender, SampledEntry::now()) };
     lane.submit(request, waiter).map_err(refused)?;
     if let Background::ByHand(meanwhile) = background {
         meanwhile();
-        while told.is_empty() && lane.step() {}
+        while reply.is_empty() && lane.step() {}
     }
-    Ok(told.blocking_recv().map_err(|_| lost())???)
+    Ok(reply.blocking_recv().map_err(|_| lost())???)
 }
 
 /// Neighbours in one lane, or none of them; replies in order.
@@ -126,26 +126,26 @@ where
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    let (tell, told) = oneshot::channel();
+    let (sender, reply) = oneshot::channel();
     let answers = Arc::new(Collector {
-        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
-        asked: Asked::now(),
+        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(sender))),
+        sampled: SampledEntry::now(),
     });
     let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, seat })| {
         (request, Waiter { _running: running, seat, to: To::Place(Arc::clone(&answers), at) })
     });
     lane.submit_all(many.collect()).map_err(refused)?;
-    told.await.map_err(|_| lost())
+    reply.await.map_err(|_| lost())
 }
 
 impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
     fn passed(&mut self, passage: &LaneTimings) {
-        let asked = match &self.to {
-            To::One(_, asked) => asked,
-            To::Place(collector, _) => &collector.asked,
+        let sampled = match &self.to {
+            To::One(_, sampled) => sampled,
+            To::Place(collector, _) => &collector.sampled,
         };
-        if let Some(asked) = asked {
-            asked.passed(passage);
+        if let Some(sampled) = sampled {
+            sampled.passed(passage);
         }
     }
 
@@ -159,7 +159,7 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
         }
         match to {
             // The receiver is gone when the client has hung up; its request is done all the same.
-            To::One(tell, _) => drop(tell.send(answer)),
+            To::One(sender, _) => drop(sender.send(answer)),
             To::Place(collector, at) => collector.put(at, answer),
         }
     }
@@ -168,13 +168,13 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
 impl<T> Collector<T> {
     fn put(&self, at: usize, answer: LaneReply<T>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (answers, missing, tell) = &mut *state;
+        let (answers, missing, sender) = &mut *state;
         answers[at] = Some(answer);
         *missing -= 1;
         if *missing == 0 {
             let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
-            if let Some(tell) = tell.take() {
-                drop(tell.send(all));
+            if let Some(sender) = sender.take() {
+                drop(sender.send(all));
             }
         }
     }
@@ -208,8 +208,8 @@ mod tests {
     }
 
     fn dropped() -> (Box<dyn Send>, Receiver<ThreadId>) {
-        let (tell, hear) = channel();
-        (Box::new(Dropped(tell)), hear)
+        let (sender, receiver) = channel();
+        (Box::new(Dropped(sender)), receiver)
     }
 
     #[test]
@@ -218,17 +218,17 @@ mod tests {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_ne!(hear.recv().unwrap(), here);
-        let (replies, hear) = dropped();
+        assert_ne!(receiver.recv().unwrap(), here);
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN - 1, replies);
-        assert_eq!(hear.try_recv().unwrap(), here);
+        assert_eq!(receiver.try_recv().unwrap(), here);
         // Replies that wait on a runtime that ends are sent, and so are later ones.
         drop(runtime);
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_eq!(hear.try_recv().unwrap(), here);
+        assert_eq!(receiver.try_recv().unwrap(), here);
     }
 
     #[test]
@@ -236,8 +236,8 @@ mod tests {
         let runtime = Builder::new_current_thread().build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_eq!(hear.try_recv().unwrap(), thread::current().id());
+        assert_eq!(receiver.try_recv().unwrap(), thread::current().id());
     }
 }

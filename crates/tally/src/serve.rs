@@ -86,7 +86,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.retract();
             std::process::exit(0);
         }
-        End::Asked => {
+        End::Signal => {
             tracing::info!("draining");
             server.stop();
             Ok(ExitCode::SUCCESS)
@@ -107,7 +107,7 @@ enum End {
     /// It was stopped before it was ready.
     Early,
     /// It was stopped.
-    Asked,
+    Signal,
     /// It cannot go on with its store.
     Parted(Parted),
 }
@@ -218,8 +218,8 @@ impl Server {
             let standing = self.standing(config);
             let end = self.runtime.block_on(async {
                 tokio::select! {
-                    _ = signals.0.recv() => End::Asked,
-                    _ = signals.1.recv() => End::Asked,
+                    _ = signals.0.recv() => End::Signal,
+                    _ = signals.1.recv() => End::Signal,
                     never = standing.watch(&self.gate) => match never {},
                     parted = self.store.parted() => End::Parted(parted),
                 }

@@ -33,19 +33,19 @@ const PAUSES: [Duration; 3] =
 /// The longest pause that a collector may request.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How often the log reports an unavailable collector.
-const SAID_EVERY: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The span exporter: sampling, the queue and the counts.
 pub struct Traces {
     ratio: Ratio,
-    queue: mpsc::Sender<Told>,
+    queue: mpsc::Sender<MakeSpans>,
     counts: Arc<Counts>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Makes the spans when they are sent.
-type Told = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
+type MakeSpans = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
 
 /// The number of spans by result.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl Traces {
 }
 
 struct Exporter {
-    waiting: mpsc::Receiver<Told>,
+    waiting: mpsc::Receiver<MakeSpans>,
     stopped: watch::Receiver<bool>,
     collector: Collector,
     /// The address of the collector, for the log.
@@ -149,12 +149,12 @@ impl Exporter {
     }
 
     /// Waits for something to send; `None` after the queue was closed.
-    async fn first(&mut self) -> Option<Told> {
+    async fn first(&mut self) -> Option<MakeSpans> {
         if !self.waiting.is_closed() {
             tokio::select! {
                 biased;
                 _ = self.stopped.changed() => self.waiting.close(),
-                told = self.waiting.recv() => return told,
+                make = self.waiting.recv() => return make,
             }
         }
         self.waiting.recv().await
@@ -164,7 +164,7 @@ impl Exporter {
     async fn gather(&mut self, spans: &mut Vec<Span>) {
         let until = Instant::now() + GATHERED_FOR;
         while spans.len() < SPANS_MAX {
-            let told = if self.waiting.is_closed() {
+            let make = if self.waiting.is_closed() {
                 self.waiting.recv().await
             } else {
                 tokio::select! {
@@ -173,12 +173,12 @@ impl Exporter {
                         self.waiting.close();
                         continue;
                     }
-                    told = self.waiting.recv() => told,
+                    make = self.waiting.recv() => make,
                     () = sleep_until(until) => return,
                 }
             };
-            let Some(told) = told else { return };
-            told(spans);
+            let Some(make) = make else { return };
+            make(spans);
         }
     }
 
@@ -220,7 +220,7 @@ impl Exporter {
 
     fn is_away(&mut self, why: &str) {
         let now = Instant::now();
-        if self.away.is_none_or(|said| now - said >= SAID_EVERY) {
+        if self.away.is_none_or(|logged| now - logged >= LOG_INTERVAL) {
             self.away = Some(now);
             tracing::warn!(collector = %self.shown, why, "traces are not delivered");
         }

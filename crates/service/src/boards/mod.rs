@@ -152,10 +152,10 @@ impl Board {
         // In this order everywhere.
         let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
-        let (unheard, known) = (state.revisions.unheard(), self.revisions());
+        let (unreached, known) = (state.revisions.unreached(), self.revisions());
         // In this order: a batch in doubt is noted there before it leaves this count.
         if self.changing.load(Ordering::SeqCst) > 0
-            || !self.in_doubt().iter().all(|shard| unheard.has(*shard))
+            || !self.in_doubt().iter().all(|shard| unreached.has(*shard))
         {
             return Ok(false);
         }
@@ -171,7 +171,7 @@ impl Board {
                 return Ok(false);
             }
             let mut windows = state.windows.clone();
-            if !unheard.is_empty() {
+            if !unreached.is_empty() {
                 let is_missing =
                     |live: &&Arc<LiveWindow>| windows.iter().all(|row| row.window != live.window);
                 let kept = periods.live_windows().filter(is_missing).map(|live| live.row(false));

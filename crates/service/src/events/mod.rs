@@ -14,7 +14,7 @@ use crate::background::{BackgroundTask, Job, Next};
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
-use hub::{Hub, Known, Listener, Subject};
+use hub::{Hub, ObservedPosition, Listener, Subject};
 use live::Watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -146,7 +146,7 @@ impl Events {
             board.live.compare(last.get(&Topic::Board(board.no)).copied().unwrap_or(0));
         }
         let of_contest = |(topic, last): (&Topic, &u64)| match topic {
-            Topic::Contest(no) => Some((Subject::Contest(*no), Known::Event(*last))),
+            Topic::Contest(no) => Some((Subject::Contest(*no), ObservedPosition::Event(*last))),
             Topic::Board(_) => None,
         };
         self.hub.compare(last.iter().filter_map(of_contest));
@@ -157,7 +157,7 @@ impl Events {
         for (key, last) in ledger.last_entries(&members)? {
             entries.entry(key.member).or_default().push((key.currency, last));
         }
-        let of_member = |(member, last)| (Subject::Member(member), Known::Entries(last));
+        let of_member = |(member, last)| (Subject::Member(member), ObservedPosition::Entries(last));
         self.hub.compare(entries.into_iter().map(of_member));
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! gain nothing. A correct password renews a digest of another cost, from an import or an earlier setting. Otherwise its time
 //! would identify its member. Not here: what a token may do.
 
-use super::token::Said;
+use super::token::TokenSubject;
 use super::{find, password};
 use crate::failure::Failure;
 use crate::members::change::{MemberChange, Rehashed};
@@ -62,8 +62,8 @@ pub async fn sign_in(
             _ => None,
         };
         let tokens = &asked.members.tokens;
-        let said = Said { member: id, tokens_from: member.tokens_from };
-        let token = SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds());
+        let subject = TokenSubject { member: id, tokens_from: member.tokens_from };
+        let token = SignedIn::Token(tokens.give(subject, asked.now())?, tokens.seconds());
         Ok((token, rehashed.map(|rehashed| (id, rehashed))))
     };
     let (signed_in, rehashed) = members.signing_in.run(check).await??;

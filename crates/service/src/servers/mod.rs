@@ -234,7 +234,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
         (Some(state), Some(board)) => {
             play::learn(&*tally.store, &board)?;
             // The feed of an unavailable database is read later.
-            Ok(board.renew(&state).map_err(broken)? && state.revisions.unheard().is_empty())
+            Ok(board.renew(&state).map_err(broken)? && state.revisions.unreached().is_empty())
         }
         (Some(state), None) => {
             let board = Board::new(state.row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
@@ -253,7 +253,7 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
 }
 
 /// Brings a shared board to its stored state; returns whether it still exists. The state of an unavailable database stays as
-/// cached, see [`Revisions::unheard`](tally_store::Revisions::unheard).
+/// cached, see [`Revisions::unreached`](tally_store::Revisions::unreached).
 pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);

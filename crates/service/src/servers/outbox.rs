@@ -192,7 +192,7 @@ fn with_order(
     if board.periods().live(window.window).is_none() {
         // It may have been opened a moment ago.
         renew(store, &board)?;
-        if board.periods().live(window.window).is_none() && !board.revisions().unheard().is_empty() {
+        if board.periods().live(window.window).is_none() && !board.revisions().unreached().is_empty() {
             // By a database that is unavailable.
             return Ok(false);
         }

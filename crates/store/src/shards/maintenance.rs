@@ -1,7 +1,7 @@
 //! Maintenance of all shards.
 
 use super::Shards;
-use super::directory::Told;
+use super::directory::Delta;
 use super::split::FIRST;
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Maintenance, Slow, StoreError, Transactions};
@@ -30,7 +30,7 @@ impl Maintenance for Shards {
         let one = |shard| {
             if shard != FIRST && self.inner.shared {
                 // The server that forgot the period may have ended before it told the other shards.
-                self.inner.sync(shard, &Told { gone: [window].into(), ..Told::default() })?;
+                self.inner.sync(shard, &Delta { deleted_windows: [window].into(), ..Delta::default() })?;
             }
             self.inner.ask(shard, |store| store.purge_window(window, limit))
         };

@@ -33,7 +33,7 @@ impl Server {
     ) -> Result<Option<End>> {
         let began = Instant::now();
         let mut lost = Some(lost);
-        let mut told = Told::default();
+        let mut log = LogOnce::default();
         loop {
             if let Some(end) = lost.take().map_or(Ok(None), |lost| self.reopen(config, lost, signals))? {
                 return Ok(Some(end));
@@ -48,7 +48,7 @@ impl Server {
             });
             let Some(loaded) = loaded else { return Ok(Some(End::Early)) };
             let Err(error) = loaded.context("load")? else { break };
-            told.warn(&error);
+            log.warn(&error);
             if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
                 return Ok(Some(End::Parted(Parted::Taken(holder))));
             }
@@ -113,13 +113,13 @@ fn end(tally: Arc<Tally>) {
 /// Opens the store as soon as possible, or returns the server that has it.
 fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
     let place = data.place(config)?;
-    let mut told = Told::default();
+    let mut log = LogOnce::default();
     loop {
         match place.open(config, data.path(), opening) {
             Ok(opened) => return Ok(Ok(opened)),
             Err(error) => match error.chain().find_map(|cause| cause.downcast_ref()) {
                 Some(StoreError::Locked(holder)) => return Ok(Err(holder.clone())),
-                _ => told.warn(&error),
+                _ => log.warn(&error),
             },
         }
         std::thread::sleep(PAUSE);
@@ -128,9 +128,9 @@ fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Open
 
 /// The last logged text, so that it is logged once.
 #[derive(Default)]
-struct Told(String);
+struct LogOnce(String);
 
-impl Told {
+impl LogOnce {
     fn warn(&mut self, error: &anyhow::Error) {
         let text = format!("{error:#}");
         if self.0 != text {

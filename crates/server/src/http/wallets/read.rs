@@ -28,9 +28,9 @@ pub(in crate::http) async fn wallets(mut call: Call) -> Result<Response, Problem
 
 /// `GET /v1/wallets/{member}/transactions`
 pub(in crate::http) async fn transactions(mut call: Call) -> Result<Response, Problem> {
-    let asked = Asked::of(&mut call)?;
+    let query = HistoryQuery::of(&mut call)?;
     let member = call.member()?;
-    page(&call, member, asked).await
+    page(&call, member, query).await
 }
 
 /// `GET /v1/me/wallet`
@@ -45,18 +45,18 @@ pub(in crate::http) async fn own(mut call: Call) -> Result<Response, Problem> {
 
 /// `GET /v1/me/transactions`
 pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Response, Problem> {
-    let asked = Asked::of(&mut call)?;
-    page(&call, me(&call), asked).await
+    let query = HistoryQuery::of(&mut call)?;
+    page(&call, me(&call), query).await
 }
 
 /// The query of a page of transactions.
-struct Asked {
+struct HistoryQuery {
     limit: usize,
     cursor: Option<String>,
     currency: Option<Currency>,
 }
 
-impl Asked {
+impl HistoryQuery {
     fn of(call: &mut Call) -> Result<Self, Problem> {
         let limit = call.query.limit();
         let (cursor, currency) = (call.query.text("cursor"), currency(call));
@@ -65,8 +65,8 @@ impl Asked {
     }
 }
 
-async fn page(call: &Call, member: MemberId, asked: Asked) -> Result<Response, Problem> {
-    let Asked { limit, cursor: text, currency } = asked;
+async fn page(call: &Call, member: MemberId, query: HistoryQuery) -> Result<Response, Problem> {
+    let HistoryQuery { limit, cursor: text, currency } = query;
     let tally = call.tally()?;
     let key = WalletKey { member, currency: currency.unwrap_or_else(|| home(&tally)) };
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;

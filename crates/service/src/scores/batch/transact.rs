@@ -121,7 +121,8 @@ impl ScoreBatchHandler {
                 let shards = Shards::of(batch, &*self.shared.store);
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(crate::Failure::into_fault)?;
-                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
+                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unreached().has(*shard))
+                    {
                         return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
                     }
                 }

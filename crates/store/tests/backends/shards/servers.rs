@@ -205,7 +205,7 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     alter(&second, &ban(other.clone(), true)).unwrap();
     let (partly, bans) = state(&first, Some(&known));
     assert_eq!(bans, Bans::Since { revisions: known.clone(), changes: vec![(who, true)] });
-    assert_eq!(partly.unheard(), ShardSet::of(1));
+    assert_eq!(partly.unreached(), ShardSet::of(1));
     let (now, _) = state(&second, None);
     let stands = |read: &Revisions| [0, 1].map(|shard| read.stands(shard, now.of(shard)));
     assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
@@ -215,7 +215,7 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     world.proxies[1].pass();
     let (whole, bans) = loop {
         let (read, bans) = state(&first, Some(&partly));
-        if read.unheard().is_empty() {
+        if read.unreached().is_empty() {
             break (read, bans);
         }
         std::thread::yield_now();

@@ -82,7 +82,7 @@ impl Op {
 }
 
 /// The reply of the server, and its time: between these two instants.
-pub(crate) struct Told<'a> {
+pub(crate) struct ServerReply<'a> {
     pub(crate) between: (i64, i64),
     /// Empty for a done request.
     pub(crate) code: &'a str,
@@ -222,7 +222,7 @@ impl Model {
         &mut self,
         op: &Op,
         key: Option<&str>,
-        told: &Told<'_>,
+        told: &ServerReply<'_>,
     ) -> Result<(Value, bool), Refused> {
         op.malformed().map_or(Ok(()), Err)?;
         if let Op::Pay { from, right, .. } = *op {
@@ -241,7 +241,7 @@ impl Model {
     pub(crate) fn decide_linked(
         &mut self,
         rows: &[(Op, Option<String>)],
-        told: &[Told<'_>],
+        told: &[ServerReply<'_>],
     ) -> Vec<Result<(Value, bool), Refused>> {
         if rows.iter().any(|(op, _)| op.malformed().is_some()) {
             return rows.iter().map(|(op, _)| Err(op.malformed().unwrap_or("linked_failed"))).collect();
@@ -287,7 +287,7 @@ impl Model {
         (self.purses, self.totals, self.pot) = (purses, mark.totals, mark.pot);
     }
 
-    fn apply(&mut self, op: &Op, told: &Told<'_>) -> Result<Value, Refused> {
+    fn apply(&mut self, op: &Op, told: &ServerReply<'_>) -> Result<Value, Refused> {
         match *op {
             Op::Move { from, to, currency, amount, reference } => {
                 self.can_move((from, to), currency, amount, told)?;
@@ -327,7 +327,7 @@ impl Model {
     }
 
     /// A transfer in the currency of every member.
-    fn pay(&mut self, from: Who, to: Who, amount: i64, told: &Told<'_>) -> Result<Value, Refused> {
+    fn pay(&mut self, from: Who, to: Who, amount: i64, told: &ServerReply<'_>) -> Result<Value, Refused> {
         let sides = (Some(from), Some(to));
         self.can_move(sides, "KRW", amount, told)?;
         let shown = &told.shown["data"];
@@ -344,7 +344,7 @@ impl Model {
         (from, to): (Option<Who>, Option<Who>),
         currency: &'static str,
         amount: i64,
-        told: &Told<'_>,
+        told: &ServerReply<'_>,
     ) -> Result<(), Refused> {
         self.check_sides((from, to), currency)?;
         if from.is_some() && to.is_some() && amount > TRANSFER_MAX {
@@ -371,7 +371,7 @@ impl Model {
         if there { Ok(()) } else { Err("wallet_not_found") }
     }
 
-    fn can_pay(&self, wallet: Wallet, amount: i64, told: &Told<'_>) -> Result<(), Refused> {
+    fn can_pay(&self, wallet: Wallet, amount: i64, told: &ServerReply<'_>) -> Result<(), Refused> {
         let (least, most) = self.held(wallet, told.between);
         let balance = self.purses[&wallet].balance;
         let either = amount > balance - most && amount <= balance - least;
@@ -424,7 +424,7 @@ impl Model {
         of: Who,
         currency: &'static str,
         (amount, until): (i64, Option<i64>),
-        told: &Told<'_>,
+        told: &ServerReply<'_>,
     ) -> Result<Value, Refused> {
         let id = told.shown["id"].as_str().unwrap_or_default().to_owned();
         let shown = json!({
@@ -443,7 +443,7 @@ impl Model {
     }
 
     /// Whether there is anything to do.
-    fn may_end(&self, hold: usize, wanted: End, told: &Told<'_>) -> Result<bool, Refused> {
+    fn may_end(&self, hold: usize, wanted: End, told: &ServerReply<'_>) -> Result<bool, Refused> {
         let hold = self.holds.get(hold).ok_or("hold_not_found")?;
         match (hold.end, wanted) {
             (Some(End::Expired), _) => Err("hold_expired"),
@@ -457,7 +457,13 @@ impl Model {
         }
     }
 
-    fn capture(&mut self, hold: usize, amount: i64, to: Option<Who>, told: &Told<'_>) -> Result<(), Refused> {
+    fn capture(
+        &mut self,
+        hold: usize,
+        amount: i64,
+        to: Option<Who>,
+        told: &ServerReply<'_>,
+    ) -> Result<(), Refused> {
         let (of, currency) = self.holds[hold].wallet;
         self.check_sides((Some(of), to), currency)?;
         let group = told.shown["group_id"].clone();
@@ -469,7 +475,7 @@ impl Model {
         Ok(())
     }
 
-    fn ended(&mut self, hold: usize, end: End, status: &str, told: &Told<'_>) {
+    fn ended(&mut self, hold: usize, end: End, status: &str, told: &ServerReply<'_>) {
         let hold = &mut self.holds[hold];
         hold.end = Some(end);
         (hold.shown["status"], hold.shown["ended_at"]) = (json!(status), told.shown["ended_at"].clone());

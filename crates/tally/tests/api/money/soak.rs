@@ -4,7 +4,9 @@
 //! batches. One more member takes money of all. Every answer is compared whole, and at the end everything there is. `TALLY_SEED`
 //! repeats a run except for the effects of the clock, `TALLY_SOAK` makes it longer.
 
-use super::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, TRANSFER_MAX, Told, Who, instant, status};
+use super::model::{
+    Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, ServerReply, TRANSFER_MAX, Who, instant, status,
+};
 use super::world::{World, now, payment};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,7 +214,7 @@ impl Caller {
         let from = now();
         let answer = self.client.send(&request);
         let (code, shown) = (answer.code(), answer.json());
-        let told = Told { between: (from, now()), code: &code, shown: &shown };
+        let told = ServerReply { between: (from, now()), code: &code, shown: &shown };
         match self.model.decide(&op, own_key.as_deref(), &told) {
             Err(code) => {
                 assert_eq!(
@@ -295,11 +297,11 @@ impl Caller {
             let end = (place + tied + 1).min(rows.len());
             let chain: Vec<(Op, Option<String>)> =
                 (place..end).map(|at| (rows[at].0.clone(), identity(at))).collect();
-            let told: Vec<Told<'_>> = shown[place..end]
+            let told: Vec<ServerReply<'_>> = shown[place..end]
                 .iter()
                 .map(|row| {
                     let code = row["error"]["code"].as_str().unwrap_or_default();
-                    Told { between, code, shown: &row["transaction"] }
+                    ServerReply { between, code, shown: &row["transaction"] }
                 })
                 .collect();
             let wanted = self.model.decide_linked(&chain, &told);
