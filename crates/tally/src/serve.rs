@@ -8,7 +8,7 @@ mod reload;
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
-use crate::doctor::{Standing, files};
+use crate::doctor::{RepeatedChecks, files};
 use crate::store::{self, Opened, Opening, Parted};
 use crate::{demo, limit_settings, log, member_settings, money_settings};
 use anyhow::{Context, Result, bail};
@@ -215,12 +215,12 @@ impl Server {
     /// Serves until its end, and reloads the store after lost commits.
     fn serve(&mut self, config: &Config, signals: &mut (Signal, Signal)) -> Result<End> {
         loop {
-            let standing = self.standing(config);
+            let checks = self.repeated_checks(config);
             let end = self.runtime.block_on(async {
                 tokio::select! {
                     _ = signals.0.recv() => End::Signal,
                     _ = signals.1.recv() => End::Signal,
-                    never = standing.watch(&self.gate) => match never {},
+                    never = checks.watch(&self.gate) => match never {},
                     parted = self.store.parted() => End::Parted(parted),
                 }
             });
@@ -232,9 +232,9 @@ impl Server {
     }
 
     /// The components for the repeated checks.
-    fn standing(&self, config: &Config) -> Standing {
+    fn repeated_checks(&self, config: &Config) -> RepeatedChecks {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
-        Standing { config: config.clone(), databases, applications }
+        RepeatedChecks { config: config.clone(), databases, applications }
     }
 
     /// Waits until everything is loaded.

@@ -41,18 +41,18 @@ pub(super) enum Count {
 }
 
 pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Ranked>, RankingError>> {
-    let ranked = |(part, _): &Item<'_>, standing: Lookup| {
-        let (_, record) = part.decoded(&standing.member)?;
-        let (ranking, counts, total) = (part.ranking(), standing.counts, standing.total);
+    let ranked = |(part, _): &Item<'_>, lookup: Lookup| {
+        let (_, record) = part.decoded(&lookup.member)?;
+        let (ranking, counts, total) = (part.ranking(), lookup.counts, lookup.total);
         let percentile = rank::percentile(ranking, counts, total);
         Ok(Ranked { rank: rank::rank(ranking, counts), record, total, percentile })
     };
-    let found = standings(redis, items, Count::Ahead);
+    let found = look_up(redis, items, Count::Ahead);
     items.iter().zip(found).map(|(item, found)| found?.map(|found| ranked(item, found)).transpose()).collect()
 }
 
 /// Looks up each item in one round trip, or two if a window is partitioned.
-pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
+pub(super) fn look_up(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
     let mut looks = first_round(redis, items, count);
     let mut all: Lookups = looks
         .iter_mut()
@@ -66,9 +66,9 @@ pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Look
         })
         .collect();
     second_round(redis, items, count, &mut all);
-    for standing in all.iter_mut().flatten().flatten() {
+    for lookup in all.iter_mut().flatten().flatten() {
         // Other players may be removed between the rounds.
-        standing.total = standing.total.max(standing.counts.before.max(standing.counts.better) + 1);
+        lookup.total = lookup.total.max(lookup.counts.before.max(lookup.counts.better) + 1);
     }
     all
 }
@@ -144,13 +144,13 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looku
         let part = items[whom[0]].0;
         let answer = value.and_then(|value| part.answer(ask, PlayerFields::Kept, value));
         for (nth, at) in whom.iter().enumerate() {
-            let Ok(Some(standing)) = &mut all[*at] else { continue };
+            let Ok(Some(lookup)) = &mut all[*at] else { continue };
             match &answer {
                 Ok(answer) => {
                     // The first partition's answer begins the sums.
-                    let begun = if ask.partition == 0 { 0 } else { standing.total };
-                    standing.total = begun + answer.total;
-                    let counts = &mut standing.counts;
+                    let begun = if ask.partition == 0 { 0 } else { lookup.total };
+                    lookup.total = begun + answer.total;
+                    let counts = &mut lookup.counts;
                     match (count, part.ranking()) {
                         (Count::Ahead, Ranking::Competition) => counts.better += answer.counts[nth],
                         _ => counts.before += answer.counts[nth],
@@ -184,7 +184,7 @@ impl RedisWindow {
     }
 
     pub(super) fn find(&self, player: &PlayerId) -> Result<Option<(Record, u64)>, RankingError> {
-        let found = standings(self.redis(), &[(self, player)], Count::Before).pop().unwrap_or(Ok(None))?;
+        let found = look_up(self.redis(), &[(self, player)], Count::Before).pop().unwrap_or(Ok(None))?;
         found.map(|found| Ok((self.decoded(&found.member)?.1, found.counts.before))).transpose()
     }
 
@@ -229,29 +229,29 @@ impl RedisWindow {
         }
         let items: Vec<Item<'_>> = asked.iter().map(|player| (self, *player)).collect();
         let (mut found, mut missing) = (Vec::with_capacity(items.len()), Vec::new());
-        for (player, standing) in asked.iter().zip(standings(self.redis(), &items, Count::Ahead)) {
-            match standing? {
-                Some(standing) => found.push(standing),
+        for (player, lookup) in asked.iter().zip(look_up(self.redis(), &items, Count::Ahead)) {
+            match lookup? {
+                Some(lookup) => found.push(lookup),
                 None => missing.push((*player).clone()),
             }
         }
         // Members sort like the ranking.
         found.sort_unstable_by(|a, b| a.member.cmp(&b.member));
-        let total = match found.iter().map(|standing| standing.total).max() {
+        let total = match found.iter().map(|lookup| lookup.total).max() {
             Some(total) => total,
             None => self.total()?,
         };
         let mut entries: Vec<(u64, RankedEntry)> = Vec::with_capacity(found.len());
         let (mut better, mut distinct) = (0, 0);
-        for (at, standing) in found.iter().enumerate() {
+        for (at, lookup) in found.iter().enumerate() {
             let score = |at: usize| self.codec().score_of(&found[at].member);
             if at > 0 && score(at - 1) != score(at) {
                 better = at as u64;
                 distinct += 1;
             }
             let counts = Counts { before: at as u64, better, distinct_better: distinct };
-            let (player, record) = self.decoded(&standing.member)?;
-            let overall = RankedEntry { rank: rank::rank(self.ranking(), standing.counts), player, record };
+            let (player, record) = self.decoded(&lookup.member)?;
+            let overall = RankedEntry { rank: rank::rank(self.ranking(), lookup.counts), player, record };
             entries.push((rank::rank(self.ranking(), counts), overall));
         }
         Ok(Among { total, entries, missing })

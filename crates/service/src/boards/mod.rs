@@ -5,7 +5,7 @@
 
 mod put;
 mod registry;
-mod room;
+mod unused;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
@@ -22,7 +22,7 @@ use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
-pub(crate) use room::make_room;
+pub(crate) use unused::make_room;
 
 /// A live leaderboard.
 #[derive(Debug)]

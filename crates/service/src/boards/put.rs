@@ -4,7 +4,7 @@
 //! to that one. Not here: changing an existing leaderboard, which goes through the lane (`scores`).
 
 use super::Board;
-use super::room::{make_room, may_go};
+use super::unused::{make_room, may_delete};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::outcomes::{self, Retention};
@@ -167,7 +167,7 @@ fn create(
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
             let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
-            unseen.is_some_and(|unseen| may_go(tally, unseen, loaded))
+            unseen.is_some_and(|unseen| may_delete(tally, unseen, loaded))
         };
         is_taken = old.is_some_and(|old| !replaced(old));
         if is_taken {
@@ -266,7 +266,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
         Some(board) => prizes::write_down(tally, &board)?,
         None => HashSet::new(),
     };
-    let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
+    let may_delete = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (time, mut owes) = (tally.clock.read(), false);
@@ -281,7 +281,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
         let present = present.ok_or(Rejection::LeaderboardNotFound(None))?;
         owes = board.is_some_and(|board| prizes::owes(&board.periods(), time.now, &written));
         // Any rejection would do: nothing is changed.
-        if owes || !may_go {
+        if owes || !may_delete {
             return Err(Rejection::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));

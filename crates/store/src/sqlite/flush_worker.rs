@@ -7,9 +7,9 @@ use super::flush::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
 use super::manifest;
 use super::options::Background;
-use super::plants::{Plant, is_planted};
 use super::points::reach;
 use super::rotation::Taken;
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::state::Shared;
 use crate::StoreError;
 use std::path::Path;
@@ -133,7 +133,7 @@ impl Worker {
             let number = journal.number();
             let wanted = !settle && self.spare.is_none();
             let emptied = if wanted { journal.empty() } else { Ok(false) };
-            if is_planted(Plant::SpentForgotten) && emptied.is_err() {
+            if is_seeded(SeededFault::FlushedForgotten) && emptied.is_err() {
                 self.spent.pop();
                 return Ok(());
             }

@@ -20,7 +20,7 @@ use super::identity;
 use super::journal_rows::{self, Identity};
 use super::log::{self, RESTART};
 use super::migrate;
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
@@ -188,7 +188,7 @@ impl Journal {
     /// Repairs the journal after a disk error: brings every committed row into the file and voids the log, both synced. So
     /// the rows do not depend on the failed sync any more, and a row whose commit failed cannot come back.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        self.set_syncs(!is_planted(Plant::MendUnsynced))?;
+        self.set_syncs(!is_seeded(SeededFault::RewriteUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
         if log.busy || log.flushed < log.pages {
             let path = self.path.display();
@@ -198,7 +198,7 @@ impl Journal {
         }
         let voided = self.log.write_at(0, &LOG_HEADER);
         let voided =
-            if is_planted(Plant::CutUnsynced) { voided } else { voided.and_then(|()| self.log.sync()) };
+            if is_seeded(SeededFault::CutUnsynced) { voided } else { voided.and_then(|()| self.log.sync()) };
         voided.map_err(|error| fault::file("void the log of", &self.path, &error))?;
         (self.used, self.looked) = (0, 0);
         Ok(())

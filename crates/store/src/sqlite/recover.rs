@@ -13,7 +13,7 @@ use super::journal;
 use super::journal_rows::{Identity, JournalRow, REPAIR, Source, damaged};
 use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::tables::{Counters, Tables};
 use super::{damage, flush, meta, points};
 use crate::StoreError;
@@ -118,7 +118,7 @@ pub(super) fn look(
 
 /// The error of a listed file that is missing, or whose log is.
 fn missing(store: &Path, manifest: &Manifest) -> Option<StoreError> {
-    if is_planted(Plant::MissingAccepted) {
+    if is_seeded(SeededFault::MissingAccepted) {
         return None;
     }
     manifest.open.iter().find_map(|number| {
@@ -152,7 +152,7 @@ fn source(
     }
     let number = files::number(path);
     let ours = number.map(|number| Identity { store: manifest.store, number });
-    if is_planted(Plant::ForeignAccepted) {
+    if is_seeded(SeededFault::ForeignAccepted) {
         return Ok(Some(source));
     }
     if source.identity != ours {

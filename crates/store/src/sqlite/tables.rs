@@ -10,7 +10,7 @@
 use super::Options;
 use super::files::{self, Files};
 use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::sync_failure::SyncFailure;
 use crate::StoreError;
 use crate::plan::BatchId;
@@ -135,7 +135,7 @@ impl Tables {
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
         // SQLite syncs the flushed pages but not the length of the log, so a power cut could bring the log back.
         let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
-            && (is_planted(Plant::CutUnsynced) || self.files.sync(&self.log).is_ok());
+            && (is_seeded(SeededFault::CutUnsynced) || self.files.sync(&self.log).is_ok());
         self.keep_log(!emptied);
         emptied
     }

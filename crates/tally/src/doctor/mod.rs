@@ -5,7 +5,7 @@
 //!
 //! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis of applications;
 //!   `traces`: their collector; `ranks`: the rankings; `files`: which other accounts may read
-//! - `standing`: the checks that a running server repeats
+//! - `repeated`: the checks that a running server repeats
 //!
 //! Not here: repairs.
 
@@ -14,11 +14,11 @@ mod clock;
 pub(crate) mod files;
 mod pool;
 mod ranks;
+mod repeated;
 mod settings;
-mod standing;
 mod traces;
 
-pub(crate) use standing::Standing;
+pub(crate) use repeated::RepeatedChecks;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;

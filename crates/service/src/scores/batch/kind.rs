@@ -12,6 +12,7 @@ use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::scores::ban::Ban;
+use crate::scores::delete_unused::DeleteUnused;
 use crate::scores::erase::Erase;
 use crate::scores::import::ImportChunk;
 use crate::scores::pipeline::Pipeline;
@@ -19,7 +20,6 @@ use crate::scores::redefine::Redefine;
 use crate::scores::remove::Remove;
 use crate::scores::shared::Shared;
 use crate::scores::submit::Submit;
-use crate::scores::vanish::Vanish;
 use std::fmt::Debug;
 use std::sync::Arc;
 use tally_ranking::{Published, RankingError};
@@ -338,7 +338,7 @@ kinds! { $
     Erase
     ImportChunk
     Redefine
-    Vanish
+    DeleteUnused
     Pipeline
 }
 pub(crate) use on_kind;

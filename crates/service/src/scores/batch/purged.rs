@@ -6,7 +6,7 @@
 use super::kind::{Access, Request, on_kind};
 use super::targets::{Targets, each_row};
 use crate::failure::Failure;
-use crate::plants::{Plant, is_planted};
+use crate::seeded_faults::{SeededFault, is_seeded};
 use crate::servers;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Targets {
         let stale = self.stale.iter().filter(|(_, (_, row))| row.version == 0).map(|(key, _)| *key);
         let live = self.opened.keys().chain(self.unchecked.keys()).copied();
         let keys: Vec<WindowKey> = stale.chain(live).chain(begun.iter().copied()).collect();
-        if keys.is_empty() || is_planted(Plant::NumberReused) {
+        if keys.is_empty() || is_seeded(SeededFault::NumberReused) {
             return Ok((Vec::new(), None));
         }
         let (waiting, away) = self.ask_unpurged(&keys, store)?;

@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) redefined: BTreeMap<BoardNo, Definition>,
     pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
     pub(crate) gone: Vec<Garbage>,
-    pub(crate) vanished: Vec<BoardNo>,
+    pub(crate) deleted_unused: Vec<BoardNo>,
     /// Why a ranking could not be read: nothing of the batch is done then.
     pub(crate) fault: Option<RankingError>,
     /// Records that turned out to matter and were not read.
@@ -103,7 +103,7 @@ impl State {
             redefined: BTreeMap::new(),
             windows: BTreeMap::new(),
             gone: Vec::new(),
-            vanished: Vec::new(),
+            deleted_unused: Vec::new(),
             fault: None,
             missing: Vec::new(),
             behind: Vec::new(),
@@ -218,7 +218,7 @@ impl State {
             profiles: self.profiles.into_writes(),
             bans: self.bans.into_iter().collect(),
             boards: {
-                let gone = self.vanished.into_iter().map(BoardChange::Delete);
+                let gone = self.deleted_unused.into_iter().map(BoardChange::Delete);
                 let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
                 changed.chain(gone).collect()
             },

@@ -6,7 +6,7 @@ use super::kind::{Access, Request, TargetRow, on_kind};
 use crate::boards::Board;
 use crate::contests::play;
 use crate::periods::{AIMED_ALL_TIME, ALL_TIME_NAME, Aimed, LiveWindow};
-use crate::plants::{Plant, is_planted};
+use crate::seeded_faults::{SeededFault, is_seeded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_ranking::WindowRanking;
@@ -184,7 +184,7 @@ impl Targets {
     /// A score counts for all time and the periods that still take it. With its instant in a file it counts for closed ones too.
     fn score(&mut self, board: &Arc<Board>, time: RowTime, is_dated: bool, now: Micros) -> RowTarget {
         let RowTime { at, aimed } = time;
-        let is_wrong = !is_dated && is_planted(Plant::AimedByInstant);
+        let is_wrong = !is_dated && is_seeded(SeededFault::TargetedByInstant);
         let (aimed, now) = if is_wrong { (at, at.max(now)) } else { (aimed, now) };
         let (open, mut closed) = board.periods().aim(aimed, now);
         let mut windows = self.windows(board, open);

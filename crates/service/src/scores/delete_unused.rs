@@ -8,9 +8,9 @@ use tally_rules::Rejection;
 
 /// The request to delete it. The reply is whether it was deleted.
 #[derive(Debug)]
-pub(crate) struct Vanish(pub(crate) Arc<Board>);
+pub(crate) struct DeleteUnused(pub(crate) Arc<Board>);
 
-impl Kind for Vanish {
+impl Kind for DeleteUnused {
     type Decision = bool;
     type Reply = bool;
 
@@ -29,7 +29,7 @@ impl Kind for Vanish {
     /// It is alone in its batch, so the ranking in memory is complete.
     fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Rejection> {
         let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
-        state.vanished.extend(goes.then_some(self.0.no));
+        state.deleted_unused.extend(goes.then_some(self.0.no));
         Ok(goes)
     }
 
