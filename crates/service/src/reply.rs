@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
 
 /// The receiver of a reply. Dropping the receiving end drops only the wait.
-pub(crate) struct Waiter<T> {
+pub(crate) struct PendingReply<T> {
     /// Ends with the reply, so that a retry is rejected as in progress exactly as long as it is.
     _running: Vec<Running>,
     /// Its affinity to a lane, if there are several: until its changes can be read.
-    seat: Option<AffinityGuard>,
+    guard: Option<AffinityGuard>,
     to: To<T>,
 }
 
@@ -62,13 +62,13 @@ impl ReplyDispatcher {
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<Running>,
-    pub(crate) seat: Option<AffinityGuard>,
+    pub(crate) guard: Option<AffinityGuard>,
 }
 
 impl<Q> Entry<Q> {
     /// A request without guards.
     pub(crate) fn of(request: Q) -> Self {
-        Self { request, running: Vec::new(), seat: None }
+        Self { request, running: Vec::new(), guard: None }
     }
 }
 
@@ -82,32 +82,32 @@ struct Collector<T> {
 
 /// One request; the caller waits, the lane does not.
 pub(crate) async fn ask<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
+    lane: &Lane<W, PendingReply<T>>,
     request: W::Request,
     running: Vec<Running>,
-    seat: Option<AffinityGuard>,
+    guard: Option<AffinityGuard>,
 ) -> Result<T, Failure>
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (sender, reply) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(sender, SampledEntry::now()) };
-    lane.submit(request, waiter).map_err(refused)?;
+    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    lane.submit(request, pending).map_err(refused)?;
     Ok(reply.await.map_err(|_| lost())???)
 }
 
 /// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
 pub(crate) fn ask_blocking<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
-    Entry { request, running, seat }: Entry<W::Request>,
+    lane: &Lane<W, PendingReply<T>>,
+    Entry { request, running, guard }: Entry<W::Request>,
     background: Background,
 ) -> Result<T, Failure>
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
     let (sender, reply) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(sender, SampledEntry::now()) };
-    lane.submit(request, waiter).map_err(refused)?;
+    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    lane.submit(request, pending).map_err(refused)?;
     if let Background::ByHand(meanwhile) = background {
         meanwhile();
         while reply.is_empty() && lane.step() {}
@@ -117,7 +117,7 @@ where
 
 /// Neighbours in one lane, or none of them; replies in order.
 pub(crate) async fn ask_all<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
+    lane: &Lane<W, PendingReply<T>>,
     requests: Vec<Entry<W::Request>>,
 ) -> Result<Vec<LaneReply<T>>, Failure>
 where
@@ -131,14 +131,14 @@ where
         state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(sender))),
         sampled: SampledEntry::now(),
     });
-    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, seat })| {
-        (request, Waiter { _running: running, seat, to: To::Place(Arc::clone(&answers), at) })
+    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, guard })| {
+        (request, PendingReply { _running: running, guard, to: To::Place(Arc::clone(&answers), at) })
     });
     lane.submit_all(many.collect()).map_err(refused)?;
     reply.await.map_err(|_| lost())
 }
 
-impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
+impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
     fn passed(&mut self, passage: &LaneTimings) {
         let sampled = match &self.to {
             To::One(_, sampled) => sampled,
@@ -150,12 +150,12 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
     }
 
     fn send(self, answer: LaneReply<T>) {
-        let Self { _running, seat, to } = self;
+        let Self { _running, guard, to } = self;
         drop(_running);
-        match seat {
+        match guard {
             // It may have been done, and be published late: what follows must not be decided in another lane before.
-            Some(seat) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => seat.keep(),
-            seat => drop(seat),
+            Some(guard) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => guard.keep(),
+            guard => drop(guard),
         }
         match to {
             // The receiver is gone when the client has hung up; its request is done all the same.

@@ -9,7 +9,7 @@ use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
 use crate::doctor::{RepeatedChecks, files};
-use crate::store::{self, Opened, Opening, Parted};
+use crate::store::{self, Opened, Opening, StoreLoss};
 use crate::{demo, limit_settings, log, member_settings, money_settings};
 use anyhow::{Context, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             _ = terminate.recv() => return Ok(Some(End::Early)),
             _ = interrupt.recv() => return Ok(Some(End::Early)),
             loaded = &mut load => loaded.context("load")??,
-            parted = server.store.parted() => return Ok(Some(End::Parted(parted))),
+            loss = server.store.loss() => return Ok(Some(End::StoreLost(loss))),
             never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, started)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let mut signals = (terminate, interrupt);
     let end = match early {
         // No change was acknowledged, so this process has lost none.
-        Some(End::Parted(Parted::Lost(lost))) => bail!("{lost}"),
+        Some(End::StoreLost(StoreLoss::Lost(lost))) => bail!("{lost}"),
         Some(end) => end,
         None => server.serve(&config, &mut signals)?,
     };
@@ -91,8 +91,8 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.stop();
             Ok(ExitCode::SUCCESS)
         }
-        End::Parted(Parted::Lost(lost)) => bail!("{lost}"),
-        End::Parted(Parted::Taken(holder)) => {
+        End::StoreLost(StoreLoss::Lost(lost)) => bail!("{lost}"),
+        End::StoreLost(StoreLoss::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
             server.retract();
@@ -109,7 +109,7 @@ enum End {
     /// It was stopped.
     Signal,
     /// It cannot go on with its store.
-    Parted(Parted),
+    StoreLost(StoreLoss),
 }
 
 impl Server {
@@ -221,10 +221,10 @@ impl Server {
                     _ = signals.0.recv() => End::Signal,
                     _ = signals.1.recv() => End::Signal,
                     never = checks.watch(&self.gate) => match never {},
-                    parted = self.store.parted() => End::Parted(parted),
+                    loss = self.store.loss() => End::StoreLost(loss),
                 }
             });
-            let End::Parted(Parted::Lost(lost)) = end else { return Ok(end) };
+            let End::StoreLost(StoreLoss::Lost(lost)) = end else { return Ok(end) };
             if let Some(end) = self.reload(config, lost, signals)? {
                 return Ok(end);
             }

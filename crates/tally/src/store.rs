@@ -41,7 +41,7 @@ pub(crate) enum Opening {
 }
 
 /// Why a running server cannot continue with its store.
-pub(crate) enum Parted {
+pub(crate) enum StoreLoss {
     /// This other process has taken it over.
     Taken(String),
     /// It has lost acknowledged commits.
@@ -262,17 +262,17 @@ impl Opened {
 
     /// Waits until this process cannot continue with the store; returns the reason. Logs while the store does not respond.
     /// Never returns for a store in a file.
-    pub(crate) async fn parted(&self) -> Parted {
+    pub(crate) async fn loss(&self) -> StoreLoss {
         if self.databases.is_empty() {
             return std::future::pending().await;
         }
         let mut sure = true;
         loop {
             if let Some(lost) = self.store.lost() {
-                return Parted::Lost(lost);
+                return StoreLoss::Lost(lost);
             }
             if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
-                return Parted::Taken(holder);
+                return StoreLoss::Taken(holder);
             }
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {

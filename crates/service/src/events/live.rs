@@ -220,7 +220,7 @@ impl Board {
             first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
-        for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
+        for window in current.into_iter().chain(next).map(|span| first.target(span).window) {
             if first.live(window).is_none() {
                 windows.push((window, None));
             }

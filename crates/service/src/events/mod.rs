@@ -14,7 +14,7 @@ use crate::background::{BackgroundTask, Job, Next};
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
-use hub::{Hub, ObservedPosition, Listener, Subject};
+use hub::{Hub, Listener, ObservedPosition, Subject};
 use live::Watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

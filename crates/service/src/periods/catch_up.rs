@@ -43,11 +43,11 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 /// unavailable database it loads none, but still publishes the changes of this server.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
+    let (mut lease, mut result) = (LoadLease::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         for (window, ranking) in rankings(&board) {
-            match mend(&mut lease, &board, (window, &ranking), everywhere, mended.is_ok()) {
-                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => mended = Err(failure),
+            match restore(&mut lease, &board, (window, &ranking), everywhere, result.is_ok()) {
+                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => result = Err(failure),
                 done => done?,
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             tracing::info!(batches = found, "published what a server had committed and not published");
         }
     }
-    mended
+    result
 }
 
 /// The loading of a server that starts.
@@ -182,7 +182,7 @@ fn rankings(board: &Arc<Board>) -> Vec<(Window, RankingRef)> {
         .collect()
 }
 
-fn mend(
+fn restore(
     lease: &mut LoadLease<'_>,
     board: &Arc<Board>,
     (window, ranking): (Window, &RankingRef),

@@ -87,7 +87,7 @@ impl View {
                 .ok_or(Rejection::PeriodNotFound)?,
         };
         let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
-        let window = state.aimed(span).window;
+        let window = state.target(span).window;
         let of = if let Some(live) = state.live(window) {
             Of::Live(Arc::clone(live))
         } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
@@ -252,7 +252,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
         all.extend(closed.map(|row| listed(row.span, row.total)));
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
         let known =
-            |span: &Span| state.live(state.aimed(*span).window).is_some() || state.closed(*span).is_some();
+            |span: &Span| state.live(state.target(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)));
     }

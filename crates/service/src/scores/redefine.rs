@@ -6,7 +6,7 @@
 use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
-use crate::periods::{Aimed, LiveWindow, Periods, RuleState, prizes};
+use crate::periods::{LiveWindow, Periods, RuleState, TargetWindow, prizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tally_rules::definition::BoardSpec;
@@ -72,7 +72,7 @@ impl Kind for Redefine {
         let of_rule = |state: &RuleState| {
             let rules = &mut definition.periods.iter();
             rules.find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
-            let Aimed { window, .. } = state.aimed(state.span_at(now)?);
+            let TargetWindow { window, .. } = state.target(state.span_at(now)?);
             state.live(window).is_none().then_some(WindowKey { board: self.board.no, window })
         };
         self.board.periods().rules.iter().filter_map(of_rule).collect()
@@ -171,7 +171,7 @@ fn change(
                     // A closed period stays closed: its end is stored.
                     continue;
                 }
-                let Aimed { window, .. } = state.aimed(span);
+                let TargetWindow { window, .. } = state.target(span);
                 let rule = old.no;
                 ends.push(WindowRow {
                     window,

@@ -193,9 +193,9 @@ impl Submit {
     /// Fills a repeated reply: its periods are those of then, ranks are those of now.
     fn replay(&self, then: Micros, mut done: Submitted, shared: &Shared) -> Submitted {
         let (board, player) = (&self.board, &self.write.player);
-        let (open, late) = board.periods().aim_then(self.write.at.map_or(then, |at| at.min(then)), then);
+        let (open, late) = board.periods().targets_then(self.write.at.map_or(then, |at| at.min(then)), then);
         done.closed_periods = late;
-        done.period = match open.first().and_then(|aimed| aimed.period) {
+        done.period = match open.first().and_then(|target| target.period) {
             Some((rule, span)) if !board.definition.all_time => {
                 let periods = board.periods();
                 periods.rule_no(rule).map_or_else(String::new, |state| state.name(span.start))

@@ -119,6 +119,6 @@ fn the_number_of_a_forgotten_period_that_is_used_too_soon_is_found() {
 }
 
 #[test]
-fn scores_that_are_aimed_by_their_instants_are_found() {
+fn scores_that_are_targeted_by_their_instants_are_found() {
     assert!(is_found(SeededFault::TargetedByInstant));
 }

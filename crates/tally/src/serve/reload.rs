@@ -9,7 +9,7 @@
 use super::{End, Server};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::store::{Opened, Opening, Parted};
+use crate::store::{Opened, Opening, StoreLoss};
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ impl Server {
             let Err(error) = loaded.context("load")? else { break };
             log.warn(&error);
             if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
-                return Ok(Some(End::Parted(Parted::Taken(holder))));
+                return Ok(Some(End::StoreLost(StoreLoss::Taken(holder))));
             }
             lost = self.store.store.lost();
             std::thread::sleep(PAUSE);
@@ -93,7 +93,7 @@ impl Server {
         let Some(opened) = opened else { return Ok(Some(End::Early)) };
         self.store = match opened.context("open the store")?? {
             Ok(opened) => opened,
-            Err(holder) => return Ok(Some(End::Parted(Parted::Taken(holder)))),
+            Err(holder) => return Ok(Some(End::StoreLost(StoreLoss::Taken(holder)))),
         };
         // A failure only makes the message of a second server less precise.
         drop(self.store.announce(&self.found));

@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// Windows that a score of that instant counts for, and the names of those that are closed to it.
-    fn aim(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
+    fn targets(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
         let mut open: Vec<Window> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
         let mut late = Vec::new();
         for rule in &self.rules {
@@ -128,7 +128,7 @@ impl Model {
         new: Record,
         now: Micros,
     ) -> Result<Submitted, Rejection> {
-        let (open, late) = self.aim(new.at, now);
+        let (open, late) = self.targets(new.at, now);
         let first = *open.first().ok_or(Rejection::PeriodClosed)?;
         let before =
             |window: &Window| self.records.get(window).and_then(|records| records.get(player)).copied();
