@@ -28,9 +28,9 @@ const IN_TURN_MAX: usize = 64;
 /// next. A transaction's version is in microseconds since 1970, so 52 bits are left for it.
 const TURN_BITS: u32 = 12;
 /// The row of a banned player is a tombstone in Redis. It is newer than the row, which a server may publish late.
-const HIDDEN_TURN: u64 = (1 << TURN_BITS) - 1;
+const BANNED_TURN: u64 = (1 << TURN_BITS) - 1;
 /// A row is the last change of its transaction.
-const ROW_TURN: u64 = HIDDEN_TURN - 1;
+const ROW_TURN: u64 = BANNED_TURN - 1;
 const LAST_TURN: u64 = ROW_TURN - 1;
 
 /// The ranking of one window.
@@ -79,16 +79,16 @@ pub struct VersionedRow<'a> {
     /// The version of the transaction that wrote it.
     pub version: u64,
     /// Whether the player is banned.
-    pub hidden: bool,
+    pub banned: bool,
 }
 
 impl VersionedRow<'_> {
     fn shown(&self) -> Option<Record> {
-        self.record.copied().filter(|_| !self.hidden)
+        self.record.copied().filter(|_| !self.banned)
     }
 
     fn version(&self) -> u64 {
-        (self.version << TURN_BITS) | if self.hidden { HIDDEN_TURN } else { ROW_TURN }
+        (self.version << TURN_BITS) | if self.banned { BANNED_TURN } else { ROW_TURN }
     }
 }
 

@@ -120,12 +120,12 @@ fn load(
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
-    let hidden = store.bans(row.no)?;
+    let banned = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
         Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
-    let board = Board::new(row, hidden, ranking).map_err(bad)?;
+    let board = Board::new(row, banned, ranking).map_err(bad)?;
     play::learn(store, &board)?;
     let rows = store.windows(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.new_ranking(row.window));

@@ -182,7 +182,7 @@ impl RedisWindow {
 
     /// Deletes the tombstones before this version, when no older change can still arrive. Returns how many.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
-        let mut gone = 0;
+        let mut deleted = 0;
         let mut cursors: Vec<(usize, u64)> = (0..self.partitions()).map(|at| (at, 0)).collect();
         while !cursors.is_empty() {
             let one = |(at, cursor): &(usize, u64)| {
@@ -194,14 +194,14 @@ impl RedisWindow {
             for ((at, _), answer) in cursors.into_iter().zip(self.redis().all(&requests)) {
                 let mut values = reply::list(answer?)?.into_iter();
                 let cursor = reply::cursor(reply::next(&mut values)?)?;
-                gone += reply::number(&reply::next(&mut values)?)?;
+                deleted += reply::number(&reply::next(&mut values)?)?;
                 if cursor != 0 {
                     next.push((at, cursor));
                 }
             }
             cursors = next;
         }
-        Ok(gone)
+        Ok(deleted)
     }
 
     /// The number of players of each partition.

@@ -160,13 +160,13 @@ fn an_empty_period_answers_too() {
 fn a_hidden_player_has_a_record_and_no_place() {
     let definition = Definition::default();
     let (_, mut stored) = build(&definition, 700);
-    let hidden = PlayerId::new("hidden").unwrap();
-    stored.records.insert(hidden.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
+    let banned = PlayerId::new("hidden").unwrap();
+    stored.records.insert(banned.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
     let closed = ArchivedRanking::new(&definition, 700, &stored);
-    assert_eq!(closed.read(|it| it.ranked(&hidden)).unwrap(), None);
-    assert_eq!(closed.read(|it| it.around(&hidden, 1, 1)).unwrap(), None);
+    assert_eq!(closed.read(|it| it.ranked(&banned)).unwrap(), None);
+    assert_eq!(closed.read(|it| it.around(&banned, 1, 1)).unwrap(), None);
     let best = Record { score: i64::MAX, subscore: 0, at: Micros(0) };
-    assert_eq!(closed.read(|it| it.rank_of(&hidden, &best)), Ok(1), "as if it were shown");
+    assert_eq!(closed.read(|it| it.rank_of(&banned, &best)), Ok(1), "as if it were shown");
 }
 
 #[test]

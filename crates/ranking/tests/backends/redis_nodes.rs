@@ -77,7 +77,7 @@ impl World {
         meanwhile();
         let rows = self.stored.lock().unwrap().rows.clone();
         for (player, (record, version)) in &rows {
-            load.push(VersionedRow { player, record: Some(record), version: *version, hidden: false })?;
+            load.push(VersionedRow { player, record: Some(record), version: *version, banned: false })?;
         }
         load.finish()
     }

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::Rejection;
 use tally_service::CallerKind;
-use tally_service::contests::ban as hiding;
+use tally_service::contests::ban as bans;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;
 use tally_wire::api::players;
@@ -60,22 +60,22 @@ pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
 
 /// `POST …/players/{player}/ban`
 pub(super) async fn ban(call: Call) -> Result<Response, Problem> {
-    hide(call, true).await
+    set_ban(call, true).await
 }
 
 /// `POST …/players/{player}/restore`
 pub(super) async fn restore(call: Call) -> Result<Response, Problem> {
-    hide(call, false).await
+    set_ban(call, false).await
 }
 
-async fn hide(mut call: Call, hidden: bool) -> Result<Response, Problem> {
+async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
     let (identity, actor) = (call.identity(&tally, None)?, actor(&call, &tally).await?);
-    let done = hiding::on_board(&tally, &board, &actor, &player, hidden, identity).await;
+    let done = bans::on_board(&tally, &board, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": hidden});
+    let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": banned});
     Ok(response::replayed(response::ok(&body), replayed))
 }

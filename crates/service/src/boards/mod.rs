@@ -41,7 +41,7 @@ pub struct Board {
     backend: RankingBackend,
     /// Banned players. Changed by the lane only, with the ranking; a batch is decided without it, because the submits of a
     /// banned player count like any other.
-    pub(crate) hidden: RwLock<HashSet<PlayerId>>,
+    pub(crate) banned: RwLock<HashSet<PlayerId>>,
     /// Whether its first score made it; a request for it ends that.
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
@@ -93,10 +93,10 @@ impl Drop for Changing {
 
 impl Board {
     /// A board without records; rejected if a schedule is invalid.
-    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, backend: &RankingBackend) -> Result<Self, Rejection> {
+    pub fn new(row: BoardRow, banned: Vec<PlayerId>, backend: &RankingBackend) -> Result<Self, Rejection> {
         let ranking = backend.of_window(row.no.0, ALL_TIME.0, &row.definition);
         let backend = backend.clone();
-        let hidden = RwLock::new(hidden.into_iter().collect());
+        let banned = RwLock::new(banned.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Rejection::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
         let implicit = AtomicBool::new(definition.implicit);
@@ -107,7 +107,7 @@ impl Board {
             created_at,
             ranking,
             backend,
-            hidden,
+            banned,
             implicit,
             periods,
             stale: OutdatedArchives::default(),
@@ -150,7 +150,7 @@ impl Board {
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
         // In this order everywhere.
-        let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
+        let mut banned = self.banned.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
         let (unreached, known) = (state.revisions.unreached(), self.revisions());
         // In this order: a batch in doubt is noted there before it leaves this count.
@@ -167,7 +167,7 @@ impl Board {
             return Ok(false);
         }
         if known.are_less_than(&state.revisions) {
-            if !state.bans.apply(&known, &mut hidden) {
+            if !state.bans.apply(&known, &mut banned) {
                 return Ok(false);
             }
             let mut windows = state.windows.clone();
@@ -243,7 +243,7 @@ impl Board {
 
     /// Whether requests see it. A leaderboard that its first score made disappears with its last player, ranked or banned.
     pub fn is_there(&self) -> bool {
-        !self.is_implicit() || self.ranking.total() > 0 || self.hides_anybody()
+        !self.is_implicit() || self.ranking.total() > 0 || self.has_bans()
     }
 
     /// Whether its first score made it, and no request has put it since.
@@ -283,12 +283,12 @@ impl Board {
     }
 
     /// Whether any player is banned here.
-    pub(crate) fn hides_anybody(&self) -> bool {
-        !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    pub(crate) fn has_bans(&self) -> bool {
+        !self.banned.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Whether a player is banned here.
-    pub fn hides(&self, player: &PlayerId) -> bool {
-        self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
+    pub fn is_banned(&self, player: &PlayerId) -> bool {
+        self.banned.read().unwrap_or_else(PoisonError::into_inner).contains(player)
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn may_delete(tally: &Tally, board: &Board, loaded: &Loaded) -> bool 
     let is_known = |shard: usize, boards: &[Option<u64>]| boards[0] == Some(revisions.of(shard));
     let known = is_known(FIRST, &loaded.boards)
         && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
-    let shown = !board.is_implicit() || board.hides_anybody();
+    let shown = !board.is_implicit() || board.has_bans();
     known && !shown && {
         let found = tally.store.scan_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
         matches!(found, Ok(0))

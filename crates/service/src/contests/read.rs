@@ -100,8 +100,8 @@ pub fn members(
     let listed = |(player, enrolled): (PlayerId, ContestMember)| {
         let of = enrolled.division;
         let board = boards.entry(of).or_insert_with(|| tally.boards.get(&id.board(of)));
-        let hidden = board.as_ref().is_some_and(|board| board.hides(&player));
-        (player, enrolled, hidden)
+        let banned = board.as_ref().is_some_and(|board| board.is_banned(&player));
+        (player, enrolled, banned)
     };
     Ok(rows.map(listed))
 }

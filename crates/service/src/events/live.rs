@@ -37,7 +37,7 @@ pub struct ScoreBatch {
     /// Ranked players that have changed, best first.
     pub places: Vec<RankedEntry>,
     /// Players that are no longer ranked.
-    pub gone: Vec<PlayerId>,
+    pub unranked: Vec<PlayerId>,
     /// How many players are ranked.
     pub total: u64,
     /// Whether the batch leaves out players that have changed.
@@ -307,11 +307,11 @@ impl Board {
             (period, ask(&live.ranking)?)
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();
-        let (gone, total) = (among.missing, among.total);
+        let (unranked, total) = (among.missing, among.total);
         Ok(Some(ScoreBatch {
             period,
             places,
-            gone,
+            unranked,
             total,
             left_out,
             made: Instant::now(),

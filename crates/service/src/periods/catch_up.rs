@@ -246,12 +246,12 @@ fn walk_with_versions(
         let mut one = |player, record, version| rows.push((player, record, version));
         let walked = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
-        let hidden = store.banned(board, &players)?;
+        let banned = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
         for (player, record, version) in &rows {
-            let hidden = hidden.contains(player);
+            let banned = banned.contains(player);
             newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
-            push(VersionedRow { player, record: record.as_ref(), version: *version, hidden })?;
+            push(VersionedRow { player, record: record.as_ref(), version: *version, banned })?;
         }
         each(newest, walked as u64);
         if walked < VERSIONS_ROWS {

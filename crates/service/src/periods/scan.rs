@@ -107,7 +107,7 @@ fn read(
 
 /// Puts rows into a load; their newest instant, and how many they are.
 fn take(board: &Board, loading: &mut Loading, page: &[(PlayerId, Record)]) -> (Micros, u64) {
-    let shown = page.iter().filter(|(player, _)| !board.hides(player));
+    let shown = page.iter().filter(|(player, _)| !board.is_banned(player));
     shown.for_each(|(player, record)| loading.push(player, record));
     let newest = page.iter().map(|(_, record)| record.at).max();
     (newest.unwrap_or(Micros(i64::MIN)), page.len() as u64)

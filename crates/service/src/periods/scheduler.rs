@@ -142,15 +142,15 @@ pub(super) fn close(
             live.ranking.forget();
             continue;
         }
-        let mut gone = true;
+        let mut purged = true;
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
             state.live.retain(|live| live.window != *window);
             state.replace_closed(*window, closed);
-            gone = false;
+            purged = false;
         }
         drop(held);
         leave(live);
-        if gone {
+        if purged {
             // Its rule was removed while this was written.
             archive::forget(store, board.no, &[*window])?;
         }
@@ -173,7 +173,7 @@ fn leave(live: Arc<LiveWindow>) {
 /// Closed periods beyond those that are kept. Ones without players count separately. Lists leave them out, but they exist
 /// because a player may be restored or because they have the start of the next one.
 pub(super) fn surplus(board: &Board) -> Vec<Window> {
-    let mut gone = Vec::new();
+    let mut surplus = Vec::new();
     for state in &board.periods().rules {
         let keep = state.rule.keep;
         let (mut filled, mut empty) = (keep, keep.max(1));
@@ -181,44 +181,44 @@ pub(super) fn surplus(board: &Board) -> Vec<Window> {
             let left = if row.total > 0 { &mut filled } else { &mut empty };
             match left.checked_sub(1) {
                 Some(fewer) => *left = fewer,
-                None => gone.push(row.window),
+                None => surplus.push(row.window),
             }
         }
     }
-    gone
+    surplus
 }
 
 /// Forgets closed periods beyond those that are kept.
 fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> {
     let store = place.store;
-    let mut gone = surplus(board);
+    let mut surplus = surplus(board);
     let owed: Vec<(RuleState, WindowRow)> = {
         let periods = board.periods();
         let of = |window: &Window| {
             let row = *periods.closed(*window)?;
             Some((periods.rule_no(row.rule)?.clone(), row))
         };
-        gone.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
+        surplus.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
     };
     for (state, row) in owed {
         // Its prizes must be paid first.
         if prizes::is_unpaid(store, board, &state, &row)? {
-            gone.retain(|window| *window != row.window);
+            surplus.retain(|window| *window != row.window);
         }
     }
-    if gone.is_empty() {
+    if surplus.is_empty() {
         return Ok(());
     }
     // No batch may depend on a deleted row: it would restore the period.
     let _held = place.hold(board.is_shared())?;
-    archive::forget(store, board.no, &gone)?;
+    archive::forget(store, board.no, &surplus)?;
     if board.is_shared() {
         return servers::renew(store, board).map(drop);
     }
     for state in &mut board.periods_mut().rules {
-        state.closed.retain(|row| !gone.contains(&row.window));
+        state.closed.retain(|row| !surplus.contains(&row.window));
     }
-    gone.into_iter().for_each(|window| board.stale.forget(window));
+    surplus.into_iter().for_each(|window| board.stale.forget(window));
     Ok(())
 }
 

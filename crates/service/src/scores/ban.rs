@@ -19,7 +19,7 @@ pub(crate) struct Ban {
     pub(crate) board: Arc<Board>,
     pub(crate) player: PlayerId,
     /// Whether the player is banned from now on.
-    pub(crate) hidden: bool,
+    pub(crate) banned: bool,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
@@ -67,7 +67,7 @@ impl Kind for Ban {
         if !replayed {
             state.check_live(self.board.no)?;
             rows[0].at.clone()?;
-            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.hidden);
+            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.banned);
             state.mark_stale(&self.board, &self.player);
             state.remember(self.identity.as_ref(), Outcome::Removed);
         }
@@ -88,9 +88,9 @@ impl Kind for Ban {
         if decision.replayed {
             return;
         }
-        let hide = || Effect::Hide(&self.player);
-        let show = || Effect::Show(&self.player, &decision.records);
-        effects.add(&self.board, if self.hidden { hide() } else { show() });
+        let ban = || Effect::Ban(&self.player);
+        let restore = || Effect::Restore(&self.player, &decision.records);
+        effects.add(&self.board, if self.banned { ban() } else { restore() });
     }
 
     fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Removed, Failure> {

@@ -227,7 +227,7 @@ fn move_held(
     ranked: bool,
     (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
-    let banned = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+    let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
     for (nth, (window, player, record)) in moves.iter().enumerate() {
         let ranking = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);

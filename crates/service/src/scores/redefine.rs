@@ -98,11 +98,11 @@ impl Kind for Redefine {
             return Ok(Decided { change, replayed: None });
         }
         state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
-        if let Change::To(New { definition, ends, gone }) = &change {
+        if let Change::To(New { definition, ends, deleted_windows }) = &change {
             let key = |window: &Window| WindowKey { board: no, window: *window };
             state.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));
-            state.windows.extend(gone.iter().map(|window| (key(window), None)));
-            state.gone.extend(gone.iter().map(|window| Garbage::Window(key(window))));
+            state.windows.extend(deleted_windows.iter().map(|window| (key(window), None)));
+            state.garbage.extend(deleted_windows.iter().map(|window| Garbage::Window(key(window))));
             state.definitions.insert(no, definition.clone());
             state.redefined.insert(no, definition.clone());
         }
@@ -143,7 +143,7 @@ pub(crate) struct New {
     /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
     ends: Vec<WindowRow>,
     /// Windows of rules that were removed.
-    gone: Vec<Window>,
+    deleted_windows: Vec<Window>,
 }
 
 /// What the requested definition changes.
@@ -160,11 +160,11 @@ fn change(
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
         return Ok(Change::Owes);
     }
-    let (mut ends, mut gone) = (Vec::new(), Vec::new());
+    let (mut ends, mut deleted_windows) = (Vec::new(), Vec::new());
     for state in &board.periods().rules {
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
         match new {
-            None => gone.extend(windows(state)),
+            None => deleted_windows.extend(windows(state)),
             Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
@@ -186,7 +186,7 @@ fn change(
             Some(_) => {}
         }
     }
-    Ok(Change::To(New { definition, ends, gone }))
+    Ok(Change::To(New { definition, ends, deleted_windows }))
 }
 
 /// Whether a rule has other boundaries.
@@ -199,7 +199,7 @@ fn windows(state: &RuleState) -> impl Iterator<Item = Window> + '_ {
 }
 
 /// Puts new rules into force. Periods of rules that stay, stay.
-fn install(board: &Board, New { definition, ends, gone }: &New) {
+fn install(board: &Board, New { definition, ends, deleted_windows }: &New) {
     if !definition.implicit {
         board.keep();
     }
@@ -214,10 +214,10 @@ fn install(board: &Board, New { definition, ends, gone }: &New) {
             state.live = before.live;
             state.closed = before.closed;
         }
-        let forgotten = state.live.iter().filter(|live| gone.contains(&live.window));
+        let forgotten = state.live.iter().filter(|live| deleted_windows.contains(&live.window));
         forgotten.for_each(|live| live.ranking.forget());
-        state.live.retain(|live| !gone.contains(&live.window));
-        state.closed.retain(|row| !gone.contains(&row.window));
+        state.live.retain(|live| !deleted_windows.contains(&live.window));
+        state.closed.retain(|row| !deleted_windows.contains(&row.window));
         // A present period without a score has a stored end now, too.
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
             if state.live(row.window).is_none() {

@@ -97,14 +97,14 @@ async fn remove_once(
 ) -> Result<Removed, Failure> {
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(rejection) => return gone(tally, identity.as_ref(), rejection).await,
+        Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await,
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.lane.ask(Remove { board, player, identity }, running).await
 }
 
 /// The first reply of a change whose leaderboard is deleted, if it was done before.
-pub(crate) async fn gone(
+pub(crate) async fn replay_or_reject(
     tally: &Tally,
     identity: Option<&IdempotencyKey>,
     rejection: Rejection,

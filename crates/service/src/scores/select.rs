@@ -195,10 +195,10 @@ impl<'a> Merged<'a> {
             first.as_ref().is_some_and(|first| key_order(self.definition, entry, first).is_lt())
         };
         let come = if from == 0 { 0 } else { self.there.partition_point(in_front) };
-        let gone = self.stale.partition_point(|place| *place < from) as u64;
+        let stale_before = self.stale.partition_point(|place| *place < from) as u64;
         list.extend_from_slice(&self.there[come..]);
         list.sort_by(|a, b| key_order(self.definition, a, b));
-        let base = from - gone + come as u64;
+        let base = from - stale_before + come as u64;
         let skip = usize::try_from(best_first.start - base).unwrap_or(usize::MAX);
         let count = usize::try_from(best_first.end - best_first.start).unwrap_or(usize::MAX);
         let mut list: Vec<Entry> = list.into_iter().skip(skip).take(count).collect();

@@ -346,7 +346,7 @@ impl State {
         let within = |key: &ScoreKey| key.board == board.no && key.window == window;
         let changed = self.scores.all_set().filter(|(key, _)| within(key));
         changed
-            .filter(|(key, _)| !board.hides(&key.player))
+            .filter(|(key, _)| !board.is_banned(&key.player))
             .map(|(key, record)| (key.player.clone(), record.copied()))
             .collect()
     }

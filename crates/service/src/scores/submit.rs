@@ -209,7 +209,8 @@ impl Submit {
         let ranked = view.read(&*shared.store, |ranking| ranking.ranked(player)).map(|now| {
             done.rank = now.map(|now| now.rank);
         });
-        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
+        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.is_banned(player))
+        else {
             return done;
         };
         previous.rank = view.read(&*shared.store, |ranking| ranking.rank_of(player, &previous.record)).ok();

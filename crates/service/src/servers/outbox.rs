@@ -158,17 +158,17 @@ fn publish(
     rows: Vec<Found>,
 ) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
-    let hidden = store.banned(board, &players)?;
+    let banned = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {
-        let hidden = hidden.contains(player);
-        (player.clone(), *record, *version, hidden)
+        let banned = banned.contains(player);
+        (player.clone(), *record, *version, banned)
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    let rows = rows.iter().map(|(player, record, version, hidden)| VersionedRow {
+    let rows = rows.iter().map(|(player, record, version, banned)| VersionedRow {
         player,
         record: record.as_ref(),
         version: *version,
-        hidden: *hidden,
+        banned: *banned,
     });
     Ok(remote.republish(rows)?)
 }

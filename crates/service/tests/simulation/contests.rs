@@ -59,7 +59,7 @@ pub(crate) enum ContestAct {
     },
     Ban {
         player: usize,
-        hidden: bool,
+        banned: bool,
     },
     Finish,
     Settle,
@@ -119,8 +119,8 @@ pub(crate) async fn act(
             let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
             return submit(tally, new).await.map(|_| None);
         }
-        ContestAct::Ban { player, hidden } => {
-            return ban::ban(tally, &id, &admin, &player_id(player), hidden, None).await.map(|_| None);
+        ContestAct::Ban { player, banned } => {
+            return ban::ban(tally, &id, &admin, &player_id(player), banned, None).await.map(|_| None);
         }
         ContestAct::Finish => finish::finish(tally, &id, &admin, None)?,
         ContestAct::Settle => settle::settle(tally, &id, &admin, None)?,
@@ -175,7 +175,7 @@ impl Contests {
             (State::Open, 85..90) => ContestAct::Withdraw { player },
             (State::Open, 90..97) => ContestAct::Start,
             (State::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
-            (State::Running, 80..87) => ContestAct::Ban { player, hidden: rng.percent(70) },
+            (State::Running, 80..87) => ContestAct::Ban { player, banned: rng.percent(70) },
             (State::Running, 87..97) => ContestAct::Finish,
             (State::Finished | State::Settled, _) => ContestAct::Settle,
             _ => ContestAct::Cancel,

@@ -47,7 +47,7 @@ pub(crate) enum Operation {
     Ban {
         board: usize,
         player: usize,
-        hidden: bool,
+        banned: bool,
     },
     Remove {
         board: usize,
@@ -223,8 +223,8 @@ impl Callers {
                     reached: None,
                 })
             }
-            Operation::Ban { board, player, hidden } => {
-                ban(tally, &board_id(board), player_id(player), hidden, None).await.map(|_| DONE)
+            Operation::Ban { board, player, banned } => {
+                ban(tally, &board_id(board), player_id(player), banned, None).await.map(|_| DONE)
             }
             Operation::Remove { board, player } => {
                 remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)

@@ -67,7 +67,7 @@ fn closed_day() -> World {
 /// Whether the change is present, by its records and bans.
 fn is_done(world: &World, change: Change) -> bool {
     match change {
-        Change::Ban => world.hides("bob"),
+        Change::Ban => world.is_banned("bob"),
         Change::Erase => world.record("bob").is_none(),
         Change::Import => world.record("bob") == Some(9),
     }

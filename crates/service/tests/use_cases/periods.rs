@@ -219,18 +219,18 @@ fn hiding_meets_closing() {
         }
         let tally = world.tally();
         let turn = |name: &str, hide| world.wait(ban(&tally, &board(), player(name), hide, None)).unwrap();
-        let hidden = AtomicU64::new(0);
+        let banned = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for name in names.iter().step_by(100) {
                     turn(name, true);
-                    hidden.fetch_add(1, Ordering::SeqCst);
+                    banned.fetch_add(1, Ordering::SeqCst);
                 }
             });
             world.advance(DAY);
             scheduler::close_due(&world.tally()).unwrap();
             // All reads meanwhile are consistent.
-            while hidden.load(Ordering::SeqCst) < 6 {
+            while banned.load(Ordering::SeqCst) < 6 {
                 let whole = page(&world, "daily:previous").unwrap();
                 let ranks = whole.iter().map(|place| place.rank).collect::<Vec<_>>();
                 assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());
@@ -284,8 +284,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         assert!(world.view("daily:previous").unwrap().blocks());
         check("closed");
         world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
-        let hidden = send("ann", 20, "again");
-        assert_eq!(ranks(&hidden), (None, None), "a hidden player has no ranks");
+        let banned = send("ann", 20, "again");
+        assert_eq!(ranks(&banned), (None, None), "a hidden player has no ranks");
         world.wait(ban(&world.tally(), &board(), player("ann"), false, None)).unwrap();
         world.stop();
         world.start();
@@ -444,8 +444,8 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     // More than are kept of the periods themselves.
     assert_eq!(told(&world), wanted);
     // A ban and its restore write the archive anew, and close nothing.
-    for hidden in [true, false] {
-        world.wait(ban(&world.tally(), &board(), player("p0"), hidden, None)).unwrap();
+    for banned in [true, false] {
+        world.wait(ban(&world.tally(), &board(), player("p0"), banned, None)).unwrap();
     }
     assert_eq!(told(&world), wanted);
     // It is forgotten after seven days; numbers go on.

@@ -72,8 +72,8 @@ fn call(world: &World, seed: u64, rounds: usize, changes: &Changes) {
             0 => add_at_once(world, &names, changes),
             1 | 2 => add_to_several(world, &names, changes),
             3 => {
-                let hidden = rng.below(2) == 0;
-                world.wait(ban(&world.tally(), &board(), player(&names[0]), hidden, None)).unwrap();
+                let banned = rng.below(2) == 0;
+                world.wait(ban(&world.tally(), &board(), player(&names[0]), banned, None)).unwrap();
             }
             4 => world.advance(HOURS),
             _ => add_one(world, &names[0], changes),
@@ -143,7 +143,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let page = shown.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries;
     let mut wanted: Vec<(i64, String)> =
         windows[&ALL_TIME.0].iter().map(|(name, score)| (*score, name.clone())).collect();
-    wanted.retain(|(_, name)| !found.hides(&player(name)));
+    wanted.retain(|(_, name)| !found.is_banned(&player(name)));
     let mut got: Vec<(i64, String)> =
         page.iter().map(|place| (place.record.score, place.player.as_str().to_owned())).collect();
     let instants: HashSet<_> = page.iter().map(|place| place.record.at).collect();

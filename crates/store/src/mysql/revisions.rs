@@ -54,7 +54,7 @@ pub(super) fn read(
         Ok((BoardNo(row.small()?), (row.number()?, row.truth()?)))
     })?;
     let live = |(no, one): (&BoardNo, Option<(u64, bool)>)| {
-        let one = one.filter(|(_, gone)| !gone && *no != NUMBERS && *no != KEYS);
+        let one = one.filter(|(_, deleted)| !deleted && *no != NUMBERS && *no != KEYS);
         one.map(|(revision, _)| revision)
     };
     Ok(boards.iter().zip(all).map(live).collect())

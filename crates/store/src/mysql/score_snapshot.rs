@@ -129,7 +129,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         self.page("blocks", limit, asked, |row| Ok(((windows::key(row)?, row.small()?), ())))
     }
 
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let mut answers = self.ask(&bans::select(board))?;
         let (mut players, damaged) = (Vec::new(), &mut self.damaged);
         answers.each_apart(

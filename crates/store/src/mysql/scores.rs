@@ -49,8 +49,8 @@ pub(super) fn read(
         let key =
             ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
-        let (version, gone) = (row.number()?, row.truth()?);
-        Ok((key, State { record: (!gone).then_some(record), version }))
+        let (version, tombstone) = (row.number()?, row.truth()?);
+        Ok((key, State { record: (!tombstone).then_some(record), version }))
     })
 }
 
@@ -80,12 +80,12 @@ pub(super) fn write(
     let head = if is_plain { PLAIN_HEAD } else { HEAD };
     let put = |row: &mut RowScript<'_>, (key, record): &(ScoreKey, Option<Record>)| {
         put_key(row, key);
-        let gone = record.is_none();
+        let tombstone = record.is_none();
         let record = record.unwrap_or(Record { score: 0, subscore: 0, at: Micros(0) });
         row.signed(record.score).signed(record.at.0);
         version.put_in(row);
         if !is_plain {
-            row.signed(record.subscore).number(u8::from(gone));
+            row.signed(record.subscore).number(u8::from(tombstone));
         }
     };
     // Removing a record that does not exist leaves no tombstone: the guards check that it does not exist.

@@ -142,8 +142,8 @@ impl<'a> Split<'a> {
         for (key, record) in changes.scores {
             slices.of(home(&key.player, self.all)).scores.push((key, record));
         }
-        for (key, hidden) in changes.bans {
-            slices.of(home(&key.player, self.all)).bans.push((key, hidden));
+        for (key, banned) in changes.bans {
+            slices.of(home(&key.player, self.all)).bans.push((key, banned));
         }
         // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere:
         // a retry looks only there. A request without a known shard is on the lowest.

@@ -74,7 +74,7 @@ impl Reads for SqliteStore {
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        hidden(&self.shared, board)
+        banned(&self.shared, board)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
@@ -178,7 +178,7 @@ pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
     shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
 }
 
-pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+pub(super) fn banned(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
     let look = |memtables: &Memtables| {
         memtables.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
@@ -188,8 +188,8 @@ pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
         let stored = stored.map_err(|error| error.of_row("bans", || board.0.to_string()))?;
         let old = stored.into_iter().map(|player| (player, Some(())));
         let mut all: BTreeMap<_, _> = old.collect();
-        all.extend(newer.into_iter().map(|(key, hidden)| (key.player, hidden)));
-        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.map(|()| player)).collect())
+        all.extend(newer.into_iter().map(|(key, banned)| (key.player, banned)));
+        Ok(all.into_iter().filter_map(|(player, banned)| banned.map(|()| player)).collect())
     })
 }
 

@@ -168,13 +168,13 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         Ok(all.into_iter().take(limit).collect())
     }
 
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let stored = self.sound(bans::of_board(&self.reader, board))?.unwrap_or_default();
         let mut all: BTreeMap<PlayerId, bool> = stored.into_iter().map(|player| (player, true)).collect();
         let of_board = |key: &&BanKey| key.board == board;
         let newer = self.newer.scored.bans.iter().filter(|(key, _)| of_board(key));
-        all.extend(newer.map(|(key, hidden)| (key.player.clone(), hidden.is_some())));
-        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.then_some(player)).collect())
+        all.extend(newer.map(|(key, banned)| (key.player.clone(), banned.is_some())));
+        Ok(all.into_iter().filter_map(|(player, banned)| banned.then_some(player)).collect())
     }
 
     fn applications(

@@ -190,12 +190,12 @@ impl Run {
     }
 
     fn hide(&mut self) {
-        let (name, player, hidden) = (self.name(), self.player(), self.rng.percent(50));
-        let verb = if hidden { "ban" } else { "restore" };
+        let (name, player, banned) = (self.name(), self.player(), self.rng.percent(50));
+        let verb = if banned { "ban" } else { "restore" };
         let target = format!("/v1/leaderboards/{}/players/{}/{verb}", segment(&name), segment(player));
         self.change(Request::new("POST", target)).expect(200);
         let board = self.boards.get_mut(&name).expect("it is there");
-        if hidden {
+        if banned {
             board.ban(player);
         } else {
             board.restore(player);

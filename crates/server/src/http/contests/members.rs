@@ -7,7 +7,7 @@ use crate::http::response::{self, Response};
 use serde_json::json;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
-use tally_service::contests::{ban as hiding, read};
+use tally_service::contests::{ban as bans, read};
 use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
@@ -56,21 +56,21 @@ async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Response, P
 
 /// `POST …/members/{player}/ban`
 pub(in crate::http) async fn ban(call: Call) -> Result<Response, Problem> {
-    hide(call, true).await
+    set_ban(call, true).await
 }
 
 /// `POST …/members/{player}/restore`
 pub(in crate::http) async fn restore(call: Call) -> Result<Response, Problem> {
-    hide(call, false).await
+    set_ban(call, false).await
 }
 
-async fn hide(mut call: Call, hidden: bool) -> Result<Response, Problem> {
+async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
-    let done = hiding::ban(&tally, &id, &actor, &player, hidden, identity).await;
+    let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": hidden});
+    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": banned});
     Ok(response::replayed(response::ok(&body), replayed))
 }

@@ -47,7 +47,7 @@ pub(super) struct Pump {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The client has disconnected.
-    Gone,
+    Disconnected,
     /// The client does not read.
     Slow,
     /// The database has lost commits, and sent events may be among them.
@@ -80,10 +80,10 @@ impl Pump {
             self.presence.readiness.metrics.event_streams_slow.inc();
             self.presence.peer.cut.notify_one();
         }
-        let Queue { send, gone } = self.queue;
+        let Queue { send, closed } = self.queue;
         drop(send);
         // A client that does not read within this time is disconnected.
-        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, gone).await.is_err() {
+        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, closed).await.is_err() {
             self.presence.peer.cut.notify_one();
         }
         open.dec();
@@ -100,7 +100,7 @@ impl Pump {
             tokio::select! {
                 biased;
                 () = has_begun(&mut draining) => return Err(End::Over),
-                () = self.queue.send.closed() => return Err(End::Gone),
+                () = self.queue.send.closed() => return Err(End::Disconnected),
                 _ = checks.tick() => {
                     self.check(source).await?;
                     continue;
@@ -186,7 +186,7 @@ impl Pump {
         tokio::select! {
             biased;
             sent = timeout(SLOW_READER, self.queue.send.send(bytes)) => match sent {
-                Ok(sent) => sent.map_err(|_| End::Gone),
+                Ok(sent) => sent.map_err(|_| End::Disconnected),
                 Err(_) => Err(End::Slow),
             },
             () = has_begun(&mut self.draining) => Err(End::Over),

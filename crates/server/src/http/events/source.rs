@@ -139,7 +139,7 @@ fn written(watch: &Watch, batch: &ScoreBatch, int64: Int64) -> Bytes {
         let style = Style { definition: &board.definition, int64 };
         let places = batch.places.iter().map(|place| (place.rank, &place.player, &place.record));
         let of = (board.id.as_str(), batch.period.as_str(), batch.total);
-        events::scores(of, &style, places, &batch.gone, batch.left_out).into_bytes().into()
+        events::scores(of, &style, places, &batch.unranked, batch.left_out).into_bytes().into()
     };
     let slot = match int64 {
         Int64::Number => 0,

@@ -67,8 +67,8 @@ async fn read<T: Send + 'static>(
     };
     // The board was deleted during the read. A new board may have its name, and a retry finds it.
     tally.looked_now().await;
-    let gone = tally.boards.get(&view.board.id).is_none();
-    Err(problem::of_failure(&if gone { Rejection::LeaderboardNotFound(None).into() } else { failure }))
+    let is_deleted = tally.boards.get(&view.board.id).is_none();
+    Err(problem::of_failure(&if is_deleted { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }
 
 /// The problem of a player without a rank in a window.

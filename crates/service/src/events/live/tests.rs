@@ -50,7 +50,7 @@ fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
     let places: Vec<_> =
         batch.places.iter().map(|place| (place.rank, place.player.as_str(), place.record.score)).collect();
     assert_eq!(places, [(1, "p0", 9), (2, "p2", 9)]);
-    assert_eq!((batch.gone.len(), batch.gone[0].as_str(), batch.total), (1, "p1", 2));
+    assert_eq!((batch.unranked.len(), batch.unranked[0].as_str(), batch.total), (1, "p1", 2));
     assert_eq!((&*batch.period, batch.left_out), ("all_time", false));
     assert_eq!(sent(&board, &mut watch).len(), 0);
     drop(watch);

@@ -71,9 +71,9 @@ pub(crate) enum Effect<'a> {
     /// A player leaves every window.
     LeaveAll(&'a PlayerId),
     /// A player is banned.
-    Hide(&'a PlayerId),
+    Ban(&'a PlayerId),
     /// A player is shown again, with these records.
-    Show(&'a PlayerId, &'a [(Window, Record)]),
+    Restore(&'a PlayerId, &'a [(Window, Record)]),
 }
 
 /// The effects on one leaderboard in order, each with its request.
@@ -148,7 +148,7 @@ fn publish_together(
 
 /// Effects as movements of each window. A banned player does not move.
 fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowMoves> {
-    let mut banned = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
+    let mut banned = board.banned.write().unwrap_or_else(PoisonError::into_inner);
     let mut moves: BTreeMap<Window, WindowMoves> = BTreeMap::new();
     let mut put = |window: Window, player: &PlayerId, record: Option<Record>, owner: Option<usize>| {
         let (movements, owners) = moves.entry(window).or_default();
@@ -172,11 +172,11 @@ fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Windo
                 windows.iter().for_each(|window| put(*window, player, None, None))
             }
             Effect::LeaveAll(player) => leave_all(board, |window| put(window, player, None, None)),
-            Effect::Hide(player) => {
+            Effect::Ban(player) => {
                 banned.insert(player.clone());
                 leave_all(board, |window| put(window, player, None, None));
             }
-            Effect::Show(player, records) => {
+            Effect::Restore(player, records) => {
                 banned.remove(player);
                 records.iter().for_each(|(window, record)| put(*window, player, Some(*record), None));
             }

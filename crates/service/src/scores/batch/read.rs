@@ -72,13 +72,13 @@ impl Reading {
                 self.plan.scores.extend(players.map(key));
                 continue;
             };
-            let (hidden, shown): (Vec<_>, Vec<_>) = {
-                let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+            let (banned, shown): (Vec<_>, Vec<_>) = {
+                let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
                 // The ranking has no record of those either. A corrupt row must not be taken for none.
                 let is_corrupt = |player| has_damaged && store.is_corrupt(&key(player));
-                players.partition(|player| hidden.contains(*player) || is_corrupt(player))
+                players.partition(|player| banned.contains(*player) || is_corrupt(player))
             };
-            self.plan.scores.extend(hidden.into_iter().map(key));
+            self.plan.scores.extend(banned.into_iter().map(key));
             let mut keys = shown.iter().copied().map(key);
             ranking.records(&shown, |record| {
                 self.known.push((keys.next().expect("a record for each"), record));

@@ -78,7 +78,7 @@ pub(crate) struct State {
     pub(crate) definitions: BTreeMap<BoardNo, Definition>,
     pub(crate) redefined: BTreeMap<BoardNo, Definition>,
     pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
-    pub(crate) gone: Vec<Garbage>,
+    pub(crate) garbage: Vec<Garbage>,
     pub(crate) deleted_unused: Vec<BoardNo>,
     /// Why a ranking could not be read: nothing of the batch is done then.
     pub(crate) fault: Option<RankingError>,
@@ -102,7 +102,7 @@ impl State {
             definitions: BTreeMap::new(),
             redefined: BTreeMap::new(),
             windows: BTreeMap::new(),
-            gone: Vec::new(),
+            garbage: Vec::new(),
             deleted_unused: Vec::new(),
             fault: None,
             missing: Vec::new(),
@@ -218,12 +218,12 @@ impl State {
             profiles: self.profiles.into_writes(),
             bans: self.bans.into_iter().collect(),
             boards: {
-                let gone = self.deleted_unused.into_iter().map(BoardChange::Delete);
+                let deleted = self.deleted_unused.into_iter().map(BoardChange::Delete);
                 let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
-                changed.chain(gone).collect()
+                changed.chain(deleted).collect()
             },
             windows: self.windows.into_iter().collect(),
-            garbage: self.gone,
+            garbage: self.garbage,
             ..WriteSet::default()
         }
     }

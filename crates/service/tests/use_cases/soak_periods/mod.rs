@@ -168,9 +168,9 @@ impl History {
                 let tally = self.world.tally();
                 self.world.wait(erase::ban(&tally, &board(), player(name), hide, None)).unwrap();
                 if hide {
-                    self.model.hidden.insert(player(name));
+                    self.model.banned.insert(player(name));
                 } else {
-                    self.model.hidden.remove(&player(name));
+                    self.model.banned.remove(&player(name));
                 }
             }
             22 => {
@@ -277,7 +277,7 @@ impl History {
         let there = self.model.records.get(&then.window).is_some_and(|records| !records.is_empty());
         if let Some(previous) = again.previous.filter(|_| there) {
             let rank = self.model.rank_of(then.window, &who, &previous.record);
-            assert_eq!(previous.rank, (!self.model.hidden.contains(&who)).then_some(rank), "{}", then.period);
+            assert_eq!(previous.rank, (!self.model.banned.contains(&who)).then_some(rank), "{}", then.period);
         }
     }
 

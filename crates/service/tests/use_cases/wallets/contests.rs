@@ -103,19 +103,19 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     act(&world, &world.tally, &id, Op::Start, &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(0, 9), &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(1, 5), &members).unwrap();
-    let hide = |actor: Actor, player: PlayerId, hidden| {
-        world.wait(ban::ban(&world.tally, &id, &actor, &player, hidden, None))
+    let set_ban = |actor: Actor, player: PlayerId, banned| {
+        world.wait(ban::ban(&world.tally, &id, &actor, &player, banned, None))
     };
     let boss = || Actor::Member(PlayerId::new("boss").unwrap());
     let first = player_of(members[0]);
-    assert_eq!(refused(hide(Actor::Server, first.clone(), true)), Rejection::Forbidden);
-    assert_eq!(refused(hide(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
-    for hidden in [true, false, true] {
-        hide(boss(), first.clone(), hidden).unwrap();
+    assert_eq!(refused(set_ban(Actor::Server, first.clone(), true)), Rejection::Forbidden);
+    assert_eq!(refused(set_ban(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
+    for banned in [true, false, true] {
+        set_ban(boss(), first.clone(), banned).unwrap();
     }
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
     let ended = Rejection::ContestState(State::Finished);
-    assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
+    assert_eq!(refused(set_ban(boss(), first.clone(), false)), ended);
     // Nor by a request to the board itself.
     let board = id.board(None);
     let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
@@ -446,16 +446,16 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     for op in [Op::Open, Op::Apply(0), Op::Accept(0), Op::Start] {
         act(&world, &world.tally, &id, op, &members).unwrap();
     }
-    let hide = |key: &str, print| {
+    let set_ban = |key: &str, print| {
         let player = player_of(members[0]);
         let done = ban::ban(&world.tally, &id, &Actor::Admin, &player, true, identity(key, print));
         world.wait(done)
     };
-    assert!(!hide("hide", 1).unwrap());
+    assert!(!set_ban("hide", 1).unwrap());
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
-    assert!(hide("hide", 1).unwrap());
-    assert_eq!(refused(hide("hide", 2)), Rejection::IdempotencyKeyReused);
-    assert_eq!(refused(hide("anew", 1)), Rejection::ContestState(State::Finished));
+    assert!(set_ban("hide", 1).unwrap());
+    assert_eq!(refused(set_ban("hide", 2)), Rejection::IdempotencyKeyReused);
+    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(State::Finished));
     world.end(&members);
 }
 

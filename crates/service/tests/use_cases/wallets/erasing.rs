@@ -163,7 +163,7 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     let (tally, cup) = (&world.tally, running(&world, "cup", &members));
     let board = cup.board(None);
     let on_board =
-        |actor: Actor, hidden| world.wait(ban::on_board(tally, &board, &actor, &player(ann), hidden, None));
+        |actor: Actor, banned| world.wait(ban::on_board(tally, &board, &actor, &player(ann), banned, None));
     assert_eq!(refused(on_board(Actor::Server, true)), Rejection::Forbidden);
     assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Rejection::Forbidden);
     on_board(Actor::Admin, true).unwrap();

@@ -22,9 +22,9 @@ for_both!(
     one_has_a_turn_until_its_time_is_over,
 );
 
-fn ban(board: BoardNo, player: &str, hidden: bool) -> WriteSet {
+fn ban(board: BoardNo, player: &str, banned: bool) -> WriteSet {
     let player = PlayerId::new(player).unwrap();
-    WriteSet { bans: vec![(BanKey { board, player }, hidden)], ..WriteSet::default() }
+    WriteSet { bans: vec![(BanKey { board, player }, banned)], ..WriteSet::default() }
 }
 
 /// The changes since then; the follower goes on from there.
@@ -180,10 +180,10 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
                     let store = open(url);
                     let plan = ReadSet { boards: vec![board], exclusive: true, ..ReadSet::default() };
                     let change = |round: usize| {
-                        let (player, hidden) =
+                        let (player, banned) =
                             (format!("p{writer}-{}", round % 7), (round / 7).is_multiple_of(2));
-                        let done = run(&store, &plan, &mut |_| ban(board, &player, hidden)).unwrap();
-                        (done.revision, (player, hidden))
+                        let done = run(&store, &plan, &mut |_| ban(board, &player, banned)).unwrap();
+                        (done.revision, (player, banned))
                     };
                     let changes: Vec<_> = (0..ROUNDS).map(change).collect();
                     writing.fetch_sub(1, Ordering::SeqCst);
@@ -208,10 +208,10 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     assert_eq!(changes.len(), 3 * ROUNDS, "each has a revision of its own");
     for (revision, bans) in reads.into_iter().flatten() {
         let last: BTreeMap<_, _> = changes.range(..=revision).map(|(_, (player, to))| (player, to)).collect();
-        let hidden: Vec<_> =
-            last.iter().filter(|(_, hidden)| ***hidden).map(|(player, _)| player.as_str()).collect();
+        let banned: Vec<_> =
+            last.iter().filter(|(_, banned)| ***banned).map(|(player, _)| player.as_str()).collect();
         let seen: Vec<_> = bans.iter().map(PlayerId::as_str).collect();
-        assert_eq!(seen, hidden, "revision {revision}");
+        assert_eq!(seen, banned, "revision {revision}");
     }
 }
 

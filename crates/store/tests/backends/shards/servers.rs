@@ -26,8 +26,8 @@ fn player(store: &dyn Store, shard: usize, nth: usize) -> PlayerId {
     all.filter(|player| store.shard_of(player) == shard).nth(nth).unwrap()
 }
 
-fn ban(player: PlayerId, hidden: bool) -> WriteSet {
-    WriteSet { bans: vec![(BanKey { board: BOARD, player }, hidden)], ..WriteSet::default() }
+fn ban(player: PlayerId, banned: bool) -> WriteSet {
+    WriteSet { bans: vec![(BanKey { board: BOARD, player }, banned)], ..WriteSet::default() }
 }
 
 fn alter(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {

@@ -116,9 +116,9 @@ impl Hand<'_> {
                 let new = NewScore { board, player, score, subscore, at, identity };
                 self.runtime.block_on(submit::submit(tally, new)).map(drop)
             }
-            Op::Hide(player, hidden) => {
+            Op::Ban(player, banned) => {
                 let player = who(player);
-                let done = ban::ban(tally, id, admin, &player, hidden, key.cloned());
+                let done = ban::ban(tally, id, admin, &player, banned, key.cloned());
                 self.runtime.block_on(done).map(drop)
             }
             Op::Finish => finish::finish(tally, id, admin, key).map(drop),
@@ -141,7 +141,7 @@ fn any_op(rng: &mut Rng) -> Op {
         // Few scores, so that some are the same.
         30..39 => Op::Score(player, rng.below(4) as i64),
         39 => Op::ScoreElsewhere(player),
-        40..44 => Op::Hide(player, rng.percent(60)),
+        40..44 => Op::Ban(player, rng.percent(60)),
         44..46 => Op::Finish,
         46 => Op::Settle,
         47..49 => Op::SettleTwice,

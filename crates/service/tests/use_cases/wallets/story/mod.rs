@@ -431,12 +431,12 @@ impl Story {
     }
 
     fn ban(&mut self, at: usize, name: &PlayerId) {
-        let (id, hidden) = (self.cups[at].id.clone(), self.rng.percent(60));
+        let (id, bans) = (self.cups[at].id.clone(), self.rng.percent(60));
         let done = self.ask(|tally, runtime, key| {
-            runtime.block_on(ban::ban(tally, &id, &Actor::Admin, name, hidden, key)).map(drop)
+            runtime.block_on(ban::ban(tally, &id, &Actor::Admin, name, bans, key)).map(drop)
         });
         let banned = &mut self.cups[at].banned;
-        match (done, hidden) {
+        match (done, bans) {
             (Ok(()), true) => drop(banned.insert(name.clone())),
             (Ok(()), false) => drop(banned.remove(name)),
             (Err(_), _) => {}
