@@ -36,7 +36,7 @@ const LAST_TURN: u64 = ROW_TURN - 1;
 /// The ranking of one window.
 #[derive(Debug)]
 pub struct RemoteRanking {
-    part: RedisWindow,
+    window: RedisWindow,
     /// Whether something must be done before a query. It summarizes `state` without its lock, which is held while
     /// publishing.
     behind: AtomicBool,
@@ -94,18 +94,18 @@ impl VersionedRow<'_> {
 
 impl RemoteRanking {
     /// A ranking in an unknown state.
-    pub(crate) fn new(part: RedisWindow) -> Self {
-        Self { part, behind: AtomicBool::new(false), state: Mutex::default() }
+    pub(crate) fn new(window: RedisWindow) -> Self {
+        Self { window, behind: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// The number of players by the last answer.
     pub fn total(&self) -> u64 {
-        self.part.known_total()
+        self.window.known_total()
     }
 
     /// Queries the number of players. After an error the last one stays.
     pub fn count(&self) {
-        drop(self.part.total());
+        drop(self.window.total());
     }
 
     /// Runs queries.
@@ -113,7 +113,7 @@ impl RemoteRanking {
         if self.is_behind() {
             return Err(RankingError::Loading);
         }
-        self.noted(self.part.read(with))
+        self.noted(self.window.read(with))
     }
 
     /// Like [`Self::read`], without blocking a thread; `with` may run several times.
@@ -121,7 +121,7 @@ impl RemoteRanking {
         if self.is_behind() {
             return Err(RankingError::Loading);
         }
-        self.noted(self.part.read_later(with).await)
+        self.noted(self.window.read_later(with).await)
     }
 
     /// Notes a loss that an answer reports. This takes no lock, because a read must not wait for a publish. The next
@@ -140,7 +140,7 @@ impl RemoteRanking {
     ) -> Vec<Result<Option<Ranked>, RankingError>> {
         let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_behind()).collect();
         let items: Vec<(&RedisWindow, &PlayerId)> =
-            asked.iter().map(|remote| (&remote.part, player)).collect();
+            asked.iter().map(|remote| (&remote.window, player)).collect();
         let mut answers = asked.iter().zip(RedisWindow::ranks_in(&items)).peekable();
         let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
             Some((_, answer)) => remote.noted(answer),
@@ -163,8 +163,8 @@ impl RemoteRanking {
             let movements: Vec<VersionedMovement> =
                 movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
             let left_out = &state.waiting_in | &state.missed;
-            let outcome = self.part.publish_but(&left_out, &movements, published);
-            state.settle(&self.part, movements, &outcome);
+            let outcome = self.window.publish_but(&left_out, &movements, published);
+            state.settle(&self.window, movements, &outcome);
         });
     }
 
@@ -177,7 +177,7 @@ impl RemoteRanking {
             let movement = Movement { player: row.player.clone(), record: row.shown(), ranked: false };
             VersionedMovement { movement, version: row.version(), previous: None }
         };
-        match self.part.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
+        match self.window.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
             // A lost ranking is loaded again, and the load reads these rows.
             Ok(_) | Err(RankingError::Lost) => Ok(()),
             Err(error) => Err(error),
@@ -186,7 +186,7 @@ impl RemoteRanking {
 
     /// The players that changed since the last poll, whichever server published the changes.
     pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
-        self.part.changed(watched)
+        self.window.changed(watched)
     }
 
     /// Whether something must be done before a query.
@@ -202,14 +202,14 @@ impl RemoteRanking {
             }
             let (waiting, since) = (std::mem::take(&mut state.waiting), state.waiting_since.take());
             state.waiting_in.clear();
-            let mut outcome = self.part.publish_but(&state.missed, &waiting, |_, _| {});
-            state.settle(&self.part, waiting, &outcome);
+            let mut outcome = self.window.publish_but(&state.missed, &waiting, |_, _| {});
+            state.settle(&self.window, waiting, &outcome);
             state.waiting_since = state.waiting_since.and(since);
             outcome.failed.retain(|_, error| *error != RankingError::Lost);
             if let Some((_, error)) = outcome.failed.pop_first() {
                 return Err(error);
             }
-            let look = match self.part.total() {
+            let look = match self.window.total() {
                 Ok(_) if !state.missed.is_empty() => LoadState::Lost,
                 Ok(_) => LoadState::Ready,
                 Err(RankingError::Loading) => LoadState::Loading,
@@ -224,19 +224,19 @@ impl RemoteRanking {
     /// Requires a load, because committed changes cannot be published any more.
     pub fn miss(&self) {
         self.change(|state| {
-            state.missed.extend(0..self.part.partitions());
+            state.missed.extend(0..self.window.partitions());
             state.keep_waiting(|_| false);
         });
     }
 
     /// Begins to load the lost partitions. Rows must be read from the store after this.
     pub fn load(&self) -> Result<RemoteLoad<'_>, RankingError> {
-        self.begin(|state, epoch| self.part.load_lost(epoch, &state.missed))
+        self.begin(|state, epoch| self.window.load_lost(epoch, &state.missed))
     }
 
     /// Begins to load all partitions, whatever they have.
     pub fn load_all(&self) -> Result<RemoteLoad<'_>, RankingError> {
-        self.begin(|_, epoch| self.part.load(epoch))
+        self.begin(|_, epoch| self.window.load(epoch))
     }
 
     fn begin(
@@ -249,7 +249,7 @@ impl RemoteRanking {
             let loader = begin(state, epoch)?;
             // Earlier changes are among the rows that the load reads.
             state.missed.retain(|partition| !loader.writes(*partition));
-            state.keep_waiting(|one| !loader.writes(self.part.partition_of(&one.movement.player)));
+            state.keep_waiting(|one| !loader.writes(self.window.partition_of(&one.movement.player)));
             state.waiting_in.retain(|partition| !loader.writes(*partition));
             Ok(RemoteLoad { remote: self, loader: Some(loader) })
         })
@@ -257,12 +257,12 @@ impl RemoteRanking {
 
     /// Deletes the tombstones before a transaction of that version.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
-        self.part.purge(before << TURN_BITS)
+        self.window.purge(before << TURN_BITS)
     }
 
     /// Deletes the ranking.
     pub fn forget(&self) -> Result<(), RankingError> {
-        self.part.forget()
+        self.window.forget()
     }
 
     /// The one way to change the state.
@@ -292,14 +292,14 @@ impl State {
 
     /// Handles the result of publishing. Changes that could not be sent wait, in order, and so do those of partitions
     /// with waiting changes. Others of lost or missed partitions are dropped, because a later load reads them.
-    fn settle(&mut self, part: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
+    fn settle(&mut self, window: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;
         }
         let is_away = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
         for one in movements {
-            let partition = part.partition_of(&one.movement.player);
+            let partition = window.partition_of(&one.movement.player);
             if !self.missed.contains(&partition)
                 && (self.waiting_in.contains(&partition) || is_away(partition))
             {
@@ -355,7 +355,7 @@ impl RemoteLoad<'_> {
         self.loader.take().expect("it is there until the load ends").finish()?;
         self.remote.change(|state| state.lost = false);
         // This queries the total; another partition may have been lost meanwhile.
-        self.remote.noted(self.remote.part.total()).map(drop)
+        self.remote.noted(self.remote.window.total()).map(drop)
     }
 }
 

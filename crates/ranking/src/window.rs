@@ -22,7 +22,10 @@ pub enum RankingBackend {
 
 /// The ranking of one window.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and there is one for each part")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are the large one, and there is one for each window"
+)]
 pub enum WindowRanking {
     /// In this process.
     Memory(MemoryRanking),
@@ -40,11 +43,11 @@ pub enum LockedRanking<'a> {
 
 impl RankingBackend {
     /// The ranking of a window: empty in memory, or not loaded yet in Redis.
-    pub fn of_window(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
+    pub fn of_window(&self, board: u32, window: u64, definition: &Definition) -> WindowRanking {
         match self {
             Self::Memory => WindowRanking::Memory(MemoryRanking::new(definition)),
             Self::Redis(redis) => {
-                WindowRanking::Redis(RemoteRanking::new(redis.part(board, part, definition)))
+                WindowRanking::Redis(RemoteRanking::new(redis.window(board, window, definition)))
             }
         }
     }

@@ -18,7 +18,7 @@ const STEP: u64 = 7_919;
 /// Boards in a Redis or in a cluster.
 pub(super) struct Ranks {
     ranking: RedisBackend,
-    parts: Vec<RedisWindow>,
+    windows: Vec<RedisWindow>,
     players: Vec<PlayerId>,
     ranks: Vec<u64>,
 }
@@ -34,10 +34,10 @@ impl Ranks {
         let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
         // One more, which is not loaded.
         let boards = 0..=LOOK_UPS as u64;
-        let parts: Vec<RedisWindow> = boards.map(|part| ranking.part(1, part, &definition)).collect();
+        let windows: Vec<RedisWindow> = boards.map(|window| ranking.window(1, window, &definition)).collect();
         let score = |number: u64| number * STEP % PRIME;
-        for part in &parts[..LOOK_UPS] {
-            let mut loader = part.load(1)?;
+        for window in &windows[..LOOK_UPS] {
+            let mut loader = window.load(1)?;
             for number in 0..players {
                 let record = Record { score: score(number) as i64, subscore: 0, at: Micros(0) };
                 loader.push(&id(number), &record, 1)?;
@@ -48,7 +48,7 @@ impl Ranks {
         let numbers = 0..LOOK_UPS as u64;
         let (players, ranks) =
             (numbers.clone().map(id).collect(), numbers.map(|own| 1 + better(own)).collect());
-        Ok(Self { ranking, parts, players, ranks })
+        Ok(Self { ranking, windows, players, ranks })
     }
 }
 
@@ -64,11 +64,11 @@ fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
 impl Pages for Ranks {
     fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
         let players = &self.players[..look_ups];
-        let items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(players).collect();
+        let items: Vec<(&RedisWindow, &PlayerId)> = self.windows.iter().zip(players).collect();
         let asked = Instant::now();
         let answers = match way {
             Way::Loop => items.iter().flat_map(|item| self.ranking.ranks(&[*item])).collect(),
-            Way::Command => self.parts[0].ranks(players),
+            Way::Command => self.windows[0].ranks(players),
             Way::Pipeline => self.ranking.ranks(&items),
         };
         let took = asked.elapsed();
@@ -78,8 +78,8 @@ impl Pages for Ranks {
     }
 
     fn prove_alone(&mut self) -> Result<(), Error> {
-        let mut items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(&self.players).collect();
-        items[LOOK_UPS / 2].0 = &self.parts[LOOK_UPS];
+        let mut items: Vec<(&RedisWindow, &PlayerId)> = self.windows.iter().zip(&self.players).collect();
+        items[LOOK_UPS / 2].0 = &self.windows[LOOK_UPS];
         let mut answers = self.ranking.ranks(&items);
         let lost = answers.remove(LOOK_UPS / 2);
         prove(lost == Err(RankingError::Lost), || format!("a board that was never loaded says {lost:?}"))?;

@@ -30,17 +30,23 @@ impl PartitionKeys {
 pub(super) fn of_window(
     prefix: &str,
     board: u32,
-    part: u64,
+    window: u64,
     partitions: u16,
     dense: bool,
 ) -> Vec<PartitionKeys> {
     (0..partitions)
-        .map(|partition| of_partition(prefix, board, part, (partition, partitions), dense))
+        .map(|partition| of_partition(prefix, board, window, (partition, partitions), dense))
         .collect()
 }
 
-fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), dense: bool) -> PartitionKeys {
-    let plain = format!("{prefix}:{board}.{part}");
+fn of_partition(
+    prefix: &str,
+    board: u32,
+    window: u64,
+    (which, of): (u16, u16),
+    dense: bool,
+) -> PartitionKeys {
+    let plain = format!("{prefix}:{board}.{window}");
     let mut tag = plain.clone();
     if of > 1 {
         // On average this takes as many tries as there are partitions.

@@ -41,9 +41,9 @@ pub(super) enum Count {
 }
 
 pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Ranked>, RankingError>> {
-    let ranked = |(part, _): &Item<'_>, lookup: Lookup| {
-        let (_, record) = part.decoded(&lookup.member)?;
-        let (ranking, counts, total) = (part.ranking(), lookup.counts, lookup.total);
+    let ranked = |(window, _): &Item<'_>, lookup: Lookup| {
+        let (_, record) = window.decoded(&lookup.member)?;
+        let (ranking, counts, total) = (window.ranking(), lookup.counts, lookup.total);
         let percentile = rank::percentile(ranking, counts, total);
         Ok(Ranked { rank: rank::rank(ranking, counts), record, total, percentile })
     };
@@ -80,19 +80,19 @@ fn first_round(
     count: Count,
 ) -> Vec<Result<(u64, Option<RankedMember>), RankingError>> {
     let mut by_place: BTreeMap<(*const (), usize), Vec<usize>> = BTreeMap::new();
-    for (at, (part, player)) in items.iter().enumerate() {
-        by_place.entry((part.identity(), part.partition_of(player))).or_default().push(at);
+    for (at, (window, player)) in items.iter().enumerate() {
+        by_place.entry((window.identity(), window.partition_of(player))).or_default().push(at);
     }
     let mut asks: Vec<(PartitionQuery, PlayerFields, Vec<usize>)> = Vec::new();
     for ((_, partition), whom) in by_place {
         for some in whom.chunks(AT_ONCE) {
-            let part = items[some[0]].0;
+            let window = items[some[0]].0;
             let want = match count {
-                _ if part.is_split() => PlayerFields::Kept,
-                Count::Ahead => PlayerFields::Counts(part.ranking()),
+                _ if window.is_split() => PlayerFields::Kept,
+                Count::Ahead => PlayerFields::Counts(window.ranking()),
                 Count::Before => PlayerFields::Place,
             };
-            let players = some.iter().map(|at| part.codec().field(items[*at].1)).collect();
+            let players = some.iter().map(|at| window.codec().field(items[*at].1)).collect();
             asks.push((
                 PartitionQuery { partition, players, ..PartitionQuery::default() },
                 want,
@@ -119,30 +119,30 @@ fn first_round(
 
 /// Counts the entries before each player that was found in a partitioned window, in all of its partitions.
 fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Lookups) {
-    let mut by_part: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
-    for (at, (part, _)) in items.iter().enumerate() {
-        if part.is_split() && matches!(all[at], Ok(Some(_))) {
-            by_part.entry(part.identity()).or_default().push(at);
+    let mut by_window: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
+    for (at, (window, _)) in items.iter().enumerate() {
+        if window.is_split() && matches!(all[at], Ok(Some(_))) {
+            by_window.entry(window.identity()).or_default().push(at);
         }
     }
     let mut asks: Vec<(PartitionQuery, &[usize])> = Vec::new();
-    for whom in by_part.values() {
-        let part = items[whom[0]].0;
+    for whom in by_window.values() {
+        let window = items[whom[0]].0;
         for some in whom.chunks(AT_ONCE) {
             let bounds: Vec<Vec<u8>> = some
                 .iter()
-                .filter_map(|at| Some(part.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
+                .filter_map(|at| Some(window.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
                 .collect();
             let ask =
                 |partition| PartitionQuery { partition, bounds: bounds.clone(), ..PartitionQuery::default() };
-            asks.extend((0..part.partitions()).map(|partition| (ask(partition), some)));
+            asks.extend((0..window.partitions()).map(|partition| (ask(partition), some)));
         }
     }
     let requests: Vec<Request> =
         asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Kept)).collect();
     for ((ask, whom), value) in asks.iter().zip(redis.all(&requests)) {
-        let part = items[whom[0]].0;
-        let answer = value.and_then(|value| part.answer(ask, PlayerFields::Kept, value));
+        let window = items[whom[0]].0;
+        let answer = value.and_then(|value| window.answer(ask, PlayerFields::Kept, value));
         for (nth, at) in whom.iter().enumerate() {
             let Ok(Some(lookup)) = &mut all[*at] else { continue };
             match &answer {
@@ -151,7 +151,7 @@ fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Looku
                     let begun = if ask.partition == 0 { 0 } else { lookup.total };
                     lookup.total = begun + answer.total;
                     let counts = &mut lookup.counts;
-                    match (count, part.ranking()) {
+                    match (count, window.ranking()) {
                         (Count::Ahead, Ranking::Competition) => counts.better += answer.counts[nth],
                         _ => counts.before += answer.counts[nth],
                     }

@@ -49,12 +49,12 @@ impl RedisBackend {
     }
 
     /// The ranking of a window. This sends no request.
-    pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisWindow {
+    pub fn window(&self, board: u32, window: u64, definition: &Definition) -> RedisWindow {
         let address = self.redis.address();
         let dense = definition.ranking == Ranking::Dense;
         // Distinct scores can only be counted in one partition.
         let partitions = if dense { 1 } else { address.partitions };
-        let keys = keys::of_window(&address.prefix, board, part, partitions, dense);
+        let keys = keys::of_window(&address.prefix, board, window, partitions, dense);
         let inner = Inner {
             redis: Arc::clone(&self.redis),
             codec: Codec::new(definition),
@@ -127,7 +127,7 @@ impl RedisWindow {
         }
         let lines = wanted.into_iter().map(|request| {
             let at = self.inner.keys.iter().position(|of| of.names == request.keys);
-            self.inner.lines[at.expect("a reading asks its own part")].ask(self.redis(), request)
+            self.inner.lines[at.expect("a reading asks its own window")].ask(self.redis(), request)
         });
         join_all(lines).await
     }
@@ -159,7 +159,7 @@ impl RedisWindow {
 
     /// The rank of a player in each of several windows of one Redis, queried at once. Each fails alone.
     pub(crate) fn ranks_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
-        items.first().map_or_else(Vec::new, |(part, _)| lookups::ranks(part.redis(), items))
+        items.first().map_or_else(Vec::new, |(window, _)| lookups::ranks(window.redis(), items))
     }
 
     /// Begins a load: the old data is deleted, and reads fail until the load is finished. `epoch` is random. Records

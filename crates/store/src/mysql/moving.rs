@@ -84,7 +84,7 @@ pub(crate) const REQUESTS: Moved = Moved {
 };
 
 /// Open periods of a shard. An existing row stays unchanged.
-pub(crate) const PARTS: Moved = Moved {
+pub(crate) const WINDOWS: Moved = Moved {
     name: "parts",
     select: "SELECT board, part, rule, `starts`, `ends`, closed, version, stale, total FROM parts",
     put: (

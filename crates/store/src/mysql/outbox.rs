@@ -24,7 +24,7 @@ const MARK_BYTES_MAX: usize = 64 << 10;
 const MARKS_MAX: u64 = 64;
 
 const KEYS: u8 = 1;
-const PARTS: u8 = 2;
+const WINDOWS: u8 = 2;
 
 /// What changes leave to publish; nothing if they change no record.
 pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
@@ -41,14 +41,14 @@ pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
 /// Encodes an entry of records, in order of windows, or of their windows if it would be too long.
 fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
     let mut keys = vec![KEYS];
-    let mut windows = vec![PARTS];
+    let mut windows = vec![WINDOWS];
     let mut last: Option<WindowKey> = None;
     let mut count_at = 0;
     for (window, player) in all {
         if last != Some(window) {
             last = Some(window);
-            put_part(&mut windows, window);
-            put_part(&mut keys, window);
+            put_window(&mut windows, window);
+            put_window(&mut keys, window);
             count_at = keys.len();
             keys.extend(0_u32.to_be_bytes());
         }
@@ -93,8 +93,8 @@ impl Compacted {
             let all = self.players.iter();
             return encode(all.flat_map(|(window, players)| players.iter().map(|player| (*window, player))));
         }
-        let mut windows = vec![PARTS];
-        self.players.keys().for_each(|window| put_part(&mut windows, *window));
+        let mut windows = vec![WINDOWS];
+        self.players.keys().for_each(|window| put_window(&mut windows, *window));
         windows
     }
 }
@@ -143,7 +143,7 @@ fn undecodable() -> StoreError {
     damaged("batches", "a mark that does not decode")
 }
 
-fn put_part(to: &mut Vec<u8>, window: WindowKey) {
+fn put_window(to: &mut Vec<u8>, window: WindowKey) {
     to.extend(window.board.0.to_be_bytes());
     to.extend(window.window.0.to_be_bytes());
 }
@@ -154,7 +154,7 @@ fn decode(bytes: &[u8]) -> Option<OutboxContent> {
     while !rest.is_empty() {
         let board = BoardNo(u32::from_be_bytes(take(&mut rest)?));
         let window = Window(u64::from_be_bytes(take(&mut rest)?));
-        if *kind == PARTS {
+        if *kind == WINDOWS {
             windows.push(WindowKey { board, window });
             continue;
         }
@@ -168,7 +168,7 @@ fn decode(bytes: &[u8]) -> Option<OutboxContent> {
     }
     match *kind {
         KEYS => Some(OutboxContent::Records(keys)),
-        PARTS => Some(OutboxContent::Windows(windows)),
+        WINDOWS => Some(OutboxContent::Windows(windows)),
         _ => None,
     }
 }
