@@ -209,15 +209,15 @@ impl RemoteRanking {
             if let Some((_, error)) = outcome.failed.pop_first() {
                 return Err(error);
             }
-            let look = match self.window.total() {
+            let load_state = match self.window.total() {
                 Ok(_) if !state.missed.is_empty() => LoadState::Lost,
                 Ok(_) => LoadState::Ready,
                 Err(RankingError::Loading) => LoadState::Loading,
                 Err(RankingError::Lost) => LoadState::Lost,
                 Err(error) => return Err(error),
             };
-            state.lost = look == LoadState::Lost;
-            Ok(look)
+            state.lost = load_state == LoadState::Lost;
+            Ok(load_state)
         })
     }
 

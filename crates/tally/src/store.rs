@@ -21,7 +21,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// The shortest lease: a shorter one would end at every pause of a busy machine.
 const LEASE_MIN: Duration = Duration::from_secs(1);
 /// The interval of checks whether the store was taken over; nothing is answered meanwhile.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const CHECK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The value for rankings in this process.
 const MEMORY: &str = "memory";
@@ -282,7 +282,7 @@ impl Opened {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
                 }
             }
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(CHECK_PAUSE).await;
         }
     }
 }

@@ -38,7 +38,7 @@ fn recover(place: &Place<'_>) -> Result<Found, Error> {
         run.options.say(&format!("{}: kill {} of {kills}", place.name, kill + 1));
         kill_under_load(run, started, &mut acknowledged, kill as u64)?;
         started = place.start()?;
-        all.push(look(run, &started, &acknowledged)?);
+        all.push(measure(run, &started, &acknowledged)?);
     }
     let given = exact::ask_ranks(place, &started.server, run.options.seed)?;
     started.server.stop()?;
@@ -76,7 +76,7 @@ fn kill_under_load(
 }
 
 /// The server's own figures, and whether it has everything acknowledged.
-fn look(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
+fn measure(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
     let server = &started.server;
     let status = ask(server, "/v1/status")?;
     let boards = status["boards"].as_array().map_or(&[][..], Vec::as_slice);

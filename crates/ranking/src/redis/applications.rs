@@ -132,8 +132,8 @@ impl RedisApplications {
     }
 
     /// Counts, and the applications of some players.
-    pub fn look(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
-        look(self.ask(
+    pub fn read(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
+        decode_read(self.ask(
             Script::ApplicationsRead,
             key,
             players.iter().map(|player| player.as_bytes().to_vec()).collect(),
@@ -144,7 +144,7 @@ impl RedisApplications {
     pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<ApplicationCounts, RankingError>> {
         let one = |key: &ApplicationsKey| self.request(Script::ApplicationsRead, *key, Vec::new());
         let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
-        answers.into_iter().map(|answer| Ok(look(answer?)?.counts)).collect()
+        answers.into_iter().map(|answer| Ok(decode_read(answer?)?.counts)).collect()
     }
 
     /// At most `limit` applications in one status by their places, above `above`.
@@ -245,7 +245,7 @@ impl RedisApplications {
 }
 
 /// Decodes the answer of scripts that return counts.
-fn look(answer: Value) -> Result<ApplicationsRead, RankingError> {
+fn decode_read(answer: Value) -> Result<ApplicationsRead, RankingError> {
     let mut values = reply::list(answer)?.into_iter();
     let mut count = || -> Result<u32, RankingError> {
         let number = reply::number(&reply::next(&mut values)?)?;

@@ -53,11 +53,11 @@ pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Rank
 
 /// Looks up each item in one round trip, or two if a window is partitioned.
 pub(super) fn look_up(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
-    let mut looks = first_round(redis, items, count);
-    let mut all: Lookups = looks
+    let mut first = first_round(redis, items, count);
+    let mut all: Lookups = first
         .iter_mut()
-        .map(|look| {
-            let (total, seen) = std::mem::replace(look, Ok((0, None)))?;
+        .map(|found| {
+            let (total, seen) = std::mem::replace(found, Ok((0, None)))?;
             Ok(seen.map(|seen| {
                 let counts =
                     Counts { before: seen.place, better: seen.better, distinct_better: seen.distinct };
@@ -107,8 +107,8 @@ fn first_round(
         let answer = value.and_then(|value| items[whom[0]].0.answer(ask, *want, value));
         match answer {
             Ok(answer) => {
-                for (at, look) in whom.iter().zip(answer.players) {
-                    all[*at] = look.map(|look| (answer.total, look.and_then(|look| look.seen)));
+                for (at, found) in whom.iter().zip(answer.players) {
+                    all[*at] = found.map(|found| (answer.total, found.and_then(|found| found.seen)));
                 }
             }
             Err(error) => whom.iter().for_each(|at| all[*at] = Err(error.clone())),
@@ -175,8 +175,8 @@ impl RedisWindow {
     pub(super) fn present(&self, player: &PlayerId) -> Result<Option<Vec<u8>>, RankingError> {
         let (partition, field) = self.whereabouts(player);
         let ask = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
-        let look = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
-        Ok(look.and_then(|look| look.seen).map(|seen| seen.member))
+        let found = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
+        Ok(found.and_then(|found| found.seen).map(|seen| seen.member))
     }
 
     pub(super) fn record(&self, player: &PlayerId) -> Result<Option<Record>, RankingError> {
@@ -211,9 +211,9 @@ impl RedisWindow {
         let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();
-        let look: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
+        let found: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
         // The player's present entry is not one of the others.
-        let own = look.and_then(|look| look.seen).is_some_and(|own| match self.ranking() {
+        let own = found.and_then(|found| found.seen).is_some_and(|own| match self.ranking() {
             Ranking::Ordinal => own.member < bound,
             Ranking::Competition => self.codec().score_of(&own.member) < bound.as_slice(),
             Ranking::Dense => self.codec().score_of(&own.member) < bound.as_slice() && own.same == 1,

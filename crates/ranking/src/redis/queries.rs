@@ -160,7 +160,7 @@ impl RedisWindow {
         self.saw(ask.partition, total);
         let mut players = Vec::with_capacity(ask.players.len());
         for field in &ask.players {
-            players.push(self.look(field, want, reply::next(&mut values)?));
+            players.push(self.decode_entry(field, want, reply::next(&mut values)?));
         }
         let mut numbers = values.map(|value| reply::number(&value)).collect::<Result<Vec<u64>, _>>()?;
         if numbers.len() != ask.bounds.len() + ask.distinct.len() {
@@ -170,7 +170,12 @@ impl RedisWindow {
         Ok(Answer { total, players, counts: numbers, distinct })
     }
 
-    fn look(&self, field: &[u8], want: PlayerFields, item: Value) -> Result<Option<HashEntry>, RankingError> {
+    fn decode_entry(
+        &self,
+        field: &[u8],
+        want: PlayerFields,
+        item: Value,
+    ) -> Result<Option<HashEntry>, RankingError> {
         if item == Value::Nil {
             return Ok(None);
         }

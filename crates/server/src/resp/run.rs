@@ -134,7 +134,7 @@ impl Session {
                     match pipeline::run(&tally, commands).await {
                         // A deleted board disappears from the list a moment after its deletion in the store.
                         Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
-                            tally.looked_now().await;
+                            tally.refresh().await;
                             tokio::time::sleep(PAUSE).await;
                             continue;
                         }

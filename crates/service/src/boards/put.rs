@@ -71,7 +71,7 @@ fn put_once(
     tally.boards.check_damaged(id.as_str())?;
     spec.check_currencies(&tally.settings.ledger.currencies)?;
     in_doubt::resolve_all(tally)?;
-    tally.look_now();
+    tally.refresh_blocking();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
     let board = match there() {
@@ -260,7 +260,7 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) ->
 
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     in_doubt::resolve_all(tally)?;
-    tally.look_now();
+    tally.refresh_blocking();
     // Its periods are deleted too; the prizes of ended ones stay owed.
     let written = match tally.boards.get(id) {
         Some(board) => prizes::write_down(tally, &board)?,

@@ -66,7 +66,7 @@ impl Counts {
     }
 
     /// Counts the states in the store.
-    pub(super) fn look(&self, tally: &Tally) {
+    pub(super) fn refresh(&self, tally: &Tally) {
         let found = state_counts(tally);
         if let Err(failure) = &found {
             tracing::debug!(%failure, "count contests; it is tried again");

@@ -34,7 +34,7 @@ use tally_store::Listing;
 /// Between two checks whether a start has ended.
 const PAUSE: Duration = Duration::from_millis(25);
 /// Checks before a start counts as ended. A running start begins again.
-const LOOKS: u32 = 80;
+const FREEZE_CHECKS: u32 = 80;
 
 /// Accepted applications of one read.
 const PAGE: usize = 1_000;
@@ -65,7 +65,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 /// Whether a contest has lost its applications.
 pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
-    match redis(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
+    match redis(tally)?.read(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
         Err(RankingError::Lost) => Ok(true),
         Err(error) => Err(failure(error)),
@@ -141,8 +141,8 @@ impl ApplicationsInRedis<'_> {
         answer.map_err(failure)
     }
 
-    fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
-        self.ask(self.redis.look(self.key, players))
+    fn read(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
+        self.ask(self.redis.read(self.key, players))
     }
 
     fn change(
@@ -169,7 +169,7 @@ impl ApplicationsInRedis<'_> {
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
             (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
                 // It may conflict with itself: sent twice, because the first reply was lost.
-                let now = self.look(&of)?;
+                let now = self.read(&of)?;
                 let present = now.rows.into_iter().next().flatten();
                 match (revision.is_some() && now.last == *mark, present) {
                     (true, present) => Ok(Outcome::Made(present.map(|kept| kept.application))),
@@ -184,14 +184,14 @@ impl ApplicationsInRedis<'_> {
     fn decision(
         &self,
         ask: &ApplicationRequest<'_>,
-        look: &ApplicationsRead,
+        seen: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
         what: What,
     ) -> Tried {
-        if look.frozen {
+        if seen.frozen {
             return self.wait(ask);
         }
-        match self.change(ask, Some(look.revision), None, rows)? {
+        match self.change(ask, Some(seen.revision), None, rows)? {
             Outcome::Made(_) => done(ask, what),
             Outcome::Before(before) => Ok(Some(before)),
             Outcome::Frozen => self.wait(ask),
@@ -201,10 +201,10 @@ impl ApplicationsInRedis<'_> {
 
     /// Waits for a start that has frozen the applications, and thaws them if it does not end.
     fn wait(&self, ask: &ApplicationRequest<'_>) -> Tried {
-        for _ in 0..LOOKS {
+        for _ in 0..FREEZE_CHECKS {
             sleep(PAUSE);
             let now = find(ask.tally, ask.id)?;
-            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.look(&[])?.frozen {
+            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.read(&[])?.frozen {
                 return Ok(None);
             }
         }
@@ -246,9 +246,9 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
                 Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
             }
         }
-        let look = self.look(std::slice::from_ref(player))?;
-        let present = look.rows.into_iter().next().flatten();
-        look.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
+        let seen = self.read(std::slice::from_ref(player))?;
+        let present = seen.rows.into_iter().next().flatten();
+        seen.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
         Ok(None)
     }
 
@@ -258,12 +258,12 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         state::transition(ask.record.state, Event::Decide, by)?;
-        let look = self.look(players)?;
-        let (mut counts, contest) = (look.counts, &ask.record.contest);
+        let seen = self.read(players)?;
+        let (mut counts, contest) = (seen.counts, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
         let room = contest.room(boards_free(ask.tally, contest, counts.accepted.saturating_add(count))?);
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
-        for (player, kept) in players.iter().zip(&look.rows) {
+        for (player, kept) in players.iter().zip(&seen.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
             let present = kept.as_ref().map(|kept| Application {
                 status: twice.unwrap_or(kept.application.status),
@@ -284,7 +284,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if rows.is_empty() && ask.identity.is_none() {
             return done(ask, What::Decided(results));
         }
-        self.decision(ask, &look, rows, What::Decided(results))
+        self.decision(ask, &seen, rows, What::Decided(results))
     }
 
     fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
@@ -293,11 +293,11 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
         let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
         state::transition(ask.record.state, Event::Withdraw, by)?;
-        let mut look = self.look(std::slice::from_ref(player))?;
-        let kept = look.rows.pop().flatten();
-        look.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
+        let mut seen = self.read(std::slice::from_ref(player))?;
+        let kept = seen.rows.pop().flatten();
+        seen.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
         let rows = vec![row(player, kept, None, ask.tally.now())];
-        self.decision(ask, &look, rows, What::Nothing)
+        self.decision(ask, &seen, rows, What::Nothing)
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
@@ -305,7 +305,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if record.state != State::Open {
             return Ok(players.iter().map(|player| (player.clone(), None)).collect());
         }
-        let rows = self.look(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
+        let rows = self.read(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
         Ok(players.iter().cloned().zip(rows).collect())
     }
 

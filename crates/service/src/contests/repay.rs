@@ -46,12 +46,12 @@ struct Found {
 
 /// Pays every such row.
 pub(crate) fn repay_all(tally: &Tally) {
-    if let Err(failure) = look(tally) {
+    if let Err(failure) = find_unpaid(tally) {
         tracing::warn!(%failure, "look for prizes that were left unpaid by mistake; the next start tries it again");
     }
 }
 
-fn look(tally: &Tally) -> Result<(), Failure> {
+fn find_unpaid(tally: &Tally) -> Result<(), Failure> {
     if tally.store.meta(CHECKED_META)?.is_some_and(|known| known == CHECKED) {
         return Ok(());
     }

@@ -32,16 +32,16 @@ const EXPIRED_EVERY: u32 = 120;
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut looks = 0_u32;
+    let mut rounds = 0_u32;
     let mut mistakes = Mistakes::default();
     let mut job = Job::new("what is due of contests", Duration::ZERO);
     tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
-        if looks.is_multiple_of(COUNTED_EVERY) {
-            tally.contests.counts.look(tally);
+        if rounds.is_multiple_of(COUNTED_EVERY) {
+            tally.contests.counts.refresh(tally);
             tally.balance.look(tally);
         }
-        let expires = looks.is_multiple_of(EXPIRED_EVERY);
-        looks = looks.wrapping_add(1);
+        let expires = rounds.is_multiple_of(EXPIRED_EVERY);
+        rounds = rounds.wrapping_add(1);
         job.run(|| {
             let done = do_due(tally).and(prizes::pay_due(tally)).and(in_doubt::resolve_all(tally));
             match expires {

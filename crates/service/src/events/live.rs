@@ -55,7 +55,7 @@ pub(crate) struct Live {
     changed: Mutex<Noted>,
     batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
     /// The last reads of rankings that other servers publish to.
-    looks: Mutex<BTreeMap<Window, Watched>>,
+    watched: Mutex<BTreeMap<Window, Watched>>,
     /// Wakes streams that wait for a period to be closed.
     closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
@@ -191,11 +191,11 @@ impl Live {
     /// Forgets the players that have changed, because there is no watcher.
     fn forget(&self) {
         *self.changed() = Noted::default();
-        self.looks().clear();
+        self.watched().clear();
     }
 
-    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watched(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,13 +229,13 @@ impl Board {
     }
 
     /// Notes the players that have changed in Redis since the last round, and continues to watch. Blocks.
-    pub(super) fn look_live(&self, now: Micros) -> Result<(), Failure> {
+    pub(super) fn poll_live(&self, now: Micros) -> Result<(), Failure> {
         if !self.is_shared() {
             return Ok(());
         }
         let windows = self.windows_live(now);
-        let mut looks = self.live.looks();
-        looks.retain(|window, _| windows.iter().any(|(known, _)| known == window));
+        let mut watched = self.live.watched();
+        watched.retain(|window, _| windows.iter().any(|(known, _)| known == window));
         for (window, live) in &windows {
             let fresh;
             let ranking = match live {
@@ -248,7 +248,7 @@ impl Board {
             };
             let Some(remote) = ranking.remote() else { continue };
             let (players, left_out) =
-                remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+                remote.changed(watched.entry(*window).or_default()).map_err(Fault::from)?;
             self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }
@@ -265,7 +265,7 @@ impl Board {
         if live.rests() {
             return Ok(true);
         }
-        self.look_live(now)?;
+        self.poll_live(now)?;
         let Some((window, players, left_out)) = live.take() else { return Ok(true) };
         let sent = self.batch((window, now), &players, left_out);
         if sent.is_err() {

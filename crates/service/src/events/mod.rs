@@ -29,7 +29,7 @@ pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
 /// Between two batches of a leaderboard: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause between two queries for events of other servers.
-const LOOK_PAUSE: Duration = Duration::from_millis(250);
+const POLL_PAUSE: Duration = Duration::from_millis(250);
 /// Streams that read in the store at once.
 const READERS: usize = 4;
 
@@ -56,11 +56,11 @@ impl Events {
     /// Starts the background task.
     pub(crate) fn start(&self, tally: &Arc<Tally>) -> Result<(), Failure> {
         let mut sending = Job::new("send scores to those who watch", PAUSE);
-        let mut looking = Job::new("look for events of other servers", LOOK_PAUSE);
+        let mut polling = Job::new("look for events of other servers", POLL_PAUSE);
         self.task.start("events", tally, Next::WhenWoken, move |tally| {
             sending.run(|| tally.events.send(tally));
             if tally.has_others() {
-                looking.run(|| Ok(tally.events.compare(tally)?));
+                polling.run(|| Ok(tally.events.compare(tally)?));
             }
             if tally.events.is_idle(tally) { Next::WhenWoken } else { Next::After(PAUSE) }
         })
@@ -87,8 +87,8 @@ impl Events {
     }
 
     /// Watches what other servers publish on a leaderboard from now on. Blocks.
-    pub fn look(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
-        board.look_live(tally.now())
+    pub fn poll(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
+        board.poll_live(tally.now())
     }
 
     /// Begins to listen to a subject.

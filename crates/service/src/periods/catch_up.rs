@@ -25,7 +25,7 @@ const KEPT_MICROS: i64 = 3_600 * SECOND;
 /// How long the server that loads keeps the task lease without a sign of it.
 const LEASE: Duration = Duration::from_secs(5);
 /// The interval of checks of a load by another server.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
 const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
@@ -84,7 +84,7 @@ impl<'a> Start<'a> {
             if lease.take()? {
                 return Ok(Self { lease, generation: Some(generation) });
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
         }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Start<'a> {
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != LoadState::Ready {
                 if !self.lease.take()? {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(RETRY_PAUSE);
                     continue;
                 }
                 let read = |step| {

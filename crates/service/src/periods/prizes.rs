@@ -26,7 +26,7 @@ use tally_rules::{Micros, PlayerId};
 use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
 /// Open payments of one round.
-const LOOK: usize = 100;
+const OPEN_PAGE: usize = 100;
 
 /// Closed periods of each board that are paid, cached so that the store is not queried for them again.
 #[derive(Debug, Default)]
@@ -74,12 +74,12 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     }
     let (mut done, mut after) = (Ok(()), None);
     loop {
-        let open = tally.store.ledger().payments(true, after, LOOK)?;
+        let open = tally.store.ledger().payments(true, after, OPEN_PAGE)?;
         for key in &open {
             done = go_on(tally, *key).and(done);
         }
         after = open.last().copied();
-        if open.len() < LOOK {
+        if open.len() < OPEN_PAGE {
             break;
         }
     }

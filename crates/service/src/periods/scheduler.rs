@@ -19,7 +19,7 @@ use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task, Window, WindowRow};
 
 /// The pause between two rounds.
-const LOOK_PAUSE: Duration = Duration::from_millis(200);
+const ROUND_PAUSE: Duration = Duration::from_millis(200);
 /// Rounds between two removals of tombstones from rankings in Redis: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
 /// How many milliseconds the scheduler waits for readers of a period in memory.
@@ -27,26 +27,26 @@ const LEAVE_TRIES: u32 = 1_000;
 /// The rest after writing archives again, in multiples of the time it took.
 const RESTS: u32 = 9;
 /// Every so many rounds, rankings that seem exact are checked too.
-const LOOK_EVERYWHERE: u32 = 10;
+const EVERYWHERE_EVERY: u32 = 10;
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut looks = 0_u32;
+    let mut rounds = 0_u32;
     let mut closing = Job::new("close periods", Duration::ZERO);
     // During an import there is always something to write.
     let mut refreshing = Job::resting("write closed periods anew", RESTS);
     let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
-    tally.tasks.periods.start("periods", tally, Next::After(LOOK_PAUSE), move |tally| {
+    tally.tasks.periods.start("periods", tally, Next::After(ROUND_PAUSE), move |tally| {
         closing.run(|| close_due(tally));
         refreshing.run(|| refresh_due(tally));
-        looks = looks.wrapping_add(1);
+        rounds = rounds.wrapping_add(1);
         if catch_up::are_elsewhere(tally) {
-            catching_up.run(|| catch_up::catch_up(tally, looks.is_multiple_of(LOOK_EVERYWHERE)));
-            if looks.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
+            catching_up.run(|| catch_up::catch_up(tally, rounds.is_multiple_of(EVERYWHERE_EVERY)));
+            if rounds.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
                 catch_up::purge(tally);
             }
         }
-        Next::After(LOOK_PAUSE)
+        Next::After(ROUND_PAUSE)
     })
 }
 

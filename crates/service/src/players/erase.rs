@@ -54,7 +54,7 @@ pub async fn erase(
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let had_applied = take_back(tally, &player, identity.as_ref()).await?;
     // Includes those of other servers, and those whose last player is banned.
-    tally.looked_now().await;
+    tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
     let done = change_closed(tally, boards, erase, running).await;

@@ -241,7 +241,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     // One read of the change feed for all rows.
-    tally.looked_now().await;
+    tally.refresh().await;
     let mut begun = Begun::default();
     for row in rows {
         results.push(match prepare(tally, &row, &mut begun) {

@@ -254,7 +254,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
     assert!(!tally.boards.get(&id()).unwrap().is_banned(&player("b")), "its bans are those of the store");
     assert!(tally.may_answer() && tally.store.lost().is_none());
     // A store without the newest revision that this server has read has lost commits.
-    world.runtime.block_on(tally.looked_now());
+    world.runtime.block_on(tally.refresh());
     back("= 0");
     wait_until("it is noticed", || tally.store.lost().is_some());
     assert!(!tally.may_answer());

@@ -17,7 +17,7 @@ use tally_rules::PlayerId;
 /// Rows in a batch.
 const BITE: u64 = 5_000;
 /// The pause between two progress reports.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The progress of a resharding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub(super) fn spread(
         let walks: Vec<_> = (0..old).map(walk).collect();
         while !walks.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
-            std::thread::sleep(LOOK_PAUSE);
+            std::thread::sleep(RETRY_PAUSE);
         }
         progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
         walks.into_iter().try_for_each(|walk| walk.join().expect("moving does not panic"))

@@ -53,14 +53,14 @@ pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
 
 /// The windows of `windows` that have rows to purge.
 pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
-    let look = |memtables: &Memtables| -> Vec<bool> {
+    let in_memory = |memtables: &Memtables| -> Vec<bool> {
         let waits = |window: &WindowKey| {
             let from = Bound::Included(DeletedKey::first(*window));
             !memtables.range::<Deleted>(from, |key| key.window == *window, 1).0.is_empty()
         };
         windows.iter().map(waits).collect()
     };
-    shared.read(look, |waits, tables| {
+    shared.read(in_memory, |waits, tables| {
         let mut left = Vec::new();
         for (window, waits) in windows.iter().zip(waits) {
             if waits || first(tables, Some(*window))?.is_some() {

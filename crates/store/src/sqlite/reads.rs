@@ -104,7 +104,7 @@ pub(super) fn fill<K: KeyText, V>(
 pub(super) fn one<K: KeyText, V>(
     shared: &Shared,
     table: &'static str,
-    look: impl FnOnce(&Memtables) -> Option<Option<V>>,
+    in_memory: impl FnOnce(&Memtables) -> Option<Option<V>>,
     key: &K,
     of_tables: impl FnOnce(&Connection, &K) -> Result<Option<V>, StoreError>,
 ) -> Result<Option<V>, StoreError> {
@@ -112,7 +112,7 @@ pub(super) fn one<K: KeyText, V>(
         Some(found) => Ok(found),
         None => of_tables(tables, key).map_err(|error| error.of_row(table, || key.text())),
     };
-    shared.read(look, read)
+    shared.read(in_memory, read)
 }
 
 /// The player before all others.
@@ -121,23 +121,23 @@ fn first_player() -> PlayerId {
 }
 
 pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         keys.iter().map(|key| memtables.get::<Scores>(&key.clone().into()).copied()).collect()
     };
-    shared.read(look, |found: Found<Record>, tables| {
+    shared.read(in_memory, |found: Found<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
         fill("scores", found, keys, |key| scores::get(&mut statement, key))
     })
 }
 
 pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-    let look = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
-    one(shared, "imports", look, key, imports::get)
+    let in_memory = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
+    one(shared, "imports", in_memory, key, imports::get)
 }
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-    let look = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
-    one(shared, "blocks", look, key, windows::block)
+    let in_memory = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
+    one(shared, "blocks", in_memory, key, windows::block)
 }
 
 /// Each profile is separate: a corrupt one fails alone.
@@ -145,10 +145,10 @@ pub(super) fn profiles(
     shared: &Shared,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         players.iter().map(|player| memtables.get::<Profiles>(player).cloned()).collect()
     };
-    shared.read(look, |found: Found<Profile>, tables| {
+    shared.read(in_memory, |found: Found<Profile>, tables| {
         let stored = |player: &PlayerId| {
             let read = profiles::get(tables, player);
             shared.damages.noted(read.map_err(|error| error.of_row("profiles", || player.text())))
@@ -160,8 +160,8 @@ pub(super) fn profiles(
 
 /// Keys that are not revoked, in order of creation.
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
-    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
-    shared.read(look, |newer, tables| {
+    let in_memory = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
+    shared.read(in_memory, |newer, tables| {
         let stored = keys::all(tables, &mut |row| shared.damages.note(&row))?;
         let mut states: BTreeMap<_, _> =
             stored.into_iter().map(|state| (state.row.id.clone(), state)).collect();
@@ -174,16 +174,16 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
 
 /// Whether a key was ever created: revoked ones stay.
 pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
-    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
-    shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
+    let in_memory = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
+    shared.read(in_memory, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
 }
 
 pub(super) fn banned(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         memtables.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
-    shared.read(look, |newer, tables| {
+    shared.read(in_memory, |newer, tables| {
         let stored = bans::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("bans", || board.0.to_string()))?;
         let old = stored.into_iter().map(|player| (player, Some(())));
@@ -195,10 +195,10 @@ pub(super) fn banned(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, S
 
 pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
     let from = WindowKey { board, window: Window(0) };
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         memtables.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
-    shared.read(look, |newer, tables| {
+    shared.read(in_memory, |newer, tables| {
         let stored = windows::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("parts", || board.0.to_string()))?;
         let old = stored.into_iter().map(|row| (row.window, Some(row)));
@@ -216,12 +216,12 @@ pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u
     if waits(&shared.memtables()) > WALK_ROWS {
         shared.flushing.flush_now(shared)?;
     }
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         let from = Bound::Included(NearKey::new(board, window, first_player()));
         let (found, _) = memtables.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
         found.into_values().flatten().count() as u64
     };
-    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
+    shared.read(in_memory, |found, tables| Ok(found + scores::count(tables, board, window)?))
 }
 
 /// See [`crate::Reads::scan_versions`].
@@ -260,13 +260,13 @@ fn walk_some(
     want: usize,
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<Option<PlayerId>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         let key = |player: &PlayerId| NearKey::new(board, window, player.clone());
         let from =
             after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
         memtables.range::<Scores>(from, |key| key.is_of(board, window), want)
     };
-    shared.read(look, |(newer, complete), tables| {
+    shared.read(in_memory, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
         let merged = &newer;
         let mut newer = newer.iter().peekable();

@@ -44,7 +44,7 @@ pub(super) fn recover(
     tables: &mut Tables,
     busy_wait: Duration,
 ) -> Result<u64, StoreError> {
-    let found = look(files, store, tables.connection(), busy_wait)?;
+    let found = inspect(files, store, tables.connection(), busy_wait)?;
     if let Some(wrong) = found.wrong {
         return Err(wrong);
     }
@@ -77,7 +77,7 @@ pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counter
 
 /// Checks the journal of a store that no process has open. An error is a fault of the disk; an error of the journal is in
 /// the result.
-pub(super) fn look(
+pub(super) fn inspect(
     files: &Files,
     store: &Path,
     tables: &Connection,

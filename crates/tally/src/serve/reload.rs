@@ -19,7 +19,7 @@ use tokio::signal::unix::Signal;
 
 /// How long old requests may keep the old service alive: its memory is needed.
 const HELD_MAX: Duration = Duration::from_secs(30);
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const CHECK_PAUSE: Duration = Duration::from_millis(10);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -106,7 +106,7 @@ fn end(tally: Arc<Tally>) {
     tally.drain();
     let began = Instant::now();
     while Arc::strong_count(&tally) > 1 && began.elapsed() < HELD_MAX {
-        std::thread::sleep(LOOK_PAUSE);
+        std::thread::sleep(CHECK_PAUSE);
     }
 }
 

@@ -36,14 +36,14 @@ pub(super) async fn leaderboard(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64, id) = (call.tally()?, call.int64()?, call.board()?);
     let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
-    tally.looked_now().await;
+    tally.refresh().await;
     let board = tally.find(&id).await.map_err(|rejection| problem::of_rejection(&rejection))?;
     let slot = acquire(&call)?;
     let scores = Some((tally.events.watch(&board), int64));
     let reading = (Arc::clone(&tally), Arc::clone(&board));
     let begun = tally.events.read(move || {
         let (tally, board) = reading;
-        tally.events.look(&tally, &board)?;
+        tally.events.poll(&tally, &board)?;
         Log::of_board(&tally, &board, after)
     });
     let begun = begun.await;

@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a server may be unsure about its lease before its streams end.
 const UNSURE_MAX: Duration = Duration::from_secs(5);
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Many streams that send the same event are spread over the time to the next one, so that requests do not wait for all.
 const SPREAD: Duration = Duration::from_millis(1);
@@ -156,7 +156,9 @@ impl Pump {
             match ready {
                 Ok(tally) => return Ok(tally),
                 Err(NotReady::Lost(_)) => return Err(End::Lost),
-                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => {
+                    tokio::time::sleep(RETRY_PAUSE).await
+                }
                 Err(_) => return Err(End::Over),
             }
         }

@@ -10,7 +10,7 @@ pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     // The current state, whichever server changed it.
-    tally.looked_now().await;
+    tally.refresh().await;
     let board = find(&tally, &call.board()?).await?;
     tally.counted(vec![Arc::clone(&board)]).await;
     Ok(response::ok(&write_board(&tally, &board)))

@@ -23,7 +23,7 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
         }
     };
     // Other servers may have created boards a moment ago.
-    tally.looked_now().await;
+    tally.refresh().await;
     // One more than the limit shows whether there is a next page.
     let mut boards = tally.boards.list(after.as_ref(), limit + 1);
     let more = boards.len() > limit;

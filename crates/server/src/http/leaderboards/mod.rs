@@ -66,7 +66,7 @@ async fn read<T: Send + 'static>(
         Err(failure) => failure,
     };
     // The board was deleted during the read. A new board may have its name, and a retry finds it.
-    tally.looked_now().await;
+    tally.refresh().await;
     let is_deleted = tally.boards.get(&view.board.id).is_none();
     Err(problem::of_failure(&if is_deleted { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }

@@ -77,10 +77,10 @@ fn the_more_watch_the_less_often_they_are_told() {
     let mut watches: Vec<Watch> = (0..1_000).map(|_| Watch::new(&board)).collect();
     publish(&board, 0..500, Some(1));
     let mut told = Vec::new();
-    for look in 0..25 {
+    for round in 0..25 {
         assert!(board.send_live(Micros(0)).unwrap());
         if let Ok(batch) = watches[0].batches.try_recv() {
-            told.push((look, batch.places.len()));
+            told.push((round, batch.places.len()));
         }
     }
     assert_eq!(told, [(0, 100), (10, 100), (20, 100)]);
