@@ -59,7 +59,7 @@ impl<T> std::error::Error for Refused<T> {}
 
 /// What the lane finds in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum QueueState {
     /// The inbox has requests, and more may come.
     Requests,
     /// The inbox has the last requests; no more will come.
@@ -153,7 +153,7 @@ impl<Q, R> Queue<Q, R> {
     }
 
     /// Moves all waiting requests to the end of `inbox`. Sleeps while there are none and more may come.
-    pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         let mut state = self.lock();
         while inbox.is_empty() && state.waiting.is_empty() && !state.draining {
             state.asleep = true;
@@ -164,7 +164,7 @@ impl<Q, R> Queue<Q, R> {
     }
 
     /// Like [`collect`](Self::collect), without sleeping.
-    pub(crate) fn collect_now(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    pub(crate) fn collect_now(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         self.lock().hand_over(inbox)
     }
 
@@ -212,17 +212,17 @@ impl<Q, R> Queue<Q, R> {
 }
 
 impl<Q, R> State<Q, R> {
-    fn hand_over(&mut self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    fn hand_over(&mut self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         if inbox.is_empty() {
             std::mem::swap(&mut self.waiting, inbox);
         } else {
             inbox.append(&mut self.waiting);
         }
         match (inbox.is_empty(), self.draining) {
-            (false, false) => Found::Requests,
-            (false, true) => Found::LastRequests,
-            (true, false) => Found::Nothing,
-            (true, true) => Found::End,
+            (false, false) => QueueState::Requests,
+            (false, true) => QueueState::LastRequests,
+            (true, false) => QueueState::Nothing,
+            (true, true) => QueueState::End,
         }
     }
 }

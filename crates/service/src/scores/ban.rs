@@ -1,8 +1,8 @@
 //! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
-    score_key,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
+    Targets, score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -25,14 +25,14 @@ pub(crate) struct Ban {
 
 /// The decision on a ban.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct BanDecision {
     /// The records that leave or enter the ranks.
     records: Vec<(Window, Record)>,
     replayed: bool,
 }
 
 impl Kind for Ban {
-    type Decision = Decided;
+    type Decision = BanDecision;
     type Reply = Removed;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -59,10 +59,10 @@ impl Kind for Ban {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<BanDecision, Rejection> {
         let replayed = state.replay(self.identity.as_ref())?.is_some();
         if !replayed {
             state.check_live(self.board.no)?;
@@ -81,10 +81,10 @@ impl Kind for Ban {
             }
             records.push((*window, record));
         }
-        Ok(Decided { records, replayed })
+        Ok(BanDecision { records, replayed })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(&'a self, decision: &'a BanDecision, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
         if decision.replayed {
             return;
         }
@@ -93,7 +93,7 @@ impl Kind for Ban {
         effects.add(&self.board, if self.banned { ban() } else { restore() });
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Removed, Failure> {
+    fn reply(&self, decision: BanDecision, _with: Replying<'_>) -> Result<Removed, Failure> {
         Ok(Removed { replayed: decision.replayed })
     }
 

@@ -1,6 +1,6 @@
 //! The deletion of a leaderboard that its first score made, if it has no players.
 
-use super::batch::{Kind, Replying, RowTarget, State, Targets};
+use super::batch::{Kind, Replying, RowTarget, ScoreBatchState, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -27,7 +27,12 @@ impl Kind for DeleteUnused {
     }
 
     /// It is alone in its batch, so the ranking in memory is complete.
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Rejection> {
+    fn decide(
+        &self,
+        state: &mut ScoreBatchState,
+        _rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<bool, Rejection> {
         let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
         state.deleted_unused.extend(goes.then_some(self.0.no));
         Ok(goes)

@@ -1,7 +1,7 @@
 //! Erasing a player on every leaderboard. The use case is in `players`.
 
 use super::batch::{
-    Effect, Effects, Kind, Piece, Replying, RowTarget, Shards, Slicing, State, Targets, score_key,
+    Effect, Effects, Kind, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing, Targets, score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -66,7 +66,7 @@ impl Kind for Erase {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         _rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Removed, Rejection> {

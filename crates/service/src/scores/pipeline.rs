@@ -5,8 +5,8 @@
 //! keeps readers out of the rankings that it changes until its last step is done.
 
 use super::batch::{
-    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, Shards, Slicing, State, TargetRow,
-    Targets, Versions, WindowInMemory,
+    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing,
+    TargetRow, Targets, Versions, WindowInMemory,
 };
 use super::rankings::Rankings;
 use super::select::select;
@@ -36,7 +36,7 @@ pub struct Pipeline {
 
 /// The decision on a pipeline.
 #[derive(Debug, Default)]
-pub(crate) struct Decided {
+pub(crate) struct PipelineDecision {
     steps: Vec<StepDone>,
     /// Why a shard has rejected all of its steps.
     rejected: Option<Rejection>,
@@ -47,7 +47,7 @@ pub(crate) struct Decided {
 }
 
 impl Kind for Pipeline {
-    type Decision = Decided;
+    type Decision = PipelineDecision;
     type Reply = Vec<StepReply>;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -83,17 +83,27 @@ impl Kind for Pipeline {
     }
 
     /// A deleted leaderboard rejects all steps, before anything is done.
-    fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut ScoreBatchState,
+        rows: &[RowTarget],
+        targets: &Targets,
+    ) -> Result<PipelineDecision, Rejection> {
         for board in self.steps.iter().filter_map(|step| step.row().board) {
             state.check_live(board.no)?;
         }
         let rejected = |rejection| StepDone::of(StepReply::Refused(rejection));
         let steps = self.steps.iter().zip(rows);
         let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
-        Ok(Decided { steps: steps.collect(), ..Decided::default() })
+        Ok(PipelineDecision { steps: steps.collect(), ..PipelineDecision::default() })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a PipelineDecision,
+        _rows: &'a [RowTarget],
+        effects: &mut Effects<'a>,
+    ) {
         for (step, done) in self.steps.iter().zip(&decision.steps) {
             if let Some(board) = step.row().board.filter(|_| !done.moves.is_empty()) {
                 effects.add(board, Effect::Moves(&done.moves));
@@ -107,7 +117,12 @@ impl Kind for Pipeline {
     }
 
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
-    fn publish_in_turn(&mut self, decision: &mut Decided, targets: &Targets, versions: &Versions<'_>) {
+    fn publish_in_turn(
+        &mut self,
+        decision: &mut PipelineDecision,
+        targets: &Targets,
+        versions: &Versions<'_>,
+    ) {
         let dones = &mut decision.steps;
         // All holders of several rankings lock them in one order.
         let mut windows: BTreeMap<(BoardNo, Window), WindowInMemory> = BTreeMap::new();
@@ -142,8 +157,8 @@ impl Kind for Pipeline {
         }
     }
 
-    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
-        let Decided { steps, rejected, is_begun, taken } = decision;
+    fn reply(&self, decision: PipelineDecision, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
+        let PipelineDecision { steps, rejected, is_begun, taken } = decision;
         if let Some(rejection) = rejected.filter(|_| !is_begun) {
             return Err(rejection.into());
         }
@@ -188,7 +203,11 @@ impl Kind for Pipeline {
         Some(Piece { request: Self { steps, ..*self }, rows: targets, steps: places })
     }
 
-    fn pending(&self, rows: &[RowTarget], targets: &Targets) -> Result<Option<Decided>, RankingError> {
+    fn pending(
+        &self,
+        rows: &[RowTarget],
+        targets: &Targets,
+    ) -> Result<Option<PipelineDecision>, RankingError> {
         let mut taken = Vec::new();
         if let [Step::Take { board, which, .. }] = &self.steps[..]
             && let Some(shown) = rows[0].windows.first().and_then(|window| targets.ranking_of(board, *window))
@@ -196,7 +215,7 @@ impl Kind for Pipeline {
             taken = shown.ranking().read(|ranking| select(&board.definition, ranking, &[], which))?;
         }
         let steps = self.steps.iter().map(Step::pending).collect();
-        Ok(Some(Decided { steps, taken, ..Decided::default() }))
+        Ok(Some(PipelineDecision { steps, taken, ..PipelineDecision::default() }))
     }
 
     fn join(known: Decision, new: Decision, steps: &[usize]) -> Decision {

@@ -3,7 +3,7 @@
 //! An ended period pays the prizes that it had while it ran. So the caller stores its prizes before its rules change, and names
 //! these periods. If another period is over by now, nothing changes.
 
-use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
+use super::batch::{Effects, Kind, Replying, RowTarget, ScoreBatchState, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use crate::periods::{LiveWindow, Periods, RuleState, TargetWindow, prizes};
@@ -39,14 +39,14 @@ pub(crate) struct Redefined {
 
 /// The decision on a redefinition.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct RedefineDecision {
     change: Change,
     /// The outcome of an earlier request with this identity.
     replayed: Option<Outcome>,
 }
 
 impl Kind for Redefine {
-    type Decision = Decided;
+    type Decision = RedefineDecision;
     type Reply = Redefined;
 
     fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
@@ -84,18 +84,18 @@ impl Kind for Redefine {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         _rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<RedefineDecision, Rejection> {
         let no = self.board.no;
         if let Some((first, _)) = state.replay(self.identity.as_ref())? {
-            return Ok(Decided { change: Change::None, replayed: Some(first) });
+            return Ok(RedefineDecision { change: Change::None, replayed: Some(first) });
         }
         let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
         let change = change(self, present, state.now)?;
         if let Change::Owes = change {
-            return Ok(Decided { change, replayed: None });
+            return Ok(RedefineDecision { change, replayed: None });
         }
         state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
         if let Change::To(New { definition, ends, deleted_windows }) = &change {
@@ -106,18 +106,23 @@ impl Kind for Redefine {
             state.definitions.insert(no, definition.clone());
             state.redefined.insert(no, definition.clone());
         }
-        Ok(Decided { change, replayed: None })
+        Ok(RedefineDecision { change, replayed: None })
     }
 
     /// It is alone in its batch, so no ranking changes beside it.
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], _effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a RedefineDecision,
+        _rows: &'a [RowTarget],
+        _effects: &mut Effects<'a>,
+    ) {
         if let Change::To(new) = &decision.change {
             install(&self.board, new);
         }
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Redefined, Failure> {
-        let Decided { change, replayed } = decision;
+    fn reply(&self, decision: RedefineDecision, _with: Replying<'_>) -> Result<Redefined, Failure> {
+        let RedefineDecision { change, replayed } = decision;
         Ok(Redefined {
             created: replayed == Some(Outcome::BoardPut { created: true }),
             replayed: replayed.is_some(),

@@ -1,7 +1,8 @@
 //! Removing a player from the open windows of a leaderboard.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
+    Targets,
 };
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -45,7 +46,7 @@ impl Kind for Remove {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<Removed, Rejection> {

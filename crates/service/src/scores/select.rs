@@ -14,7 +14,7 @@ use tally_rules::{Definition, PlayerId, Record};
 
 /// Players of one window, by position; scores ascend, positions count from the lowest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum RankSelection {
     /// So many with the lowest scores, lowest first.
     Lowest(usize),
     /// So many with the highest scores, highest first.
@@ -29,7 +29,7 @@ pub enum Taken {
     These(Vec<(PlayerId, Record)>),
 }
 
-impl Taken {
+impl RankSelection {
     /// How many it takes at most.
     pub fn most(&self) -> usize {
         match self {
@@ -43,7 +43,7 @@ impl Taken {
     }
 }
 
-impl Taken {
+impl RankSelection {
     /// The same with another bound.
     #[must_use]
     pub fn at_most(&self, most: usize) -> Self {
@@ -78,36 +78,39 @@ pub(super) fn select(
     definition: &Definition,
     ranking: &dyn Reads,
     changed: &[(PlayerId, Option<Record>)],
-    which: &Taken,
+    which: &RankSelection,
 ) -> Vec<Entry> {
     let merged = Merged::new(definition, ranking, changed);
     let total = merged.total();
     let up_to = |count: usize| (count as u64).min(total);
     let range = match which {
-        Taken::These(these) => return these.clone(),
-        Taken::Lowest(most) => 0..up_to(*most),
-        Taken::Highest(most) => total - up_to(*most)..total,
-        Taken::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
-        Taken::Scores(min, max, _) => {
+        RankSelection::These(these) => return these.clone(),
+        RankSelection::Lowest(most) => 0..up_to(*most),
+        RankSelection::Highest(most) => total - up_to(*most)..total,
+        RankSelection::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
+        RankSelection::Scores(min, max, _) => {
             let (from, to) = ranking.score_places(Some(*min), Some(*max));
             merged.widened(from, to)
         }
-        Taken::Members(low, high, _) => {
+        RankSelection::Members(low, high, _) => {
             let (from, to) = member_places(definition, ranking, low, high);
             merged.widened(from, to)
         }
     };
     let meant = |entry: &Entry| match which {
-        Taken::Scores(min, max, _) => (*min..=*max).contains(&entry.1.score),
-        Taken::Members(low, high, _) => {
+        RankSelection::Scores(min, max, _) => (*min..=*max).contains(&entry.1.score),
+        RankSelection::Members(low, high, _) => {
             let id = entry.0.as_bytes();
             !low.is_above(id) && high.reaches(id)
         }
-        Taken::Lowest(_) | Taken::Highest(_) | Taken::Places(..) | Taken::These(_) => true,
+        RankSelection::Lowest(_)
+        | RankSelection::Highest(_)
+        | RankSelection::Places(..)
+        | RankSelection::These(_) => true,
     };
     let mut list: Vec<Entry> = merged.stretch(range).into_iter().filter(meant).collect();
     list.truncate(which.most());
-    if matches!(which, Taken::Highest(_)) {
+    if matches!(which, RankSelection::Highest(_)) {
         list.reverse();
     }
     list
@@ -230,7 +233,7 @@ mod tests {
         Record { score, subscore: 0, at: Micros(0) }
     }
 
-    fn any_taken() -> impl Strategy<Value = Taken> {
+    fn any_taken() -> impl Strategy<Value = RankSelection> {
         let bound = prop_oneof![
             Just(Bound::Lowest),
             Just(Bound::Highest),
@@ -238,11 +241,11 @@ mod tests {
             (0_u8..60).prop_map(|n| Bound::Exclusive(id(n).as_bytes().to_vec())),
         ];
         prop_oneof![
-            (0_usize..70).prop_map(Taken::Lowest),
-            (0_usize..70).prop_map(Taken::Highest),
-            (-70_i64..70, -70_i64..70).prop_map(|(a, b)| Taken::Places(a, b, 1_000)),
-            (-12_i64..12, -12_i64..12).prop_map(|(a, b)| Taken::Scores(a, b, 1_000)),
-            (bound.clone(), bound).prop_map(|(a, b)| Taken::Members(a, b, 1_000)),
+            (0_usize..70).prop_map(RankSelection::Lowest),
+            (0_usize..70).prop_map(RankSelection::Highest),
+            (-70_i64..70, -70_i64..70).prop_map(|(a, b)| RankSelection::Places(a, b, 1_000)),
+            (-12_i64..12, -12_i64..12).prop_map(|(a, b)| RankSelection::Scores(a, b, 1_000)),
+            (bound.clone(), bound).prop_map(|(a, b)| RankSelection::Members(a, b, 1_000)),
         ]
     }
 
@@ -254,7 +257,7 @@ mod tests {
             which in any_taken(),
             ascending in any::<bool>(),
         ) {
-            let one_score = matches!(which, Taken::Members(..));
+            let one_score = matches!(which, RankSelection::Members(..));
             let order = if ascending { Order::Ascending } else { Order::Descending };
             let ties = if ascending { Ties::Player } else { Ties::PlayerReversed };
             let definition = Definition { order, ties, update: Update::Latest, ..Definition::default() };
@@ -282,15 +285,15 @@ mod tests {
             if !ascending { all.reverse(); }
             let total = all.len() as u64;
             let plain: Vec<(PlayerId, Record)> = match &which {
-                Taken::These(these) => these.clone(),
-                Taken::Lowest(n) => all.into_iter().take(*n).collect(),
-                Taken::Highest(n) => all.into_iter().rev().take(*n).collect(),
-                Taken::Places(a, b, _) => {
+                RankSelection::These(these) => these.clone(),
+                RankSelection::Lowest(n) => all.into_iter().take(*n).collect(),
+                RankSelection::Highest(n) => all.into_iter().rev().take(*n).collect(),
+                RankSelection::Places(a, b, _) => {
                     let range = places(*a, *b, total).unwrap_or(0..0);
                     all[range.start as usize..range.end as usize].to_vec()
                 }
-                Taken::Scores(a, b, _) => all.into_iter().filter(|one| *a <= one.1.score && one.1.score <= *b).collect(),
-                Taken::Members(a, b, _) =>
+                RankSelection::Scores(a, b, _) => all.into_iter().filter(|one| *a <= one.1.score && one.1.score <= *b).collect(),
+                RankSelection::Members(a, b, _) =>
                     all.into_iter().filter(|one| !a.is_above(one.0.as_bytes()) && b.reaches(one.0.as_bytes())).collect(),
             };
             prop_assert_eq!(got, plain);

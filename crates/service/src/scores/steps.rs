@@ -1,10 +1,11 @@
 //! The steps of a pipeline: their decisions and their replies.
 
 use super::batch::{
-    Access, Kind, Move, Players, RowTarget, Slicing, State, TargetRow, Targets, after_a_window, score_key,
+    Access, Kind, Move, Players, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets, after_a_window,
+    score_key,
 };
 use super::rankings::Rankings;
-use super::select::{Taken, select};
+use super::select::{RankSelection, select};
 use super::submit::{self, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::Fault;
@@ -46,7 +47,7 @@ pub enum Step {
         /// The leaderboard.
         board: Arc<Board>,
         /// The players, by position in the first target window.
-        which: Taken,
+        which: RankSelection,
         /// Whether it is rejected if it selects more players than one step may take.
         all: bool,
     },
@@ -114,7 +115,7 @@ pub(super) struct StepDone {
     pub(super) reply: StepReply,
     pub(super) moves: Vec<Move>,
     /// A submit gets its reply when it is published, with the ranks around it.
-    pub(super) submit: Option<(submit::Decided, Published)>,
+    pub(super) submit: Option<(submit::SubmitDecision, Published)>,
 }
 
 impl Step {
@@ -150,7 +151,7 @@ impl Step {
 
     pub(super) fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         target: &RowTarget,
         targets: &Targets,
     ) -> Result<StepDone, Rejection> {
@@ -198,7 +199,7 @@ impl Step {
             Self::Take { board, all, .. } => {
                 let here = taken.iter().filter(|(player, _)| is_here(&player));
                 let (board, all, here) = (Arc::clone(board), *all, here.cloned().collect::<Vec<_>>());
-                (!here.is_empty()).then_some(Self::Take { board, which: Taken::These(here), all })?
+                (!here.is_empty()).then_some(Self::Take { board, which: RankSelection::These(here), all })?
             }
             Self::Submit(submit) => {
                 slicing.is_here(&submit.write.player).then(|| Self::Submit(submit.clone()))?
@@ -255,7 +256,7 @@ impl StepDone {
     }
 }
 
-impl State {
+impl ScoreBatchState {
     fn add(
         &mut self,
         board: &Board,
@@ -292,7 +293,7 @@ impl State {
     fn take(
         &mut self,
         board: &Arc<Board>,
-        (which, all): (&Taken, bool),
+        (which, all): (&RankSelection, bool),
         windows: &[Window],
         targets: &Targets,
     ) -> Result<StepDone, Rejection> {

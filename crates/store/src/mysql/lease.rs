@@ -26,7 +26,7 @@
 use super::connect::{self, Address};
 use super::fault::Fault;
 pub(super) use super::leases::Kind;
-use super::leases::{Found, Taken, ahead, micros, read, select, short, try_take};
+use super::leases::{HeldLease, LeaseRow, ahead, micros, read, select, short, try_take};
 use super::link::Link;
 use super::pool::Pool;
 use super::row::Answers;
@@ -92,7 +92,7 @@ impl Lease {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
-        let mut before: Option<Found> = None;
+        let mut before: Option<LeaseRow> = None;
         loop {
             let mut link = pool.take()?;
             let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew));
@@ -123,8 +123,8 @@ impl Lease {
         }
     }
 
-    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &Taken) -> Result<Self, StoreError> {
-        let Taken { fence, generation, sent } = *taken;
+    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &HeldLease) -> Result<Self, StoreError> {
+        let HeldLease { fence, generation, sent } = *taken;
         let mut marker = [0; 16];
         getrandom::fill(&mut marker)
             .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
@@ -321,7 +321,7 @@ impl Shared {
 
     /// Renews the lease if its token is still ours, and returns the row. Each renewal leaves a marker, so a server that
     /// writes nothing also notices lost commits of the database.
-    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<Found, StoreError> {
+    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<LeaseRow, StoreError> {
         let witnesses = &self.pool.witnesses;
         witnesses.check()?;
         witnesses.look(self.connected(link)?, &self.pool.address.shown)?;

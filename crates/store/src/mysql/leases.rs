@@ -45,7 +45,7 @@ impl Kind {
 }
 
 /// A taken lease, and when it was requested.
-pub(super) struct Taken {
+pub(super) struct HeldLease {
     pub(super) fence: u64,
     pub(super) generation: u64,
     pub(super) sent: Instant,
@@ -53,7 +53,7 @@ pub(super) struct Taken {
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LeaseRow {
     pub(super) fence: u64,
     pub(super) holder: String,
     pub(super) expires_at: u64,
@@ -66,7 +66,7 @@ pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
     (time, anew): (Duration, bool),
-) -> Result<Result<Taken, Found>, StoreError> {
+) -> Result<Result<HeldLease, LeaseRow>, StoreError> {
     let mut script = Script::default();
     script.statement("START TRANSACTION");
     script.sql(ALONE).sql(" FOR UPDATE").end();
@@ -79,7 +79,7 @@ pub(super) fn try_take(
     answers.skip(1);
     let alone = read(&mut answers)?;
     // An older schema, which is about to be migrated, has the row of the single writer only.
-    let none = || Found { fence: 0, holder: String::new(), expires_at: 0 };
+    let none = || LeaseRow { fence: 0, holder: String::new(), expires_at: 0 };
     let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
     check_clock(ahead((asked, answered), now))?;
@@ -90,7 +90,7 @@ pub(super) fn try_take(
     // A server that finds no other begins a new generation, and so does a server that has found lost commits.
     let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
     let generation = if begins { now.max(beside.fence + 1) } else { beside.fence };
-    let excludes = |found: &Found| found.expires_at > now;
+    let excludes = |found: &LeaseRow| found.expires_at > now;
     if let Some(found) =
         [Some(alone), Some(beside).filter(|_| kind == Kind::Alone)].into_iter().flatten().find(excludes)
     {
@@ -112,7 +112,7 @@ pub(super) fn try_take(
     script.statement("COMMIT");
     let sent = Instant::now();
     link.send(&script)?;
-    Ok(Ok(Taken { fence, generation, sent }))
+    Ok(Ok(HeldLease { fence, generation, sent }))
 }
 
 /// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both
@@ -138,16 +138,16 @@ fn check_clock(ahead: i64) -> Result<(), StoreError> {
     )))
 }
 
-pub(super) fn read(answers: &mut Answers) -> Result<Found, StoreError> {
+pub(super) fn read(answers: &mut Answers) -> Result<LeaseRow, StoreError> {
     read_row(answers)?.ok_or_else(|| corrupt("leases", "the row of the writer is missing"))
 }
 
-fn read_row(answers: &mut Answers) -> Result<Option<Found>, StoreError> {
+fn read_row(answers: &mut Answers) -> Result<Option<LeaseRow>, StoreError> {
     let rows = answers.rows();
     let Some(row) = rows.first() else { return Ok(None) };
     let mut row = Fields::new("leases", row);
     let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
-    Ok(Some(Found { fence, holder, expires_at: row.number()? }))
+    Ok(Some(LeaseRow { fence, holder, expires_at: row.number()? }))
 }
 
 /// Queries the row of the single writer.

@@ -23,7 +23,7 @@ const COUNT_MAX: u64 = 100_000;
 
 /// A row: a record or a tombstone, and its version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
+pub(super) struct StoredScore {
     pub(super) record: Option<Record>,
     pub(super) version: u64,
 }
@@ -44,13 +44,13 @@ pub(super) fn read(
     answers: &mut Answers,
     statements: usize,
     keys: &[ScoreKey],
-) -> Result<Vec<Option<State>>, StoreError> {
+) -> Result<Vec<Option<StoredScore>>, StoreError> {
     found(answers, statements, "scores", keys, |row| {
         let key =
             ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
         let (version, tombstone) = (row.number()?, row.truth()?);
-        Ok((key, State { record: (!tombstone).then_some(record), version }))
+        Ok((key, StoredScore { record: (!tombstone).then_some(record), version }))
     })
 }
 

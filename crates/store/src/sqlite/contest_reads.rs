@@ -13,7 +13,7 @@ use super::contests::{
 use super::fault::column_text;
 use super::memtable::Memtables;
 use super::payments;
-use super::reads::{Found, fill, one};
+use super::reads::{MemtableStates, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
@@ -49,10 +49,10 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 
 /// The rows of a plan in the memtable.
 pub(super) struct Seen {
-    contests: Found<Record>,
-    applications: Found<Application>,
-    series: Found<SeriesRecord>,
-    payments: Found<Payment>,
+    contests: MemtableStates<Record>,
+    applications: MemtableStates<Application>,
+    series: MemtableStates<SeriesRecord>,
+    payments: MemtableStates<Payment>,
 }
 
 /// Reads the memtable.

@@ -8,7 +8,7 @@ use super::journal::{self, Journal};
 use super::manifest;
 use super::options::Background;
 use super::points::reach;
-use super::rotation::Taken;
+use super::rotation::RotatedMemtable;
 use super::seeded_faults::{SeededFault, is_seeded};
 use super::state::Shared;
 use crate::StoreError;
@@ -34,7 +34,7 @@ const SPENT_MAX: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     /// A memtable whose flush has not succeeded yet.
-    taken: Option<Taken>,
+    taken: Option<RotatedMemtable>,
     /// An emptied file for reuse.
     spare: Option<Journal>,
     /// Files whose batches are in the tables, to be emptied or deleted.
@@ -83,7 +83,7 @@ impl Worker {
     }
 
     /// Makes the active memtable the immutable one.
-    fn take(&mut self, shared: &Shared, settle: bool) -> Result<Taken, StoreError> {
+    fn take(&mut self, shared: &Shared, settle: bool) -> Result<RotatedMemtable, StoreError> {
         let next = match settle {
             true => None,
             false => Some(self.spare.take().map_or_else(|| manifest::create(shared), Ok)?),

@@ -5,7 +5,7 @@ use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
-use super::reads::{Found, fill, one};
+use super::reads::{MemtableStates, fill, one};
 use super::run::states;
 use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
@@ -25,10 +25,10 @@ use tally_rules::ledger::{
 
 /// The rows of a plan in the memtable.
 pub(super) struct Seen {
-    handles: Found<MemberId>,
-    members: Found<Member>,
-    wallets: Found<Wallet>,
-    holds: Found<Hold>,
+    handles: MemtableStates<MemberId>,
+    members: MemtableStates<Member>,
+    wallets: MemtableStates<Wallet>,
+    holds: MemtableStates<Hold>,
     contests: contest_reads::Seen,
 }
 

@@ -87,12 +87,12 @@ impl Reads for SqliteStore {
 }
 
 /// The state of each key in the memtable: nothing, a removed row, or a row.
-pub(super) type Found<V> = Vec<Option<Option<V>>>;
+pub(super) type MemtableStates<V> = Vec<Option<Option<V>>>;
 
 /// Reads keys from a table that the memtable does not have. The error of a corrupt row gets its key.
 pub(super) fn fill<K: KeyText, V>(
     table: &'static str,
-    found: Found<V>,
+    found: MemtableStates<V>,
     keys: &[K],
     mut of_tables: impl FnMut(&K) -> Result<Option<V>, StoreError>,
 ) -> Result<Vec<Option<V>>, StoreError> {
@@ -124,7 +124,7 @@ pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<R
     let in_memory = |memtables: &Memtables| {
         keys.iter().map(|key| memtables.get::<Scores>(&key.clone().into()).copied()).collect()
     };
-    shared.read(in_memory, |found: Found<Record>, tables| {
+    shared.read(in_memory, |found: MemtableStates<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
         fill("scores", found, keys, |key| scores::get(&mut statement, key))
     })
@@ -148,7 +148,7 @@ pub(super) fn profiles(
     let in_memory = |memtables: &Memtables| {
         players.iter().map(|player| memtables.get::<Profiles>(player).cloned()).collect()
     };
-    shared.read(in_memory, |found: Found<Profile>, tables| {
+    shared.read(in_memory, |found: MemtableStates<Profile>, tables| {
         let stored = |player: &PlayerId| {
             let read = profiles::get(tables, player);
             shared.damages.noted(read.map_err(|error| error.of_row("profiles", || player.text())))

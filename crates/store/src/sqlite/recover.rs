@@ -4,7 +4,7 @@
 //! tables list must exist, with its log and its identity, and the digest of each row must be valid. A gap between rows is
 //! corruption, because a missing batch in the middle was acknowledged.
 //!
-//! [`Found`] is the result of that check, with the first error. A start refuses a store with an error; `repair` continues
+//! [`RestingJournal`] is the result of that check, with the first error. A start refuses a store with an error; `repair` continues
 //! with the batches before it. Not here: what is done about corruption (`repair`).
 
 use super::batch::Batch;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The journal of a store at rest.
-pub(super) struct Found {
+pub(super) struct RestingJournal {
     /// Every file that belongs to the journal.
     pub(super) files: Vec<PathBuf>,
     /// Whether the files were written by a version that gave them no identity.
@@ -63,7 +63,11 @@ pub(super) fn recover(
 }
 
 /// Flushes the found rows into the tables, durably.
-pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
+pub(super) fn flush_found(
+    found: &RestingJournal,
+    tables: &mut Tables,
+    counters: &Counters,
+) -> Result<(), StoreError> {
     if found.memtable.is_empty() {
         return Ok(());
     }
@@ -82,7 +86,7 @@ pub(super) fn inspect(
     store: &Path,
     tables: &Connection,
     busy_wait: Duration,
-) -> Result<Found, StoreError> {
+) -> Result<RestingJournal, StoreError> {
     let (journals, _) = files::journals(store)?;
     let (flushed, partly) = (meta::flushed(tables)?, meta::flushing(tables)?);
     let manifest = Manifest::read(tables)?;
@@ -113,7 +117,7 @@ pub(super) fn inspect(
             format!("batches up to {partly} were being folded, and the journal ends at {last}; {REPAIR}");
         wrong = Some(StoreError::Corrupt(text));
     }
-    Ok(Found { files: journals, older: manifest.older, memtable, last, partly, wrong })
+    Ok(RestingJournal { files: journals, older: manifest.older, memtable, last, partly, wrong })
 }
 
 /// The error of a listed file that is missing, or whose log is.

@@ -298,6 +298,6 @@ fn boards(memtables: &Memtables, plan: &ReadSet) -> Loaded {
 pub(super) fn states<T: Table>(
     memtables: &Memtables,
     keys: impl Iterator<Item = T::Key>,
-) -> reads::Found<T::Value> {
+) -> reads::MemtableStates<T::Value> {
     keys.map(|key| memtables.get::<T>(&key).cloned()).collect()
 }

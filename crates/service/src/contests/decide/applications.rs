@@ -1,6 +1,6 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
-use super::{Decided, outdated};
+use super::{ContestDecision, outdated};
 use crate::contests::acts::{ContestOrder, Outside, Seen, What};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
@@ -18,7 +18,7 @@ impl BatchState<'_> {
         order: &ContestOrder,
         mut record: Record,
         kept: ApplicationLocation,
-    ) -> Decided {
+    ) -> ContestDecision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
@@ -32,7 +32,12 @@ impl BatchState<'_> {
     }
 
     /// Notes a change of applications that are not in the store.
-    pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
+    pub(crate) fn outside(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        what: Outside,
+    ) -> ContestDecision {
         match what {
             Outside::Thaw => {
                 state::transition(record.state, Event::Start, order.by)?;
@@ -51,7 +56,7 @@ impl BatchState<'_> {
         mut record: Record,
         (player, member): (&PlayerId, Option<MemberId>),
         id: HoldId,
-    ) -> Decided {
+    ) -> ContestDecision {
         state::transition(record.state, Event::Apply, order.by)?;
         record.check_may_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
@@ -111,7 +116,7 @@ impl BatchState<'_> {
         mut record: Record,
         rows: &[Seen],
         accept: Option<u32>,
-    ) -> Decided {
+    ) -> ContestDecision {
         state::transition(record.state, Event::Decide, order.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
@@ -143,7 +148,7 @@ impl BatchState<'_> {
         order: &ContestOrder,
         mut record: Record,
         (player, seen): &Seen,
-    ) -> Decided {
+    ) -> ContestDecision {
         state::transition(record.state, Event::Withdraw, order.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_as_seen(&key, seen.as_ref()) {

@@ -40,7 +40,7 @@ impl Added {
 }
 
 /// The decision on an act.
-type Decided = Result<ContestDone, Rejection>;
+type ContestDecision = Result<ContestDone, Rejection>;
 
 impl LedgerRequest for ContestOrder {
     type Answer = ContestDone;
@@ -59,7 +59,7 @@ impl LedgerRequest for ContestOrder {
         read(plan, self, settings);
     }
 
-    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Decided {
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> ContestDecision {
         let before = state.contests.get(&self.id).map(|record| record.state);
         let mut done = state.act(self, ids)?;
         done.turned = before != Some(done.record.state);
@@ -131,17 +131,17 @@ fn read(plan: &mut ReadSet, order: &ContestOrder, settings: &LedgerSettings) {
 }
 
 /// The reply to an act that was done.
-fn done(record: Record, what: What) -> Decided {
+fn done(record: Record, what: What) -> ContestDecision {
     Ok(ContestDone { record: Box::new(record), replayed: false, turned: false, what })
 }
 
 /// The reply if the contest has changed since it was read.
-fn outdated(record: Record) -> Decided {
+fn outdated(record: Record) -> ContestDecision {
     done(record, What::Outdated)
 }
 
 impl BatchState<'_> {
-    fn act(&mut self, order: &ContestOrder, ids: &[Uuid]) -> Decided {
+    fn act(&mut self, order: &ContestOrder, ids: &[Uuid]) -> ContestDecision {
         let settings = self.settings;
         let present = self.contests.get(&order.id).cloned();
         if let Some(outcome) = self.outcomes.replay(order.identity.as_ref())? {
@@ -218,7 +218,7 @@ impl BatchState<'_> {
     }
 
     /// Writes the contest, and the outcome of the act.
-    pub(crate) fn keep(&mut self, order: &ContestOrder, record: Record, what: What) -> Decided {
+    pub(crate) fn keep(&mut self, order: &ContestOrder, record: Record, what: What) -> ContestDecision {
         self.contests.set(&order.id, Some(record.clone()));
         let outcome = match &what {
             What::Applied(application) => Outcome::Applied(*application),
@@ -239,7 +239,7 @@ impl BatchState<'_> {
         mut record: Record,
         event: Event,
         work: ContestTask,
-    ) -> Decided {
+    ) -> ContestDecision {
         let row = state::transition(record.state, event, order.by)?;
         if row.to == record.state {
             return self.keep(order, record, What::Nothing);
@@ -263,7 +263,7 @@ impl BatchState<'_> {
         order: &ContestOrder,
         mut record: Record,
         spec: &tally_rules::contest::definition::ContestSpec,
-    ) -> Decided {
+    ) -> ContestDecision {
         let settings = self.settings;
         let row = state::transition(record.state, Event::Patch, order.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
@@ -281,7 +281,7 @@ impl BatchState<'_> {
         mut record: Record,
         rows: &[(PlayerId, Application)],
         ids: &[Uuid],
-    ) -> Decided {
+    ) -> ContestDecision {
         let row = state::transition(record.state, Event::Start, order.by)?;
         if order.seen.as_ref().is_none_or(|seen| {
             (seen.revision, seen.contest.division_size) != (record.revision, record.contest.division_size)

@@ -3,7 +3,7 @@
 //! The contest's row names the next piece, and the transaction locks it. So a piece that is sent twice, after a crash or by two
 //! servers, is done once.
 
-use super::{Decided, done, outdated};
+use super::{ContestDecision, done, outdated};
 use crate::contests::acts::{ContestOrder, What};
 use crate::contests::pieces::PIECE;
 use crate::ledger::state::BatchState;
@@ -43,7 +43,7 @@ impl BatchState<'_> {
         mut record: Record,
         rows: &[(PlayerId, Application)],
         last: bool,
-    ) -> Decided {
+    ) -> ContestDecision {
         if record.work != ContestTask::Clear {
             return done(record, What::Nothing);
         }
@@ -63,7 +63,12 @@ impl BatchState<'_> {
     }
 
     /// Stores the prizes, once.
-    pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
+    pub(crate) fn settle(
+        &mut self,
+        order: &ContestOrder,
+        mut record: Record,
+        payouts: &[Payout],
+    ) -> ContestDecision {
         let row = state::transition(record.state, Event::Settle, order.by)?;
         if row.to == record.state || record.prizes.is_some() {
             return self.keep(order, record, What::Nothing);
@@ -87,7 +92,7 @@ impl BatchState<'_> {
         mut record: Record,
         first: u32,
         (rows, ids): (&[Payout], &[Uuid]),
-    ) -> Decided {
+    ) -> ContestDecision {
         if record.work != (ContestTask::Pay { done: first }) {
             return done(record, What::Nothing);
         }
@@ -151,7 +156,7 @@ impl BatchState<'_> {
         mut record: Record,
         rows: &[(u32, Payout)],
         ids: &[Uuid],
-    ) -> Decided {
+    ) -> ContestDecision {
         // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
         if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
             return outdated(record);
@@ -191,7 +196,7 @@ impl BatchState<'_> {
         mut record: Record,
         (rows, last): (&[(PlayerId, ContestMember)], bool),
         ids: &[Uuid],
-    ) -> Decided {
+    ) -> ContestDecision {
         if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
             return done(record, What::Nothing);
         }

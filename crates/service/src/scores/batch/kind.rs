@@ -7,7 +7,7 @@
 use super::publish::{Effects, Versions};
 use super::shards::Shards;
 use super::slices::{Piece, Slicing};
-use super::state::State;
+use super::state::ScoreBatchState;
 use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
@@ -148,7 +148,7 @@ pub(crate) trait Kind: Sized {
     /// Applies it to the working set. It must depend on nothing else, because it may run twice.
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Self::Decision, Rejection>;
@@ -257,7 +257,7 @@ macro_rules! kinds {
 
         /// Methods of [`Kind`] with decisions, replies and slices.
         impl Request {
-            pub(crate) fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Decision {
+            pub(crate) fn decide(&self, state: &mut ScoreBatchState, rows: &[RowTarget], targets: &Targets) -> Decision {
                 match self { $(Self::$kind(one) => {
                     one.decide(state, rows, targets).map_or_else(Decision::Rejected, Decision::$kind)
                 }),* }

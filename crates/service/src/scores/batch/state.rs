@@ -31,7 +31,7 @@ pub(super) fn decide(
     loaded: &Loaded,
     when: (Micros, Retention),
 ) -> Result<(WriteSet, Vec<Decision>), Replan> {
-    let mut state = State::new(reading, loaded, when);
+    let mut state = ScoreBatchState::new(reading, loaded, when);
     let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
     let decisions = batch.iter().enumerate().map(decide).collect();
     if let Some(fault) = state.fault.take() {
@@ -66,7 +66,7 @@ pub(crate) struct Applied {
 pub(crate) type Move = (Window, PlayerId, Option<Record>);
 
 /// What a batch knows and has done so far.
-pub(crate) struct State {
+pub(crate) struct ScoreBatchState {
     pub(crate) now: Micros,
     live: BTreeMap<BoardNo, bool>,
     pub(crate) scores: WorkingSet<ScoreKey, Record>,
@@ -88,7 +88,7 @@ pub(crate) struct State {
     pub(crate) behind: Vec<ScoreKey>,
 }
 
-impl State {
+impl ScoreBatchState {
     fn new(reading: &Reading, loaded: &Loaded, (now, retention): (Micros, Retention)) -> Self {
         let plan = &reading.plan;
         let mut state = Self {
