@@ -33,7 +33,7 @@ impl Backoff {
         };
         let kind = match failure {
             Failure::Fault(fault) => Some(discriminant(fault)),
-            Failure::Refused(_) => None,
+            Failure::Rejected(_) => None,
         };
         self.log.fails(self.what, kind, failure);
         self.pause = (self.pause * 2).clamp(PAUSE, PAUSE_MAX);

@@ -5,7 +5,7 @@ use crate::requests::Running;
 use crate::settings::Background;
 use crate::traces::SampledEntry;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Reply, SubmitError};
 use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
@@ -92,7 +92,7 @@ where
 {
     let (sender, reply) = oneshot::channel();
     let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
-    lane.submit(request, pending).map_err(refused)?;
+    lane.submit(request, pending).map_err(submit_failure)?;
     Ok(reply.await.map_err(|_| lost())???)
 }
 
@@ -107,7 +107,7 @@ where
 {
     let (sender, reply) = oneshot::channel();
     let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
-    lane.submit(request, pending).map_err(refused)?;
+    lane.submit(request, pending).map_err(submit_failure)?;
     if let Background::ByHand(meanwhile) = background {
         meanwhile();
         while reply.is_empty() && lane.step() {}
@@ -134,7 +134,7 @@ where
     let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, guard })| {
         (request, PendingReply { _running: running, guard, to: To::Place(Arc::clone(&answers), at) })
     });
-    lane.submit_all(many.collect()).map_err(refused)?;
+    lane.submit_all(many.collect()).map_err(submit_failure)?;
     reply.await.map_err(|_| lost())
 }
 
@@ -180,10 +180,10 @@ impl<T> Collector<T> {
     }
 }
 
-fn refused<T>(refused: Refused<T>) -> Failure {
-    Failure::Fault(match refused {
-        Refused::Full(_) => Fault::Overloaded,
-        Refused::Draining(_) => Fault::Draining,
+fn submit_failure<T>(error: SubmitError<T>) -> Failure {
+    Failure::Fault(match error {
+        SubmitError::Full(_) => Fault::Overloaded,
+        SubmitError::Draining(_) => Fault::Draining,
     })
 }
 

@@ -276,7 +276,7 @@ impl Tally {
     ) -> Result<T, Failure> {
         let known = self.has_others().then(|| self.boards.get(id).map(|board| board.no)).flatten();
         match ask().await {
-            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
+            Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
                 ask().await
             }
             done => done,

@@ -6,7 +6,7 @@
 //!
 //! It is a task and not a thread: it waits nearly always, and a panic in it does not end the process.
 
-use crate::collector::{Collector, Refused};
+use crate::collector::{Collector, PostError};
 use crate::parent::Parent;
 use crate::span::{self, Span, Trace};
 use crate::{Ratio, Settings};
@@ -196,8 +196,8 @@ impl Exporter {
                     self.counts.rejected.fetch_add(rejected, Relaxed);
                     return;
                 }
-                Err(Refused::Never(why)) => break why,
-                Err(Refused::Later(why, asked)) => {
+                Err(PostError::Never(why)) => break why,
+                Err(PostError::Later(why, asked)) => {
                     let pause = pauses.next().filter(|_| !self.waiting.is_closed());
                     let Some(pause) = pause else { break why };
                     // A server that stops skips the pause: it makes one more attempt.

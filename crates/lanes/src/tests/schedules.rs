@@ -3,7 +3,7 @@
 use super::audit::Recorder;
 use super::model::{Event, Request, Store};
 use super::{Boxed, explore, start};
-use crate::{Bounds, Lane, Refused, Weight};
+use crate::{Bounds, Lane, SubmitError, Weight};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::mpsc;
 use shuttle::thread;
@@ -33,7 +33,7 @@ fn call(lane: &Lane<Store, Boxed>, mut recorder: Recorder, caller: u32, count: u
             lane.submit(request, reply).map_err(|refused| vec![refused.into_inner()])
         } else {
             recorder.grouped(ids.clone());
-            lane.submit_all(many).map_err(Refused::into_inner)
+            lane.submit_all(many).map_err(SubmitError::into_inner)
         };
         if let Err(back) = back {
             assert_eq!(back.iter().map(|(request, _)| *request).collect::<Vec<_>>(), requests);
@@ -79,7 +79,7 @@ fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
         let mut late = recorder.clone();
         let request = Request::new(300, 0);
         let refused = lane.submit(request, late.listen(request));
-        assert!(matches!(refused, Err(Refused::Draining(_))), "a draining lane takes nothing");
+        assert!(matches!(refused, Err(SubmitError::Draining(_))), "a draining lane takes nothing");
         late.refused(300);
         recorder.merge(late);
     }

@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused, Reply, Weight};
+use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Reply, SubmitError, Weight};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -121,7 +121,7 @@ fn dies(of: u64) {
     let heard = hear.recv_timeout(Duration::from_secs(20));
     assert_eq!(heard, Err(RecvTimeoutError::Disconnected), "no answer, and no reply that could give one");
     let (nobody, _) = mpsc::channel();
-    assert!(matches!(lane.submit(9, ReplyTo(nobody)), Err(Refused::Draining((9, _)))));
+    assert!(matches!(lane.submit(9, ReplyTo(nobody)), Err(SubmitError::Draining((9, _)))));
     lane.drain();
     assert!(lane_thread.join().is_err());
 }

@@ -170,7 +170,7 @@ async fn signed_in(
             }
             Ok(Authenticated { caller: Caller::member(subject.member), tokens_from: subject.tokens_from })
         }
-        Ok(_) | Err(Failure::Refused(_)) => Err(signed_out()),
+        Ok(_) | Err(Failure::Rejected(_)) => Err(signed_out()),
         Err(failure) => Err(problem::of_failure(&failure)),
     }
 }

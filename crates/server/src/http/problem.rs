@@ -121,7 +121,7 @@ fn failed_row(row: &InvalidApplication) -> Value {
 pub(super) fn of_failure(failure: &Failure) -> Problem {
     faults::log(failure);
     match failure {
-        Failure::Refused(rejection) => of_rejection(rejection),
+        Failure::Rejected(rejection) => of_rejection(rejection),
         Failure::Fault(fault) => of_fault(fault),
     }
 }

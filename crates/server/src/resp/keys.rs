@@ -125,7 +125,7 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
         let owner = Arc::clone(tally);
         match blocking(move || boards::delete(&owner, &id, None)).await {
             Ok(_) => count += 1,
-            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => {}
+            Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => {}
             Err(failure) => return Err(error::of_failure(&failure)),
         }
     }

@@ -94,11 +94,11 @@ pub(super) fn at<'a>(
         let ask = ApplicationRequest { tally, id, actor, identity, record: find(tally, id)? };
         match of(tally, &ask.record).and_then(|store| what(&*store, &ask)) {
             // The reply is the present contest, and not that its applications are lost.
-            Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+            Err(Failure::Rejected(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
             // It may be a retry of a request from when they were in Redis.
-            Err(Failure::Refused(Rejection::ContestState(state)))
+            Err(Failure::Rejected(Rejection::ContestState(state)))
                 if ask.record.kept == ApplicationLocation::Store =>
             {
                 let before = redis_applications::recall(&ask)?;

@@ -26,7 +26,7 @@ pub async fn on_board(
     match ContestId::of_board(board) {
         Some((id, division)) => {
             match of(tally, (&id, Some(division)), actor, player, banned, identity).await {
-                Err(Failure::Refused(Rejection::ContestNotFound)) => {
+                Err(Failure::Rejected(Rejection::ContestNotFound)) => {
                     Err(Rejection::LeaderboardNotFound(None).into())
                 }
                 done => done,

@@ -133,7 +133,7 @@ pub(super) fn open_at(
     });
     let used = match &done {
         Ok(done) => Some(done.record.kept),
-        Err(Failure::Refused(_)) => Some(ApplicationLocation::Store),
+        Err(Failure::Rejected(_)) => Some(ApplicationLocation::Store),
         // The outcome is unknown: the prepared state is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };

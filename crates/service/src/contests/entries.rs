@@ -104,7 +104,7 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),
-        Err(Failure::Refused(Rejection::ApplicationsLost)) => Ok(false),
+        Err(Failure::Rejected(Rejection::ApplicationsLost)) => Ok(false),
         Err(failure) => Err(failure),
     }
 }

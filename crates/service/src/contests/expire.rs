@@ -63,7 +63,7 @@ fn delete(tally: &Tally, board: &Board) -> Result<(), Failure> {
             Ok(())
         }
         // Another server was faster.
-        Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(()),
+        Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => Ok(()),
         Err(failure) => Err(failure),
     }
 }

@@ -69,7 +69,7 @@ pub fn applications(
     match state::transition(record.state, Event::Decide, by) {
         Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
             // They were cleared meanwhile.
-            Err(Failure::Refused(Rejection::ApplicationsLost))
+            Err(Failure::Rejected(Rejection::ApplicationsLost))
                 if application_store::has_moved_on(tally, id, &record)? =>
             {
                 Ok(Listing::default())

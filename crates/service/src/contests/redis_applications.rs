@@ -210,7 +210,7 @@ impl ApplicationsInRedis<'_> {
         }
         match self.thaw(ask.tally, ask.id) {
             // The next try gets the reply.
-            Ok(()) | Err(Failure::Refused(_)) => Ok(None),
+            Ok(()) | Err(Failure::Rejected(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
@@ -340,7 +340,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         match say(tally, id, find(tally, id)?, Outside::Thaw) {
             Ok(done) => self.ask(self.redis.thaw(self.key, done.record.revision)),
             // It has started after all.
-            Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+            Err(Failure::Rejected(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

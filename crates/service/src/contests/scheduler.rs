@@ -138,9 +138,9 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
         Due::Event(event) => happen(tally, id, at, event),
     };
     match done {
-        Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+        Err(Failure::Rejected(Rejection::ContestState(_))) => Ok(()),
         // The clock does not start it any more.
-        Err(Failure::Refused(Rejection::ApplicationsLost)) => {
+        Err(Failure::Rejected(Rejection::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
             application_store::say(tally, id, record, Outside::Lost).map(drop)
         }

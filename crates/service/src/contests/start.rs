@@ -59,7 +59,7 @@ pub(super) fn start_at(
             held.set(true);
             let rows = match applications.freeze(record).and_then(|()| applications.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest has changed.
-                Err(Failure::Refused(Rejection::ApplicationsLost))
+                Err(Failure::Rejected(Rejection::ApplicationsLost))
                     if application_store::has_moved_on(tally, id, record)? =>
                 {
                     return Ok((by, Act::Start(Vec::new())));

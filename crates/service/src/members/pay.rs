@@ -116,7 +116,7 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;
-        if let Err(Failure::Refused(Rejection::RecipientNotFound)) = done {
+        if let Err(Failure::Rejected(Rejection::RecipientNotFound)) = done {
             guess.spend();
             return Err(Rejection::RecipientNotFound.into());
         }

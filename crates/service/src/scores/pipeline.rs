@@ -92,7 +92,7 @@ impl Kind for Pipeline {
         for board in self.steps.iter().filter_map(|step| step.row().board) {
             state.check_live(board.no)?;
         }
-        let rejected = |rejection| StepDone::of(StepReply::Refused(rejection));
+        let rejected = |rejection| StepDone::of(StepReply::Rejected(rejection));
         let steps = self.steps.iter().zip(rows);
         let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
         Ok(PipelineDecision { steps: steps.collect(), ..PipelineDecision::default() })
@@ -229,7 +229,7 @@ impl Kind for Pipeline {
                 known.is_begun = true;
             }
             Decision::Rejected(rejection) => {
-                join_all(&|| StepReply::Refused(rejection.clone()));
+                join_all(&|| StepReply::Rejected(rejection.clone()));
                 known.rejected = Some(rejection);
             }
             Decision::Failed(fault) => join_all(&|| StepReply::Failed(fault.clone())),
@@ -281,7 +281,7 @@ pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Fa
             Err(failure) if replies.is_empty() => return Err(failure),
             Err(failure) => replies.extend((0..count).map(|_| match failure.clone() {
                 Failure::Fault(fault) => StepReply::Failed(fault),
-                Failure::Refused(rejection) => StepReply::Refused(rejection),
+                Failure::Rejected(rejection) => StepReply::Rejected(rejection),
             })),
         }
     }

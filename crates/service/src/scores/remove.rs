@@ -114,5 +114,5 @@ pub(crate) async fn replay_or_reject(
         Some(identity) => tally.stored(identity).await?,
         None => None,
     };
-    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Refused(rejection))
+    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Rejected(rejection))
 }

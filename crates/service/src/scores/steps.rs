@@ -102,7 +102,7 @@ pub enum StepReply {
     /// The reply of a read.
     Read(Vec<u8>),
     /// A rule does not allow it; nothing changed.
-    Refused(Rejection),
+    Rejected(Rejection),
     /// Its shard is unavailable; nothing changed, unless the fault says otherwise.
     Failed(Fault),
     /// Not decided by its shard, or not published yet.
@@ -230,17 +230,17 @@ impl StepDone {
 
     /// Adds what another shard has done of the same step.
     pub(super) fn join(&mut self, other: Self) {
-        use StepReply::{Added, Failed, Pending, Refused, Removed, Took};
+        use StepReply::{Added, Failed, Pending, Rejected, Removed, Took};
         let is_begun = !self.moves.is_empty() || !other.moves.is_empty();
         let known = std::mem::replace(&mut self.reply, Pending);
         self.reply = match (known, other.reply) {
             (Pending, reply) => reply,
             (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_window(fault)),
             (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
-            (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
+            (Rejected(rejection), _) | (_, Rejected(rejection)) if is_begun => {
                 Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))
             }
-            (Refused(rejection), _) | (_, Refused(rejection)) => Refused(rejection),
+            (Rejected(rejection), _) | (_, Rejected(rejection)) => Rejected(rejection),
             (Added { added, updated, .. }, Added { added: more, updated: others, score }) => {
                 Added { added: added + more, updated: updated + others, score }
             }
@@ -375,15 +375,15 @@ mod tests {
     #[test]
     fn a_command_that_is_half_done_says_so() {
         let away = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
-        let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
+        let rejected = || StepDone::of(StepReply::Rejected(Rejection::ScoreOverflow));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
         assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
         for (one, other) in
-            [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), refused())]
+            [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), rejected())]
         {
             assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
-        assert!(matches!(join(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
+        assert!(matches!(join(rejected(), added(0)), StepReply::Rejected(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
         assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
     }

@@ -229,7 +229,7 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
     let done = world.submit_beside("bob", 3, || {
         boards::delete(&world.tally(), &world.board().id, None).unwrap();
     });
-    assert!(matches!(done, Err(Failure::Refused(Rejection::LeaderboardNotFound(_)))), "{done:?}");
+    assert!(matches!(done, Err(Failure::Rejected(Rejection::LeaderboardNotFound(_)))), "{done:?}");
     assert_eq!(world.store().windows(no).unwrap(), []);
     world.stop();
 }

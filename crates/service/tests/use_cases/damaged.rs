@@ -274,12 +274,12 @@ fn a_damaged_board_is_unavailable_alone() {
         for name in ["definition", "period", "hidden"] {
             let refused = served.submit(name, &[("ann", 11)]).pop().unwrap();
             assert!(
-                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Rejected(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
             let refused = served.put(name);
             assert!(
-                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Rejected(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
         }

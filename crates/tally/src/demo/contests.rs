@@ -160,7 +160,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     loop {
         let state = match read::get(tally, &id) {
             Ok(record) => record.state,
-            Err(Failure::Refused(Rejection::ContestNotFound)) => {
+            Err(Failure::Rejected(Rejection::ContestNotFound)) => {
                 change::create(tally, &id, admin, &spec(tally, cup)?, None)?;
                 continue;
             }
@@ -191,7 +191,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
         match apply::apply(tally, id, &Actor::Server, team, None) {
-            Ok(_) | Err(Failure::Refused(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
+            Ok(_) | Err(Failure::Rejected(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
             Err(failure) => return Err(failure.into()),
         }
     }

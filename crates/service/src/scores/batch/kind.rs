@@ -295,14 +295,14 @@ macro_rules! kinds {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
                         one.reply(decision, with).map(Reply::$kind)
                     })*
-                    (_, Decision::Rejected(rejection)) => Err(Failure::Refused(rejection)),
+                    (_, Decision::Rejected(rejection)) => Err(Failure::Rejected(rejection)),
                     (_, Decision::Failed(fault)) => Err(Failure::Fault(fault)),
                     (_, _) => unreachable!("a decision is of the kind of its request"),
                 };
                 match reply {
                     Ok(reply) => Ok(reply),
                     Err(Failure::Fault(fault)) => Ok(Reply::Failed(fault)),
-                    Err(Failure::Refused(rejection)) => Err(rejection),
+                    Err(Failure::Rejected(rejection)) => Err(rejection),
                 }
             }
 

@@ -174,7 +174,7 @@ impl World {
     pub(crate) fn until_lanes_work(&self) {
         let refused = || {
             let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));
-            matches!(removed, Err(Failure::Refused(_)))
+            matches!(removed, Err(Failure::Rejected(_)))
         };
         assert!((0..ATTEMPTS_MAX).any(|_| refused()), "the lane does not work again");
     }

@@ -242,7 +242,7 @@ impl History {
                     done: wanted,
                 });
             }
-            (Err(Failure::Refused(rejection)), Err(wanted)) => assert_eq!(rejection, wanted),
+            (Err(Failure::Rejected(rejection)), Err(wanted)) => assert_eq!(rejection, wanted),
             (done, wanted) => panic!("{done:?} and not {wanted:?}"),
         }
     }
@@ -307,7 +307,7 @@ impl History {
         }
         let put = self.world.put(&BoardSpec { periods: Some(periods.clone()), ..BoardSpec::default() });
         if periods.is_empty() && !self.model.definition.all_time {
-            assert!(matches!(put, Err(Failure::Refused(Rejection::InvalidDefinition(_)))), "{put:?}");
+            assert!(matches!(put, Err(Failure::Rejected(Rejection::InvalidDefinition(_)))), "{put:?}");
             return;
         }
         put.unwrap();

@@ -32,7 +32,7 @@ fn crowd(kind: Kind) {
                     let order = order(TransferKind::Transfer { from, to }, units);
                     match transfers::post(&tally, NewTransfer { order, identity }).await {
                         Ok(_) => done += 1,
-                        Err(Failure::Refused(Rejection::InsufficientFunds)) => refused += 1,
+                        Err(Failure::Rejected(Rejection::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),
                     }
                 }

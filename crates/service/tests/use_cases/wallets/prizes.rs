@@ -223,7 +223,7 @@ fn prizes_that_cannot_be_are_refused() {
     twice.table.push(twice.table[0]);
     for prizes in [wrong, twice] {
         let done = put(&world, &world.tally, &daily(prizes, 1));
-        let Err(Failure::Refused(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        let Err(Failure::Rejected(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
         assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
         assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
     }

@@ -46,7 +46,7 @@ fn key(record: &Record) -> ApplicationsKey {
 
 fn assert_lost(tally: &Tally, id: &ContestId) {
     for (question, answer) in every_question(tally, id) {
-        let Err(Failure::Refused(rejection)) = answer else { panic!("{question}: {answer:?}") };
+        let Err(Failure::Rejected(rejection)) = answer else { panic!("{question}: {answer:?}") };
         assert_eq!(rejection, Rejection::ApplicationsLost, "{question}");
     }
     let record = read::get(tally, id).unwrap();
@@ -197,7 +197,7 @@ fn what_is_away_changes_nothing() {
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Rejection::AlreadyApplied))) {
+    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     scheduler::do_due(&tally).unwrap();

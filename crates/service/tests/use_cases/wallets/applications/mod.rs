@@ -31,7 +31,7 @@ fn boss() -> Actor {
 fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
     match done.map(|done| done.what) {
         Ok(What::Decided(mut rows)) => rows.pop().unwrap(),
-        Err(Failure::Refused(rejection)) => Err(rejection),
+        Err(Failure::Rejected(rejection)) => Err(rejection),
         done => panic!("{done:?}"),
     }
 }
@@ -139,7 +139,7 @@ fn histories_agree_with_paper(kind: Kind) {
             let two = [who.clone(), who.clone()];
             let done = |done: Result<ContestDone, Failure>| match done {
                 Ok(_) => Ok(()),
-                Err(Failure::Refused(rejection)) => Err(rejection.code()),
+                Err(Failure::Rejected(rejection)) => Err(rejection.code()),
                 Err(fault) => panic!("{fault}"),
             };
             let decided = |accept| row(apply::decide(&tally, id, &boss(), &two, accept, None));

@@ -388,9 +388,9 @@ fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'sta
     for one in all {
         match (one, wanted) {
             (Ok(()), Ok(())) => done += 1,
-            (Err(Failure::Refused(Rejection::ContestState(State::Running))), Ok(()))
+            (Err(Failure::Rejected(Rejection::ContestState(State::Running))), Ok(()))
                 if matches!(op, Op::StartTwice) => {}
-            (Err(Failure::Refused(rejection)), Err(wanted)) if rejection.code() == wanted => {}
+            (Err(Failure::Rejected(rejection)), Err(wanted)) if rejection.code() == wanted => {}
             (one, wanted) => panic!("{op:?} of {paper:?}: {one:?}, not {wanted:?}"),
         }
     }

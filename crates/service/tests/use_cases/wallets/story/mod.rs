@@ -131,7 +131,7 @@ impl Story {
         }
         match done {
             Ok(done) => Ok(done),
-            Err(Failure::Refused(rejection)) => Err(rejection),
+            Err(Failure::Rejected(rejection)) => Err(rejection),
             Err(Failure::Fault(fault)) => panic!("{fault}"),
         }
     }
