@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_time_is_believed_when_both_clocks_agree_for_long() {
+    fn a_new_time_is_trusted_when_both_clocks_agree_for_long() {
         let mut watch = ClockWatch::default();
         step(&mut watch, 0, 0);
         step(&mut watch, 1, HOUR);

@@ -139,7 +139,7 @@ fn callers_that_wait_for_each_answer_are_woken() {
 }
 
 #[test]
-fn a_caller_that_goes_away_disturbs_nobody() {
+fn a_caller_that_disconnects_disturbs_no_other() {
     explore(1_000, || {
         let (lane, lane_thread) = start(TIGHT, Store::default());
         let mut recorder = Recorder::default();

@@ -127,7 +127,7 @@ fn dies(of: u64) {
 }
 
 #[test]
-fn a_panic_in_commit_leaves_nobody_hanging() {
+fn a_panic_in_commit_leaves_no_caller_hanging() {
     (0..50).for_each(|_| dies(PANIC_IN_COMMIT));
 }
 
@@ -137,7 +137,7 @@ fn a_publish_that_forgets_an_answer_is_a_bug() {
 }
 
 #[test]
-fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
+fn a_batch_that_need_not_wait_for_a_slow_one_passes_one_that_does() {
     const LONG: Duration = Duration::from_secs(3600);
     let gate = Barrier::default();
     let slow = gate.pass(2, false, LONG).expect("nobody is there");

@@ -92,7 +92,7 @@ impl Redis {
 
     /// Connects; fails if no node answers.
     pub(super) fn connect(&self) -> Result<(), RankingError> {
-        self.handle.block_on(self.shared.reach_somebody())
+        self.handle.block_on(self.shared.reach_any_node())
     }
 
     /// Like [`Self::connect`]. A server that does not answer now is connected to when it is needed.
@@ -178,7 +178,7 @@ impl Drop for Redis {
 }
 
 impl Shared {
-    async fn reach_somebody(&self) -> Result<(), RankingError> {
+    async fn reach_any_node(&self) -> Result<(), RankingError> {
         if self.reach.address.cluster {
             return self.ask_slots().await;
         }
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     async fn each_node(&self, command: &redis::Cmd) -> Result<Vec<(String, Value)>, RankingError> {
-        self.reach_somebody().await?;
+        self.reach_any_node().await?;
         let map = self.map();
         let mut answers = Vec::new();
         for node in map.nodes.iter().filter(|node| map.ranges.iter().any(|range| Arc::ptr_eq(&range.2, node)))

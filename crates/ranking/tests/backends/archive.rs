@@ -157,7 +157,7 @@ fn an_empty_period_answers_too() {
 }
 
 #[test]
-fn a_hidden_player_has_a_record_and_no_place() {
+fn a_banned_player_has_a_record_and_no_position() {
     let definition = Definition::default();
     let (_, mut stored) = build(&definition, 700);
     let banned = PlayerId::new("hidden").unwrap();

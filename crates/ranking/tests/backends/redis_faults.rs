@@ -156,7 +156,7 @@ fn a_key_that_was_evicted_is_noticed() {
 }
 
 #[test]
-fn a_frozen_server_is_away_for_everybody_and_comes_back_with_its_data() {
+fn a_frozen_server_is_unavailable_to_all_and_comes_back_with_its_data() {
     for kind in KINDS {
         let server = ScratchRedis::start(kind, &[]);
         let window = connect(&server, &impatient()).window(1, 0, &Definition::default());
@@ -196,7 +196,7 @@ fn connections_that_break_and_scripts_that_vanish_are_not_noticed() {
 }
 
 #[test]
-fn who_cannot_be_reached_or_refuses_is_said_at_once() {
+fn an_unreachable_or_refusing_server_is_named_at_once() {
     let server = ScratchRedis::start(RedisKind::Valkey9, &["--requirepass", "secret"]);
     let with = |login: &str| {
         RedisBackend::connect(&format!("redis://{login}{}", server.address()), &Options::default()).map(drop)

@@ -53,7 +53,7 @@ fn scripts(clients: &mut [RespClient]) -> u64 {
 }
 
 /// At most `share` of the scripts that they take one by one.
-fn whoever_reads(url: &str, mut clients: Vec<RespClient>, share: f64) {
+fn any_reader(url: &str, mut clients: Vec<RespClient>, share: f64) {
     let ranking = RedisBackend::connect(url, &Options::default()).unwrap();
     for (kind, nth) in [Ranking::Ordinal, Ranking::Competition, Ranking::Dense].into_iter().zip(0..) {
         let window = ranking.window(1, nth, &Definition { ranking: kind, ..Definition::default() });
@@ -72,7 +72,7 @@ fn whoever_reads(url: &str, mut clients: Vec<RespClient>, share: f64) {
 #[test]
 fn of_one_server() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
-    whoever_reads(&format!("redis://{}", server.address()), vec![server.client()], 0.3);
+    any_reader(&format!("redis://{}", server.address()), vec![server.client()], 0.3);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn of_a_cluster() {
     let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
     let url = format!("redis-cluster://{}?partitions=5", addresses.join(","));
     // A page far inside and a shared rank need a first query alone: they are not coalesced.
-    whoever_reads(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
+    any_reader(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn names(some: &[&str]) -> BTreeSet<String> {
 }
 
 /// Two servers on one Redis, or on one cluster.
-fn whoever_publishes(urls: [String; 2]) {
+fn any_publisher(urls: [String; 2]) {
     let [here, there] = urls.map(|url| RedisBackend::connect(&url, &Options::default()).unwrap());
     let kinds = [
         (Ranking::Ordinal, Ties::First),
@@ -70,20 +70,20 @@ fn whoever_publishes(urls: [String; 2]) {
 }
 
 #[test]
-fn those_who_look_hear_of_every_server() {
+fn watchers_get_the_changes_of_every_server() {
     for kind in [RedisKind::Redis7, RedisKind::Valkey9] {
         let server = ScratchRedis::start(kind, &[]);
         let url = format!("redis://{}", server.address());
-        whoever_publishes([url.clone(), url]);
+        any_publisher([url.clone(), url]);
     }
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
     let url = format!("redis-cluster://{}?partitions=7", addresses.join(","));
-    whoever_publishes([url.clone(), url]);
+    any_publisher([url.clone(), url]);
 }
 
 #[test]
-fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
+fn a_watch_without_watchers_costs_no_key_and_notes_expire() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
     let ranking =
         RedisBackend::connect(&format!("redis://{}", server.address()), &Options::default()).unwrap();

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_there_once_and_names_nobody_twice() {
+    fn a_row_is_there_once_and_names_no_actor_twice() {
         for (at, row) in TABLE.iter().enumerate() {
             let like = |other: &&Transition| (other.from, other.event) == (row.from, row.event);
             assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_learns_nothing_of_the_state() {
+    fn a_forbidden_actor_learns_nothing_of_the_state() {
         for state in State::ALL {
             for (event, by) in [
                 (Event::Start, ActorKind::Player),

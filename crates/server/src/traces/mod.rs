@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_nobody_waits_for_is_told_when_its_lane_lets_go() {
+    fn an_abandoned_request_is_exported_when_its_lane_drops_it() {
         let traces = stopped();
         let sampled = begin(&traces);
         sampled.root().name = "GET /x".into();

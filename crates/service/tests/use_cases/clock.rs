@@ -147,7 +147,7 @@ fn a_jump_while_no_server_runs_is_found_at_the_start() {
 }
 
 #[test]
-fn a_new_time_is_believed_after_a_while() {
+fn a_new_time_is_trusted_after_a_while() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     send(&world, "ann", 9);
@@ -224,7 +224,7 @@ fn a_request_is_not_done_twice_because_a_new_time_is_trusted() {
 }
 
 #[test]
-fn time_that_only_passes_is_believed() {
+fn time_that_only_passes_is_trusted() {
     let world = World::new(10 * DAY + HOUR);
     for days in [1, 40, 4_000] {
         world.advance(days * DAY);

@@ -288,7 +288,7 @@ fn a_damaged_board_is_unavailable_alone() {
 }
 
 #[test]
-fn a_damaged_key_lets_nobody_in_and_counts_as_a_key() {
+fn a_corrupt_key_authenticates_no_caller_and_counts_as_a_key() {
     for place in Place::all() {
         let served = Served::start(&place);
         let [bad, good] =

@@ -96,7 +96,7 @@ fn periods_are_added_changed_and_removed_on_a_live_board() {
 }
 
 #[test]
-fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored() {
+fn a_changed_schedule_counts_from_the_next_boundary_even_without_scores() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
     world.put(&BoardSpec { periods: Some(vec![daily.clone()]), ..BoardSpec::default() }).unwrap();
@@ -417,7 +417,7 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
 }
 
 #[test]
-fn each_period_with_players_is_told_once_whoever_closes_it() {
+fn each_period_with_players_has_one_event_whichever_server_closes_it() {
     let world = World::new(10 * DAY + HOUR);
     world
         .put(&BoardSpec {

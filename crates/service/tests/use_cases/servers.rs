@@ -263,7 +263,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
 
 /// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
 #[test]
-fn a_clock_that_is_not_the_databases_is_not_believed() {
+fn a_clock_that_differs_from_the_database_is_not_trusted() {
     let args = ["--sysdate-is-now", "--init-connect=SET timestamp = UNIX_TIMESTAMP()"];
     let server = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &args);
     let url = server.create_database();

@@ -170,7 +170,7 @@ fn a_list_walks_keys_while_boards_come_and_go() {
 }
 
 #[test]
-fn of_many_who_create_a_board_at_once_one_does() {
+fn of_many_that_create_a_board_at_once_one_does() {
     let server = TestTally::start(TALLY);
     for board in ["b", "c", "d"] {
         let statuses: Vec<u16> = std::thread::scope(|scope| {

@@ -42,7 +42,7 @@ fn stir(mut client: Client, stop: &AtomicBool, moved: &AtomicUsize, seed: u64) {
 }
 
 #[test]
-fn nobody_who_stays_is_skipped_or_shown_twice() {
+fn no_remaining_player_is_skipped_or_shown_twice() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({"update": "latest", "ranking": "competition"})).expect(201);

@@ -185,7 +185,7 @@ fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_serve
 }
 
 #[test]
-fn who_guesses_a_password_waits_and_an_unknown_login_is_told_alike() {
+fn guessing_a_password_waits_and_an_unknown_login_gets_the_same_response() {
     let server = start();
     make(&server, "ann", "010-1111");
     make(&server, "bob", "010-2222");

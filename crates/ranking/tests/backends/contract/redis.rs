@@ -105,7 +105,7 @@ impl OnRedis {
         loader.finish().unwrap();
     }
 
-    fn assert_who_answers(&self, site: &Site) {
+    fn assert_answering_node(&self, site: &Site) {
         let mut keys = 0;
         for mut client in (site.clients)() {
             let Reply::Bulk(info) = client.call(&["INFO"]) else { panic!("INFO is text") };
@@ -149,8 +149,8 @@ macro_rules! backend {
             fn total(&self) -> u64 {
                 self.0.window.total().unwrap()
             }
-            fn assert_who_answers(&self) {
-                self.0.assert_who_answers(&$site);
+            fn assert_answering_node(&self) {
+                self.0.assert_answering_node(&$site);
             }
         }
     };

@@ -40,7 +40,7 @@ fn sent(board: &Board, watch: &mut Watch) -> Vec<Arc<ScoreBatch>> {
 }
 
 #[test]
-fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
+fn a_batch_has_the_newest_of_each_player_and_the_removed_ones() {
     let board = board();
     assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
     let mut watch = Watch::new(&board);
@@ -91,7 +91,7 @@ fn the_more_watch_the_less_often_they_are_told() {
 }
 
 #[test]
-fn whoever_is_too_far_behind_is_told_so_and_others_are_not() {
+fn only_a_reader_too_far_behind_is_told_so() {
     let board = board();
     let (mut asleep, mut awake) = (Watch::new(&board), Watch::new(&board));
     for score in 0..=BATCHES_BEHIND as i64 {

@@ -50,7 +50,7 @@ fn act(
 }
 
 #[test]
-fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
+fn what_the_clock_missed_happens_in_order_before_any_request() {
     let world = World::new(Kind::Sqlite);
     let member = world.member("ann", 50);
     let now = world.now();
@@ -89,7 +89,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
 }
 
 #[test]
-fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
+fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
@@ -358,7 +358,7 @@ fn applications_close_when_the_contest_is_to_start() {
 
 /// A player that cannot be paid a prize does not take part, whether it costs something or not.
 #[test]
-fn a_member_who_is_closed_does_not_start() {
+fn a_closed_member_does_not_start() {
     for (kind, fee) in [(Kind::Sqlite, false), (Kind::MariaDb, false), (Kind::Sqlite, true)] {
         let world = World::new(kind);
         let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();

@@ -442,7 +442,7 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
 /// A sorted set that has lost its last player stays until another leaderboard needs its place. A contest needs it like a
 /// leaderboard: when it opens, when its players are accepted, and when it starts.
 #[test]
-fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
+fn unused_leaderboards_make_room_for_those_of_contests() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         world.tally.drain();

@@ -146,7 +146,7 @@ fn phone_numbers_are_not_told_on_mariadb() {
 
 /// A caller without the PIN learns nothing from the time either: the same is read and stored.
 #[test]
-fn a_number_that_nobody_has_is_looked_up_like_any_other() {
+fn an_unknown_number_is_looked_up_like_any_other() {
     let world = World::new(Kind::Sqlite);
     let [ann, bob, eve] = people(&world);
     let rates = || world.tally.members.cache.rates().map(|(_, rate)| (rate.hits, rate.misses, rate.entries));
@@ -199,7 +199,7 @@ fn guesses_at_the_same_time_all_count() {
 }
 
 #[test]
-fn money_goes_to_who_has_the_number_now() {
+fn money_goes_to_the_present_owner_of_the_number() {
     let world = World::new(Kind::Sqlite);
     let [ann, bob, eve] = people(&world);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));

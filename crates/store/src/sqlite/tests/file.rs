@@ -153,7 +153,7 @@ fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
 }
 
 #[test]
-fn another_programs_lock_delays_the_fold_and_nobody_else() {
+fn another_programs_lock_delays_only_the_flush() {
     let place = Place::new();
     let options = Options { busy_wait: Duration::from_millis(20), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();

@@ -12,12 +12,12 @@ use tally_store::{
 
 for_both!(
     every_change_has_a_revision_that_followers_hear_of,
-    a_follower_misses_nothing_whoever_writes,
+    a_follower_misses_no_write_of_any_server,
     a_follower_gets_past_a_transaction_on_thousands_of_boards,
     a_board_is_read_as_of_its_revision,
     only_bans_that_are_new_are_read,
     a_transaction_knows_which_revision_it_stands_on,
-    marks_stay_until_somebody_has_published,
+    outbox_entries_stay_until_they_are_published,
     removed_records_are_walked_with_their_versions,
     one_has_a_turn_until_its_time_is_over,
 );
@@ -80,7 +80,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
 }
 
 /// Three write at once, one follows: at the end its copy is the stored state.
-fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
+fn a_follower_misses_no_write_of_any_server(kind: DatabaseKind) {
     const ROUNDS: usize = 40;
     let url = ScratchDatabase::shared(kind).create_database();
     let store = open(&url);
@@ -280,7 +280,7 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     assert!(now > Some(known), "{now:?} after {known}");
 }
 
-fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
+fn outbox_entries_stay_until_they_are_published(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));

@@ -81,7 +81,7 @@ fn what_one_changes_on_any_database_the_other_hears() {
 }
 
 #[test]
-fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
+fn a_lagging_database_is_updated_by_the_server_that_finds_it() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let urls = databases();
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
@@ -129,7 +129,7 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
 }
 
 #[test]
-fn the_last_who_tells_says_what_is_true_by_then() {
+fn the_last_update_has_the_newest_state() {
     let urls = databases();
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
@@ -252,7 +252,7 @@ fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
 }
 
 #[test]
-fn what_is_gone_is_purged_on_the_first_database_last() {
+fn what_is_deleted_is_purged_on_the_first_database_last() {
     let store = beside(&databases(), "one");
     create(&store, "b", &Definition::default()).unwrap();
     let part = WindowKey { board: BOARD, window: Window(7) };

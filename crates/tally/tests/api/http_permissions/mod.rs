@@ -207,7 +207,7 @@ fn try_all(
 }
 
 #[test]
-fn a_proxy_makes_nobody_admin() {
+fn a_proxy_makes_no_caller_admin() {
     let mut server = TestTally::start(TALLY);
     server.allow("not in `http.trusted_proxies`");
     prepare(&mut server.local());

@@ -32,7 +32,7 @@ fn check_hidden(client: &mut Client) {
 }
 
 #[test]
-fn a_hidden_player_is_on_no_page_and_counts_for_nobody() {
+fn a_banned_player_is_on_no_page_and_counts_for_no_rank() {
     let server = TestTally::start(TALLY);
     let mut client = with_banned_player(&server);
     check_hidden(&mut client);
@@ -47,7 +47,7 @@ fn a_hidden_player_is_on_no_page_and_counts_for_nobody() {
 }
 
 #[test]
-fn submits_of_a_hidden_player_are_stored_and_seen_after_restore() {
+fn submits_of_a_banned_player_are_stored_and_seen_after_restore() {
     let server = TestTally::start(TALLY);
     let mut client = with_banned_player(&server);
     let worse = submit(&mut client, "b", "b", 5);
@@ -76,7 +76,7 @@ fn submits_of_a_hidden_player_are_stored_and_seen_after_restore() {
 }
 
 #[test]
-fn who_has_no_score_can_be_hidden_before_it_comes() {
+fn a_player_without_a_score_can_be_banned() {
     let mut server = TestTally::start(TALLY);
     let mut client = with_banned_player(&server);
     client.send(&turn("b", "new", "ban")).expect(200);
@@ -157,7 +157,7 @@ fn a_replayed_submit_shows_the_rank_of_now() {
 }
 
 #[test]
-fn removed_while_hidden_is_gone_and_still_hidden() {
+fn a_removed_banned_player_is_still_banned() {
     let server = TestTally::start(TALLY);
     let mut client = with_banned_player(&server);
     client.delete("/v1/leaderboards/b/players/b").expect(204);
@@ -169,7 +169,7 @@ fn removed_while_hidden_is_gone_and_still_hidden() {
 }
 
 #[test]
-fn a_board_that_is_not_there_hides_nobody() {
+fn a_missing_board_bans_no_player() {
     let server = TestTally::start(TALLY);
     let mut client = with_banned_player(&server);
     for verb in ["ban", "restore"] {

@@ -44,7 +44,7 @@ fn check_money(servers: &Servers, members: &[String], sum: i64) -> Vec<i64> {
 /// Opposite ways between two, a ring in both directions, and chains all round. Money comes at every server or is absent, and no
 /// caller gets a conflict with another one.
 #[test]
-fn soak_opposite_transfers_at_several_servers_are_in_nobodys_way() {
+fn soak_opposite_transfers_at_several_servers_do_not_block_each_other() {
     const CALLERS: usize = 32;
     let servers = Servers::start(3);
     let all = members(&mut servers.clients()[0], 5, 60);

@@ -102,7 +102,7 @@ fn what_is_lost_is_never_taken_for_less() {
 
 /// A start by the clock passes: the applicants are unknown. Other contests go on.
 #[test]
-fn a_start_that_has_nobody_left_passes() {
+fn a_start_without_members_passes() {
     let mut site = Site::new(Kind::Valkey);
     let tally = site.serve();
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));

@@ -310,7 +310,7 @@ fn money_is_never_elsewhere(kind: Kind) {
 }
 
 /// An erased player has applied nowhere, and may apply again; a rejection stays.
-fn who_is_erased_has_not_applied(kind: Kind) {
+fn an_erased_player_has_not_applied(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -355,8 +355,8 @@ macro_rules! suite {
                 super::a_retry_has_the_effect_of_one($kind);
             }
             #[test]
-            fn who_is_erased_has_not_applied() {
-                super::who_is_erased_has_not_applied($kind);
+            fn an_erased_player_has_not_applied() {
+                super::an_erased_player_has_not_applied($kind);
             }
             #[test]
             fn money_is_never_elsewhere() {
