@@ -31,7 +31,7 @@ pub struct Boot {
     pub micros: i64,
 }
 
-/// The time, and whether it is believed. All clones are one clock.
+/// The time, and whether it is trusted. All clones are one clock.
 #[derive(Clone)]
 pub struct Clock {
     source: Arc<dyn TimeSource>,
@@ -52,7 +52,7 @@ struct Watched {
 pub struct ClockReading {
     /// Wall time.
     pub now: Micros,
-    /// Why it is not believed.
+    /// Why it is not trusted.
     pub doubt: Option<Distrust>,
 }
 
@@ -111,9 +111,9 @@ impl Clock {
             (None, Some(doubt)) => tracing::error!(
                 seconds = seconds(doubt.jump),
                 store_seconds = seconds(ahead),
-                "the clock has jumped, or is not the store's: closing, paying and expiring wait until it is believed again"
+                "the clock has jumped, or is not the store's: closing, paying and expiring wait until it is trusted again"
             ),
-            (Some(_), None) => tracing::warn!("the clock is believed again: what waited is done now"),
+            (Some(_), None) => tracing::warn!("the clock is trusted again: what waited is done now"),
             (None, None) if !warned && ahead.abs() > SKEW_WARN => tracing::warn!(
                 seconds = seconds(ahead),
                 "the clock is not the store's: set it by NTP, from 5 s on closing, paying and expiring wait"
@@ -123,7 +123,7 @@ impl Clock {
         ClockReading { now: reading.wall, doubt }
     }
 
-    /// Wall time, if it is believed.
+    /// Wall time, if it is trusted.
     pub fn trusted(&self) -> Option<Micros> {
         let ClockReading { now, doubt } = self.read();
         doubt.is_none().then_some(now)
@@ -136,7 +136,7 @@ impl Clock {
         watched.store = Some(Arc::downgrade(store));
     }
 
-    /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
+    /// What the store is to remember of a time that is trusted now: the boot, and the wall time at its begin.
     pub(crate) fn trusted_boot(&self) -> Option<(String, i64)> {
         let (boot, now) = (self.source.boot()?, self.trusted()?);
         Some((boot.id, now.0.saturating_sub(boot.micros)))

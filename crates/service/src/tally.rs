@@ -198,7 +198,7 @@ impl Tally {
         self.clock.trusted()
     }
 
-    /// The service's time, and whether it is believed.
+    /// The service's time, and whether it is trusted.
     pub fn decision_time(&self) -> DecisionTime {
         self.clock.read().into()
     }

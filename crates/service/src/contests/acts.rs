@@ -18,7 +18,7 @@ use tally_store::{BoardNo, BoardRow};
 
 /// One act on one contest.
 #[derive(Clone, Debug)]
-pub struct ContestOrder {
+pub struct ContestRequest {
     /// The contest.
     pub id: ContestId,
     /// The contest as it was read; `None` if one is made.
@@ -136,7 +136,7 @@ impl Act {
     }
 }
 
-impl ContestOrder {
+impl ContestRequest {
     /// An act of the clock on a contest as it was read.
     pub(super) fn by_clock(id: &ContestId, seen: Record, act: Act) -> Self {
         let (id, seen, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());

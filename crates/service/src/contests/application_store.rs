@@ -6,7 +6,7 @@
 //! is possible anywhere in between.
 
 use super::act::{Actor, again, ask, find, once};
-use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
+use super::acts::{Act, ContestDone, ContestRequest, Outside, Seen};
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -168,7 +168,7 @@ pub(super) fn say(
     seen: Record,
     what: Outside,
 ) -> Result<ContestDone, Failure> {
-    ask(tally, ContestOrder::by_clock(id, seen, Act::Outside(what)))
+    ask(tally, ContestRequest::by_clock(id, seen, Act::Outside(what)))
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.

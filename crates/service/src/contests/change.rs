@@ -1,7 +1,7 @@
 //! Making a contest, changing its definition, and opening it. Each blocks.
 
 use super::act::{Actor, act, act_at, ask, may_make};
-use super::acts::{Act, ContestDone, ContestOrder};
+use super::acts::{Act, ContestDone, ContestRequest};
 use super::start::check_boards;
 use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
@@ -46,7 +46,7 @@ pub fn create(
     let (id, identity) = (id.clone(), identity.cloned());
     ask(
         tally,
-        ContestOrder { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
+        ContestRequest { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
     )
 }
 

@@ -4,7 +4,7 @@ use super::LedgerSettings;
 use super::batch::{decide, read};
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
-use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use crate::contests::acts::{Act, ContestDone, ContestRequest, What};
 use crate::outcomes::Retention;
 use std::collections::BTreeSet;
 use tally_rules::clock::DecisionTime;
@@ -122,7 +122,7 @@ fn refunded(
     let act = Act::Refund(members.iter().map(row).collect(), true);
     let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
     let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestOrder { id, seen, by, at, act, boards, identity };
+    let order = ContestRequest { id, seen, by, at, act, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();

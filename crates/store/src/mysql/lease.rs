@@ -304,7 +304,7 @@ impl Shared {
             return;
         }
         // The lease expires by itself if this statement is lost.
-        let _ = self.say(&mut link, |script| {
+        let _ = self.send(&mut link, |script| {
             script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
             script.number(self.fence).end();
         });
@@ -330,7 +330,7 @@ impl Shared {
         let batch = BatchId { link: self.marker, sequence: renewals.sent, ..BatchId::default() };
         let asked = SystemTime::now();
         let mut before = 0;
-        let said = self.say(link, |script| {
+        let sent = self.send(link, |script| {
             script.statement("START TRANSACTION");
             batches::put_renewal(script, &batch, renewals.answered);
             batches::delete(script, &settled);
@@ -341,7 +341,7 @@ impl Shared {
             select(script);
             script.sql("SELECT ").sql(CLOCK).end();
         });
-        let mut answers = said.inspect_err(|_| witnesses.settle(settled))?;
+        let mut answers = sent.inspect_err(|_| witnesses.settle(settled))?;
         let answered = SystemTime::now();
         answers.skip(before);
         let found = read(&mut answers)?;
@@ -353,7 +353,7 @@ impl Shared {
     }
 
     /// Sends on the lease's own connection: those of the pool may all be in use for longer than the lease lasts.
-    fn say(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+    fn send(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         put(&mut script);
         self.connected(link)?.send(&script).map_err(StoreError::from)

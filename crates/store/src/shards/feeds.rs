@@ -68,9 +68,9 @@ impl Inner {
         known: Option<&Revisions>,
     ) -> Result<Option<BoardState>, StoreError> {
         let known_of = |shard: usize| known.map(|known| Revisions::new(vec![known.of(shard)]));
-        let Some(first) = self.ask(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
+        let Some(first) = self.query(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
             if let BoardRef::No(no) = name {
-                self.tell_gone(no)?;
+                self.propagate_deletion(no)?;
             }
             return Ok(None);
         };
@@ -100,7 +100,7 @@ impl Inner {
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
             return Err(self.unavailable(shard, true, "it has not said yet what has changed".into()));
         }
-        let ask = || self.ask_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
+        let ask = || self.query_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
         let is_told = |state: &BoardState| {
             state.row.definition == first.row.definition && not_propagated(first, state).is_empty()
         };
@@ -114,9 +114,9 @@ impl Inner {
     }
 
     /// Tells the other shards of a deleted board. An unavailable shard is told before the first shard purges the board.
-    fn tell_gone(&self, no: BoardNo) -> Result<(), StoreError> {
+    fn propagate_deletion(&self, no: BoardNo) -> Result<(), StoreError> {
         for shard in 1..self.all.len() {
-            match self.ask_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
+            match self.query_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
                 Ok(Some(_)) => self.sync(shard, &Delta::of_board(no))?,
                 Ok(None) | Err(StoreError::ShardUnavailable { .. }) => {}
                 Err(error) => return Err(error),

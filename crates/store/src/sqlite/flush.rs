@@ -121,15 +121,15 @@ impl Flusher {
 
     /// Flushes everything written so far and waits for it.
     pub(super) fn flush_now(&self, shared: &Shared) -> Result<(), StoreError> {
-        self.ask(shared, false)
+        self.request(shared, false)
     }
 
     /// Like [`Self::flush_now`], and removes all journal files.
     pub(super) fn settle(&self, shared: &Shared) -> Result<(), StoreError> {
-        self.ask(shared, true)
+        self.request(shared, true)
     }
 
-    fn ask(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+    fn request(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         if let Some(worker) = &self.by_hand {
             let done = worker.lock().unwrap_or_else(PoisonError::into_inner).flush(shared, settle);
             self.note(&done);

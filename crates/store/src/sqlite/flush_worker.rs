@@ -88,7 +88,7 @@ impl Worker {
             true => None,
             false => Some(self.spare.take().map_or_else(|| manifest::create(shared), Ok)?),
         };
-        let taken = shared.flushing.rotation.ask(shared, next).map_err(|failed| {
+        let taken = shared.flushing.rotation.request(shared, next).map_err(|failed| {
             let (error, next) = *failed;
             self.spare = next;
             error

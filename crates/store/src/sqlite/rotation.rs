@@ -42,7 +42,7 @@ enum State {
 
 impl Rotation {
     /// For the flush: rotates to the file `next`, or to none, and returns the previous one. A failure returns `next`.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         shared: &Shared,
         next: Option<Journal>,

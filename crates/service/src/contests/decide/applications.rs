@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
 use super::{ContestDecision, outdated};
-use crate::contests::acts::{ContestOrder, Outside, Seen, What};
+use crate::contests::acts::{ContestRequest, Outside, Seen, What};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
@@ -15,49 +15,49 @@ impl BatchState<'_> {
     /// Opens a contest in this application store; or again, if its applications are lost.
     pub(crate) fn open(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         kept: ApplicationLocation,
     ) -> ContestDecision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
-            return self.turn(order, record, Event::Open, ContestTask::None);
+            return self.turn(request, record, Event::Open, ContestTask::None);
         }
-        state::transition(record.state, Event::Decide, order.by)?;
+        state::transition(record.state, Event::Decide, request.by)?;
         record.revision += 1;
         // A start that has passed is over.
         record.enter(Stands::Open, self.time.now, self.time.now);
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, What::Nothing)
     }
 
     /// Notes a change of applications that are not in the store.
     pub(crate) fn outside(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         what: Outside,
     ) -> ContestDecision {
         match what {
             Outside::Thaw => {
-                state::transition(record.state, Event::Start, order.by)?;
+                state::transition(record.state, Event::Start, request.by)?;
                 record.revision += 1;
             }
             Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
             Outside::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
             Outside::Lost | Outside::Cleared => {}
         }
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, What::Nothing)
     }
 
     pub(crate) fn apply(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         (player, member): (&PlayerId, Option<MemberId>),
         id: HoldId,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Apply, order.by)?;
+        state::transition(record.state, Event::Apply, request.by)?;
         record.check_may_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
@@ -86,7 +86,7 @@ impl BatchState<'_> {
         }
         let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
-        self.keep(order, record, What::Applied(application))
+        self.keep(request, record, What::Applied(application))
     }
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
@@ -112,12 +112,12 @@ impl BatchState<'_> {
 
     pub(crate) fn decide_rows(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         rows: &[Seen],
         accept: Option<u32>,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Decide, order.by)?;
+        state::transition(record.state, Event::Decide, request.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
             return outdated(record);
@@ -140,16 +140,16 @@ impl BatchState<'_> {
             }));
         }
         record.revision += 1;
-        self.keep(order, record, What::Decided(results))
+        self.keep(request, record, What::Decided(results))
     }
 
     pub(crate) fn withdraw(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         (player, seen): &Seen,
     ) -> ContestDecision {
-        state::transition(record.state, Event::Withdraw, order.by)?;
+        state::transition(record.state, Event::Withdraw, request.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_as_seen(&key, seen.as_ref()) {
             return outdated(record);
@@ -159,6 +159,6 @@ impl BatchState<'_> {
         self.release(changed.release);
         self.applications.set(&key, changed.now);
         record.revision += 1;
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, What::Nothing)
     }
 }
