@@ -194,12 +194,12 @@ impl Rules {
                 }
             }
         };
-        self.stretch(sorted, query.edge, from, to, query.limit)
+        self.entry_range(sorted, query.edge, from, to, query.limit)
     }
 
     /// The archive block that begins at a position.
     pub(crate) fn block<S: Normal>(&self, sorted: &RankingIndex<S>, from: u64) -> ArchiveBlock {
-        let items = Sorted::walk(sorted, from, BLOCK_ENTRIES, false);
+        let items = Sorted::items_from(sorted, from, BLOCK_ENTRIES, false);
         let Some(first) = items.first().map(|item| item.entry.score) else { return ArchiveBlock::default() };
         let distinct_better = match self.definition.ranking {
             Ranking::Dense => sorted.count_distinct_better(first),
@@ -232,7 +232,7 @@ impl Rules {
         let (_, place) = sorted.find(player.as_bytes())?;
         let from = place.saturating_sub(above as u64);
         let to = (place + below as u64 + 1).min(sorted.len());
-        Some(self.stretch(sorted, Edge::Best, from, to, usize::MAX))
+        Some(self.entry_range(sorted, Edge::Best, from, to, usize::MAX))
     }
 
     pub(crate) fn among<S: Normal>(&self, sorted: &impl Sorted<S>, players: &[PlayerId]) -> Among {
@@ -282,7 +282,7 @@ impl Rules {
     }
 
     /// Entries at the positions `from..to`, seen from an edge, at most `limit`.
-    pub(crate) fn stretch<S: Normal>(
+    pub(crate) fn entry_range<S: Normal>(
         &self,
         sorted: &impl Sorted<S>,
         edge: Edge,
@@ -296,8 +296,8 @@ impl Rules {
         }
         let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
         let entries = match edge {
-            Edge::Best => self.places(sorted, sorted.walk(from, take, false), from, 1),
-            Edge::Worst => self.places(sorted, sorted.walk(to - 1, take, true), to - 1, -1),
+            Edge::Best => self.places(sorted, sorted.items_from(from, take, false), from, 1),
+            Edge::Worst => self.places(sorted, sorted.items_from(to - 1, take, true), to - 1, -1),
         };
         Page { total, more: (take as u64) < to - from, entries }
     }
@@ -306,14 +306,14 @@ impl Rules {
     fn places<S: Normal>(
         &self,
         sorted: &impl Sorted<S>,
-        walk: Vec<Item<S>>,
+        items: Vec<Item<S>>,
         first: u64,
         step: i64,
     ) -> Vec<RankedEntry> {
         let mut shared: Option<(S, u64)> = None;
         let mut place = first;
-        let mut places = Vec::with_capacity(walk.len());
-        for item in walk {
+        let mut places = Vec::with_capacity(items.len());
+        for item in items {
             let score = item.entry.score;
             let rank = match (self.definition.ranking, shared) {
                 (Ranking::Ordinal, _) => place + 1,

@@ -123,7 +123,7 @@ impl Tally {
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
         if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
-            tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
+            tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.read(), progress)?;
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;

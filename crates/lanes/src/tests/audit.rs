@@ -64,7 +64,7 @@ impl Recorder {
         self.in_order(&outcomes);
         self.applied_as_answered(&outcomes, store);
         if !store.left_unresolved() {
-            assert_eq!(store.shown, store.truth, "readers see what is stored");
+            assert_eq!(store.shown, store.stored, "readers see what is stored");
         }
     }
 
@@ -105,7 +105,7 @@ impl Recorder {
             }
             applied.push(*id);
         }
-        assert_eq!(replayed, store.truth);
+        assert_eq!(replayed, store.stored);
         let acknowledged: Vec<u32> =
             outcomes.iter().filter(|(_, answer)| answer.is_ok()).map(|(id, _)| *id).collect();
         applied.retain(|id| answered[id].is_ok());

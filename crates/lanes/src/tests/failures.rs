@@ -38,7 +38,7 @@ fn retries_are_bounded_and_end_with_the_last_fault() {
             let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[Event::Retry; 4]), three());
             assert!((0..3).all(|id| recorder.of(id) == Err(Fault::Deadlock)));
             assert_eq!((store.commits, store.pauses, stats.retries, stats.faults), (4, 3, 3, 3));
-            assert!(store.truth.is_empty());
+            assert!(store.stored.is_empty());
         },
         5,
     );

@@ -166,7 +166,7 @@ fn a_caller_that_disconnects_disturbs_no_other() {
         lane.drain();
         let store = lane_thread.join().unwrap();
         assert_eq!(recorder.outcomes().len(), 3);
-        assert_eq!(store.truth, [(0, 6), (1, 101 + 102 + 103)].into(), "what was accepted was done");
-        assert_eq!(store.shown, store.truth);
+        assert_eq!(store.stored, [(0, 6), (1, 101 + 102 + 103)].into(), "what was accepted was done");
+        assert_eq!(store.shown, store.stored);
     });
 }

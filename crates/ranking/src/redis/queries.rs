@@ -211,7 +211,7 @@ impl RedisWindow {
     }
 
     /// An entry range of each partition, by its mode. `ranked` adds the count for a shared rank of the first member.
-    pub(super) fn stretches(
+    pub(super) fn entry_ranges(
         &self,
         between: &Between,
         modes: &[Mode],
@@ -219,7 +219,7 @@ impl RedisWindow {
     ) -> Result<Vec<Option<EntryRange>>, RankingError> {
         let request = |(partition, mode)| self.page_request(partition, between, mode, ranked);
         let requests: Vec<Request> = modes.iter().enumerate().map(request).collect();
-        self.redis().all(&requests).into_iter().map(|value| stretch(reply::only(value?)?)).collect()
+        self.redis().all(&requests).into_iter().map(|value| entry_range(reply::only(value?)?)).collect()
     }
 
     fn page_request(&self, partition: usize, between: &Between, mode: &Mode, ranked: bool) -> Request {
@@ -274,7 +274,7 @@ impl RedisWindow {
     }
 }
 
-fn stretch(value: Value) -> Result<Option<EntryRange>, RankingError> {
+fn entry_range(value: Value) -> Result<Option<EntryRange>, RankingError> {
     if value == Value::Nil {
         return Ok(None);
     }

@@ -84,17 +84,17 @@ mod tests {
     }
 
     /// Calls `each` with every value of the document and the pointer to it.
-    fn walk<'a>(value: &'a Value, at: &str, each: &mut impl FnMut(&str, &'a Value)) {
+    fn visit<'a>(value: &'a Value, at: &str, each: &mut impl FnMut(&str, &'a Value)) {
         each(at, value);
         match value {
             Value::Object(object) => {
                 for (name, inner) in object {
-                    walk(inner, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), each);
+                    visit(inner, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), each);
                 }
             }
             Value::Array(list) => {
                 for (index, inner) in list.iter().enumerate() {
-                    walk(inner, &format!("{at}/{index}"), each);
+                    visit(inner, &format!("{at}/{index}"), each);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -189,7 +189,7 @@ mod tests {
     fn every_reference_leads_somewhere_and_every_component_is_used() {
         let document = document();
         let mut used = BTreeSet::new();
-        walk(&document, "", &mut |at, value| {
+        visit(&document, "", &mut |at, value| {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return };
             let target =
                 reference.strip_prefix('#').unwrap_or_else(|| panic!("{at}: {reference} is outside"));

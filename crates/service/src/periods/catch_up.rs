@@ -225,7 +225,7 @@ pub(super) fn fill(
 ) -> Result<(), Failure> {
     if !loading.is_idle() {
         let read = |newest, rows| each(Step::Read { newest, rows });
-        walk_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
+        scan_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
     }
     loading.finish()?;
     damaged::log_all(store);
@@ -233,7 +233,7 @@ pub(super) fn fill(
 }
 
 /// Every row of a window for Redis. Bans are read after the rows: see `servers/outbox`.
-fn walk_with_versions(
+fn scan_with_versions(
     store: &dyn Store,
     board: BoardNo,
     window: Window,
@@ -244,7 +244,7 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let scanned = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
         let banned = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
@@ -253,8 +253,8 @@ fn walk_with_versions(
             newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
             push(VersionedRow { player, record: record.as_ref(), version: *version, banned })?;
         }
-        each(newest, walked as u64);
-        if walked < VERSIONS_ROWS {
+        each(newest, scanned as u64);
+        if scanned < VERSIONS_ROWS {
             return Ok(());
         }
         after = rows.pop().map(|(player, ..)| player);

@@ -108,7 +108,7 @@ pub(super) fn select(
         | RankSelection::Places(..)
         | RankSelection::These(_) => true,
     };
-    let mut list: Vec<Entry> = merged.stretch(range).into_iter().filter(meant).collect();
+    let mut list: Vec<Entry> = merged.entries(range).into_iter().filter(meant).collect();
     list.truncate(which.most());
     if matches!(which, RankSelection::Highest(_)) {
         list.reverse();
@@ -171,7 +171,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Entries at merged positions, counted from the lowest score, lowest first.
-    fn stretch(&self, ascending: Range<u64>) -> Vec<Entry> {
+    fn entries(&self, ascending: Range<u64>) -> Vec<Entry> {
         let total = self.total();
         if ascending.start >= ascending.end {
             return Vec::new();

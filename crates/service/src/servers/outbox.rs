@@ -140,10 +140,10 @@ fn whole(
     loop {
         let mut rows: Vec<Found> = Vec::new();
         let mut each = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
+        let scanned = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
         publish(store, board.no, remote, rows)?;
-        if walked < ROWS {
+        if scanned < ROWS {
             return Ok(());
         }
     }

@@ -56,7 +56,7 @@ pub(super) struct Lease {
 struct Shared {
     pool: Arc<Pool>,
     kind: Kind,
-    fence: u64,
+    token: u64,
     generation: u64,
     time: Duration,
     /// The zero of `until`.
@@ -124,14 +124,14 @@ impl Lease {
     }
 
     fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &HeldLease) -> Result<Self, StoreError> {
-        let HeldLease { fence, generation, sent } = *taken;
+        let HeldLease { token, generation, sent } = *taken;
         let mut marker = [0; 16];
         getrandom::fill(&mut marker)
             .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
-            fence,
+            token,
             generation,
             time: pool.options.lease,
             base: sent,
@@ -156,8 +156,8 @@ impl Lease {
     }
 
     /// The fencing token that the last insert of a transaction must find.
-    pub(super) fn fence(&self) -> u64 {
-        self.shared.fence
+    pub(super) fn token(&self) -> u64 {
+        self.shared.token
     }
 
     /// A version for a transaction that reads no rows: greater than any that was given here, and near the present time. A
@@ -175,7 +175,7 @@ impl Lease {
     /// lease is taken.
     pub(super) fn generation(&self) -> u64 {
         match self.shared.kind {
-            Kind::Alone => self.shared.fence | 1 << 63,
+            Kind::Alone => self.shared.token | 1 << 63,
             Kind::Beside => self.shared.generation,
         }
     }
@@ -231,7 +231,7 @@ impl Lease {
     pub(super) fn announce(&self, holder: &str) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.sql("UPDATE leases SET holder = ").bytes(short(holder));
-        self.shared.kind.put_row(&mut script, self.shared.fence);
+        self.shared.kind.put_row(&mut script, self.shared.token);
         self.shared.pool.ask(&script).map(drop)
     }
 
@@ -280,7 +280,7 @@ impl Shared {
         while !self.sleep(pause) {
             let sent = Instant::now();
             match self.renew(&mut link, &mut renewals) {
-                Ok(found) if found.fence == self.fence => {
+                Ok(found) if found.token == self.token => {
                     self.extend(sent);
                     pause = self.time / RENEWALS;
                 }
@@ -306,7 +306,7 @@ impl Shared {
         // The lease expires by itself if this statement is lost.
         let _ = self.send(&mut link, |script| {
             script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
-            script.number(self.fence).end();
+            script.number(self.token).end();
         });
     }
 
@@ -335,7 +335,7 @@ impl Shared {
             batches::put_renewal(script, &batch, renewals.answered);
             batches::delete(script, &settled);
             script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
-            self.kind.put_row(script, self.fence);
+            self.kind.put_row(script, self.token);
             script.statement("COMMIT");
             before = script.len();
             select(script);

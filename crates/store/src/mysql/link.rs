@@ -75,7 +75,7 @@ impl Link {
     /// Sends the statements, in as few messages as the database takes, and returns their results in order. It stops at the
     /// first refused one.
     pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
-        let messages = script.messages(self.server.message_bytes).map_err(Fault::Unsaid)?;
+        let messages = script.messages(self.server.message_bytes).map_err(Fault::NotSent)?;
         let mut answers = Answers::noting(Arc::clone(&self.stats));
         for (text, statements) in messages {
             let before = answers.len();

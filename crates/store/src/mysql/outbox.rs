@@ -100,9 +100,9 @@ impl Compacted {
 }
 
 /// See [`crate::Coordination::merge_outbox`].
-pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+pub(super) fn compact(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
-    let compacted = fold_on(link.get(), batches);
+    let compacted = compact_on(link.get(), batches);
     if compacted.is_err() {
         // The connection may have an open transaction.
         link.get().give_up();
@@ -110,7 +110,7 @@ pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreErr
     compacted
 }
 
-fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+fn compact_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut batches = batches.to_vec();
     // In the order of the key, like every transaction that locks several rows.
     batches.sort_unstable();
@@ -249,13 +249,13 @@ mod tests {
     #[test]
     fn folded_marks_name_what_each_of_them_names() {
         let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
-        let fold = |marks: &[&Vec<u8>]| {
+        let compact = |marks: &[&Vec<u8>]| {
             let mut compacted = Compacted::default();
             (7..).zip(marks).for_each(|(version, mark)| compacted.add(version, decode(mark).unwrap()));
             (compacted.version, decode(&compacted.encode()))
         };
-        assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
-        assert_eq!(fold(&[&few, &many]), (8, decode(&many)));
-        assert_eq!(fold(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
+        assert_eq!(compact(&[&few, &few]), (8, decode(&few)));
+        assert_eq!(compact(&[&few, &many]), (8, decode(&many)));
+        assert_eq!(compact(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
     }
 }

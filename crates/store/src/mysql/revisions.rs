@@ -51,7 +51,7 @@ pub(super) fn read(
     boards: &[BoardNo],
 ) -> Result<Vec<Option<u64>>, StoreError> {
     let all = found(answers, statements, "revisions", boards, |row| {
-        Ok((BoardNo(row.small()?), (row.number()?, row.truth()?)))
+        Ok((BoardNo(row.small()?), (row.number()?, row.boolean()?)))
     })?;
     let live = |(no, one): (&BoardNo, Option<(u64, bool)>)| {
         let one = one.filter(|(_, deleted)| !deleted && *no != NUMBERS && *no != KEYS);

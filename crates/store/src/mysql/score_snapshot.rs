@@ -26,7 +26,7 @@ pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreErr
     let WindowKey { board, window } = windows::key(row)?;
     let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
     // Tombstones are not asked for.
-    row.truth()?;
+    row.boolean()?;
     Ok(read)
 }
 

@@ -49,7 +49,7 @@ pub(super) fn read(
         let key =
             ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
-        let (version, tombstone) = (row.number()?, row.truth()?);
+        let (version, tombstone) = (row.number()?, row.boolean()?);
         Ok((key, StoredScore { record: (!tombstone).then_some(record), version }))
     })
 }
@@ -137,7 +137,7 @@ pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreS
 }
 
 /// Scans a window, with or without tombstones. Returns the number of rows.
-pub(super) fn walk_all(
+pub(super) fn scan_all(
     pool: &Pool,
     of: (BoardNo, Window, bool),
     after: Option<&PlayerId>,
@@ -148,8 +148,8 @@ pub(super) fn walk_all(
     let mut given = 0;
     while given < limit {
         let want = WALK_ROWS.min(limit - given);
-        let answers = pool.ask(&walk(of, after.as_deref(), want))?;
-        let (asked, sound, last) = read_walk(answers, (of.0, of.1), each)?;
+        let answers = pool.ask(&select_page(of, after.as_deref(), want))?;
+        let (asked, sound, last) = read_page(answers, (of.0, of.1), each)?;
         given += sound;
         if asked < want {
             break;
@@ -160,7 +160,11 @@ pub(super) fn walk_all(
 }
 
 /// Queries a page of a scan.
-fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>, limit: usize) -> Script {
+fn select_page(
+    (board, window, removed): (BoardNo, Window, bool),
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Script {
     let mut script = Script::default();
     script.sql(
         "SELECT player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
@@ -175,7 +179,7 @@ fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>,
 }
 
 /// Reads a page: the number of rows, the number of sound ones, and the player of the last. Corrupt rows are recorded.
-fn read_walk(
+fn read_page(
     mut answers: Answers,
     of: (BoardNo, Window),
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -184,7 +188,7 @@ fn read_walk(
     let name = |row: &mysql_async::Row| score_text(of, first_column(row));
     let (asked, last) = answers.each_sound("scores", name, |row| {
         let (player, record, version) = (player(row)?, record(row)?, row.number()?);
-        each(player, (!row.truth()?).then_some(record), version);
+        each(player, (!row.boolean()?).then_some(record), version);
         sound += 1;
         Ok(())
     })?;

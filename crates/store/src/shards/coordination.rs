@@ -50,8 +50,8 @@ impl Coordination for Shards {
         // Only outbox entries of one shard are merged: several shards would need several merged entries.
         let mut places = Inner::places(batches).into_iter();
         let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
-        let folded = self.inner.query(shard, |store| store.merge_outbox(&batches))?;
-        Ok(folded.map(|batch| batch_of(shard, batch)))
+        let compacted = self.inner.query(shard, |store| store.merge_outbox(&batches))?;
+        Ok(compacted.map(|batch| batch_of(shard, batch)))
     }
 
     fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {

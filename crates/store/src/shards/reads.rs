@@ -58,7 +58,7 @@ impl Reads for Shards {
         let each = &mut |player: PlayerId, record: Option<Record>, version| {
             record.into_iter().for_each(|record| each(player.clone(), record, version));
         };
-        self.inner.walk((board, window, false), after, limit, each)
+        self.inner.merged_scan((board, window, false), after, limit, each)
     }
 
     fn scan_shard(
@@ -82,7 +82,7 @@ impl Reads for Shards {
     ) -> Result<usize, StoreError> {
         match shard {
             Some(shard) => self.inner.query(shard, |store| store.scan_states(None, of, after, limit, each)),
-            None => self.inner.walk((of.0, of.1, true), after, limit, each),
+            None => self.inner.merged_scan((of.0, of.1, true), after, limit, each),
         }
     }
 
@@ -295,7 +295,7 @@ impl Inner {
     }
 
     /// A scan over all shards in order of players; with recently removed records on request.
-    pub(super) fn walk(
+    pub(super) fn merged_scan(
         &self,
         of: (BoardNo, Window, bool),
         after: Option<&PlayerId>,

@@ -50,7 +50,7 @@ impl Reads for SqliteStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        walk(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
+        scan(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
     }
 
     fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
@@ -225,7 +225,7 @@ pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u
 }
 
 /// See [`crate::Reads::scan_versions`].
-pub(super) fn walk(
+pub(super) fn scan(
     shared: &Shared,
     of: (BoardNo, Window),
     after: Option<&PlayerId>,
@@ -238,7 +238,7 @@ pub(super) fn walk(
         let want = WALK_ROWS.min(limit - given);
         let mut last = None;
         let mut count = 0;
-        let stopped_at = walk_some(shared, of, after.as_ref(), want, &mut |player, record| {
+        let stopped_at = scan_some(shared, of, after.as_ref(), want, &mut |player, record| {
             count += 1;
             last = Some(player.clone());
             each(player, record);
@@ -253,7 +253,7 @@ pub(super) fn walk(
 }
 
 /// Scans at most `want` records of one moment. If it stopped before that, it returns the last player.
-fn walk_some(
+fn scan_some(
     shared: &Shared,
     (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,
@@ -278,7 +278,7 @@ fn walk_some(
                 shared.damages.note(row);
             }
         };
-        scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
+        scores::scan(tables, (board, window), after, &mut skip, &mut |player, record| {
             // Returns the rows of the memtable before this one, and its newer state of this one.
             let mut record = Some(record);
             while given < want

@@ -157,7 +157,7 @@ fn run_staged(
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
     shared.flushing.wait_for_room(shared)?;
-    watch.end_of(Stage::Fold);
+    watch.end_of(Stage::Flush);
     let mut guard = shared.writer();
     let writer = &mut *guard;
     shared.flushing.rotation.turn_if_wanted(shared, writer);
@@ -188,7 +188,7 @@ fn run_staged(
     drop(guard);
     watch.end_of(Stage::Other);
     shared.flushing.after_put(shared, &held, used, rows);
-    watch.end_of(Stage::Fold);
+    watch.end_of(Stage::Flush);
     Ok(())
 }
 

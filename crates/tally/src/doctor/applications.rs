@@ -11,7 +11,7 @@ use tally_ranking::redis::{Probe, RedisApplications};
 pub(super) fn examine(report: &mut Report, redis: Option<&RedisApplications>) {
     let Some(redis) = redis else { return report.ok("applications: in the store") };
     let address = redis.address();
-    match redis.survey() {
+    match redis.probe() {
         Ok(nodes) => {
             for node in &nodes {
                 check(report, &address, node);

@@ -319,7 +319,7 @@ impl Run {
             }
         }
         let target = format!("/v1/leaderboards/{}/scores?{query}", segment(&name));
-        let (walked, _) = tally_testkit::audit::walk(&mut self.client, &target, "entries");
+        let (walked, _) = tally_testkit::audit::read_pages(&mut self.client, &target, "entries");
         let board = &self.boards[&name];
         assert_eq!(walked, board.entries(&range), "{query} of {:?}", board.definition);
         range.offset = usize::try_from(self.rng.below(9)).expect("small");

@@ -6,7 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Rng, TestTally};
 
@@ -58,7 +58,7 @@ fn no_remaining_player_is_skipped_or_shown_twice() {
             .map(|one| one["player"].as_str().expect("a name").to_owned())
             .collect()
     };
-    let best_first = names(&walk(&mut client, &format!("{SCORES}?limit=1000"), "entries").0);
+    let best_first = names(&read_pages(&mut client, &format!("{SCORES}?limit=1000"), "entries").0);
     assert_eq!(best_first.len(), STAYING);
     let mut worst_first = best_first.clone();
     worst_first.reverse();
@@ -77,7 +77,7 @@ fn no_remaining_player_is_skipped_or_shown_twice() {
                     break;
                 }
                 let (entries, _) =
-                    walk(&mut client, &format!("{SCORES}?limit={limit}&order={order}"), "entries");
+                    read_pages(&mut client, &format!("{SCORES}?limit={limit}&order={order}"), "entries");
                 assert_eq!(&names(&entries), expected, "{order} first, {limit} a page");
             }
         }

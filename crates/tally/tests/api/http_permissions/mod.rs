@@ -551,7 +551,7 @@ fn keys_are_listed_without_their_secrets() {
             assert!(!found, "a secret is stored as it is");
         }
     }
-    let (walked, pages) = tally_testkit::audit::walk(&mut local, "/v1/keys?limit=1", "items");
+    let (walked, pages) = tally_testkit::audit::read_pages(&mut local, "/v1/keys?limit=1", "items");
     assert_eq!((&walked, pages.len()), (items, 3));
 }
 

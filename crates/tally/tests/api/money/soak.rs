@@ -11,7 +11,7 @@ use super::world::{World, now, payment};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
 use tally_testkit::{Client, Request, Rng};
@@ -427,7 +427,7 @@ impl Caller {
                 "/v1/wallets/{}/transactions?limit={limit}&currency={currency}",
                 self.people[*who].id
             );
-            let (lines, _) = walk(&mut self.client, &path, "items");
+            let (lines, _) = read_pages(&mut self.client, &path, "items");
             let newest: Vec<Value> = purse.lines.iter().rev().cloned().collect();
             compare_lines(&lines, &newest);
             assert!(lines.iter().all(|line| ids.insert(line["id"].to_string())), "an id is given once");
@@ -486,7 +486,7 @@ fn check_books(world: &mut World, callers: &[Caller], pot: &str) {
     assert_eq!(shown, wanted);
     for (currency, (lines, units)) in given {
         let path = format!("/v1/wallets/{pot}/transactions?limit=50&currency={currency}");
-        let (shown, _) = walk(&mut world.client, &path, "items");
+        let (shown, _) = read_pages(&mut world.client, &path, "items");
         assert_eq!((shown.len(), number(&shown[0]["after"])), (lines, units), "{currency}");
     }
 }

@@ -171,7 +171,7 @@ fn one_is_killed_while_money_moves_at_all_and_each_movement_is_done_once() {
     let mut client = servers.all[1].client();
     let walk = |member: &String| {
         let target = format!("/v1/wallets/{member}/transactions?limit=1000");
-        tally_testkit::audit::walk(&mut client, &target, "items").0
+        tally_testkit::audit::read_pages(&mut client, &target, "items").0
     };
     let lines: Vec<Value> = all.iter().flat_map(walk).collect();
     assert_eq!(lines.len(), 2 * told.len() + all.len(), "each is done once, and no other");
