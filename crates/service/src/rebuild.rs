@@ -126,7 +126,7 @@ fn load(
         Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
     let board = Board::new(row, banned, ranking).map_err(bad)?;
-    play::learn(store, &board)?;
+    play::load(store, &board)?;
     let rows = store.windows(board.no)?;
     board.periods_mut().place(&rows, |_| None, |row| board.new_ranking(row.window));
     let mut fill = |window: Window, ranking: &WindowRanking| {
@@ -164,7 +164,7 @@ fn join(
     let Some(state) = store.board(BoardRef::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
-    play::learn(store, &board)?;
+    play::load(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
     scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(Some(board))

@@ -116,7 +116,7 @@ impl Redis {
 
     /// Sends all requests at once and waits for the answers.
     pub(super) fn all(&self, requests: &[Request]) -> Answers {
-        reexecute::hear(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
+        reexecute::next_answers(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
     }
 
     /// Like [`Self::all`], without blocking a thread. It runs on the client's own threads, so its connections belong to

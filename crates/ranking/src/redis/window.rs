@@ -116,12 +116,12 @@ impl RedisWindow {
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
-            replay.tell(self.hear_later(wanted).await);
+            replay.add(self.answers_later(wanted).await);
         }
     }
 
     /// Sends the requests of a read, without blocking a thread.
-    async fn hear_later(&self, wanted: Vec<Request>) -> Answers {
+    async fn answers_later(&self, wanted: Vec<Request>) -> Answers {
         if !wanted.iter().all(ReadQueue::takes) {
             return self.redis().all_later(wanted).await;
         }

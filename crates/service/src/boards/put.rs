@@ -232,7 +232,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     for row in tally.store.boards()? {
         if unlisted.remove(&row.no).is_none() {
             let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             set(tally, &row.id, Some(Arc::new(board)));
         }
     }

@@ -1,7 +1,7 @@
 //! One act on a contest, as a use case: read the contest, send the act to the lane, and read again if the contest has changed.
 //! Blocks.
 
-use super::acts::{Act, ContestDone, ContestRequest, What};
+use super::acts::{Act, ActResult, ContestDone, ContestRequest};
 use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -107,7 +107,7 @@ pub(super) fn once(
     let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
     let done = ask(tally, ContestRequest { id, seen, by, at, act, boards, identity })?;
-    Ok((done.what != What::Outdated).then_some(done))
+    Ok((done.what != ActResult::Outdated).then_some(done))
 }
 
 /// Retries until there is a reply.

@@ -6,7 +6,7 @@
 //! is possible anywhere in between.
 
 use super::act::{Actor, again, ask, find, once};
-use super::acts::{Act, ContestDone, ContestRequest, Outside, Seen};
+use super::acts::{Act, ContestDone, ContestRequest, ExternalChange, Seen};
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -162,13 +162,13 @@ pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
 }
 
 /// Stores a change of applications that are not in the store.
-pub(super) fn say(
+pub(super) fn record_external(
     tally: &Tally,
     id: &ContestId,
     seen: Record,
-    what: Outside,
+    what: ExternalChange,
 ) -> Result<ContestDone, Failure> {
-    ask(tally, ContestRequest::by_clock(id, seen, Act::Outside(what)))
+    ask(tally, ContestRequest::by_clock(id, seen, Act::External(what)))
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
@@ -177,7 +177,7 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
     if record.is_to_be_cleared() {
         let key = ApplicationsKey { contest: record.no, number };
         redis_applications::redis(tally)?.clear(key).map_err(redis_applications::failure)?;
-        say(tally, id, record, Outside::Cleared)?;
+        record_external(tally, id, record, ExternalChange::Cleared)?;
     }
     Ok(())
 }

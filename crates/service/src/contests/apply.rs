@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and withdrawing one, in any application store. Each blocks.
 
 use super::act::Actor;
-use super::acts::{ContestDone, Seen, What};
+use super::acts::{ActResult, ContestDone, Seen};
 use super::application_store;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -35,7 +35,7 @@ pub fn decide(
     let mut done =
         application_store::at(tally, id, actor, identity, |store, ask| store.decide(ask, players, accept))?;
     if done.replayed {
-        done.what = What::Decided(statuses(tally, &done.record, players)?);
+        done.what = ActResult::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
 }

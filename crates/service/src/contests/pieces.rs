@@ -5,7 +5,7 @@
 //! clears keeps its position in memory. Otherwise it would scan over tombstones again and again. Blocks.
 
 use super::act::ask;
-use super::acts::{Act, ContestRequest, What};
+use super::acts::{Act, ActResult, ContestRequest};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::ContestTask;
@@ -44,7 +44,7 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
             _ => None,
         };
         let done = ask(tally, ContestRequest::by_clock(id, seen, act))?;
-        cleared = last.filter(|_| !matches!(done.what, What::Outdated));
+        cleared = last.filter(|_| !matches!(done.what, ActResult::Outdated));
         seen = *done.record;
     }
 }

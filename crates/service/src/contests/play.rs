@@ -58,17 +58,17 @@ impl Play {
 }
 
 /// Brings a leaderboard to the state of its contest.
-pub(crate) fn tell(board: &Board, record: &Record) {
+pub(crate) fn update(board: &Board, record: &Record) {
     let division = || ContestId::of_board(&board.id).and_then(|(_, division)| division);
     board.play.get_or_init(|| Play::of(record, division())).set(record);
 }
 
 /// The same for a board that is read from the store.
-pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
+pub(crate) fn load(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     if let Some((id, _)) = ContestId::of_board(&board.id)
         && let Some(record) = store.ledger().contest(&id)?
     {
-        tell(board, &record);
+        update(board, &record);
     }
     Ok(())
 }

@@ -11,8 +11,8 @@
 //! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
 
 use super::act::find;
-use super::acts::{ContestDone, Outside, Seen, What};
-use super::application_store::{ApplicationRequest, ApplicationStore, Tried, say};
+use super::acts::{ActResult, ContestDone, ExternalChange, Seen};
+use super::application_store::{ApplicationRequest, ApplicationStore, Tried, record_external};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -95,7 +95,7 @@ fn replayed(
     if fingerprint != shown(&identity.fingerprint) {
         return Err(Rejection::IdempotencyKeyReused.into());
     }
-    let what = application.map_or(What::Nothing, What::Applied);
+    let what = application.map_or(ActResult::Nothing, ActResult::Applied);
     Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
 }
 
@@ -118,7 +118,7 @@ fn new_mark() -> Result<String, Failure> {
     Ok(format!("{number:016x}"))
 }
 
-fn done(ask: &ApplicationRequest<'_>, what: What) -> Tried {
+fn done(ask: &ApplicationRequest<'_>, what: ActResult) -> Tried {
     Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
 }
 
@@ -133,7 +133,7 @@ enum Outcome {
 }
 
 impl ApplicationsInRedis<'_> {
-    fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
+    fn counting_faults<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
         use RankingError::{Refused, Unavailable, Unknown, Untrusted};
         if matches!(answer, Err(Unavailable(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
             self.faults.fetch_add(1, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl ApplicationsInRedis<'_> {
     }
 
     fn read(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
-        self.ask(self.redis.read(self.key, players))
+        self.counting_faults(self.redis.read(self.key, players))
     }
 
     fn change(
@@ -160,7 +160,7 @@ impl ApplicationsInRedis<'_> {
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
         let change = ApplicationsChange { mark, revision, most, request, rows };
         let mark = &change.mark;
-        match (self.ask(self.redis.change(self.key, &change))?, ask.identity) {
+        match (self.counting_faults(self.redis.change(self.key, &change))?, ask.identity) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
             (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
@@ -186,7 +186,7 @@ impl ApplicationsInRedis<'_> {
         ask: &ApplicationRequest<'_>,
         seen: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
-        what: What,
+        what: ActResult,
     ) -> Tried {
         if seen.frozen {
             return self.wait(ask);
@@ -241,7 +241,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             // Most players have not applied, so that is not read before.
             let rows = vec![row(player, None, Some(Status::Pending), ask.tally.now())];
             match self.change(ask, None, Some(most.saturating_sub(1)), rows)? {
-                Outcome::Made(Some(application)) => return done(ask, What::Applied(application)),
+                Outcome::Made(Some(application)) => return done(ask, ActResult::Applied(application)),
                 Outcome::Before(before) => return Ok(Some(before)),
                 Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
             }
@@ -282,9 +282,9 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             }));
         }
         if rows.is_empty() && ask.identity.is_none() {
-            return done(ask, What::Decided(results));
+            return done(ask, ActResult::Decided(results));
         }
-        self.decision(ask, &seen, rows, What::Decided(results))
+        self.decision(ask, &seen, rows, ActResult::Decided(results))
     }
 
     fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
@@ -297,7 +297,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         let kept = seen.rows.pop().flatten();
         seen.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
         let rows = vec![row(player, kept, None, ask.tally.now())];
-        self.decision(ask, &seen, rows, What::Nothing)
+        self.decision(ask, &seen, rows, ActResult::Nothing)
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
@@ -316,7 +316,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, Failure> {
-        self.ask(self.redis.page(self.key, status, above, limit)).map(Listing::from)
+        self.counting_faults(self.redis.page(self.key, status, above, limit)).map(Listing::from)
     }
 
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
@@ -333,12 +333,12 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
     }
 
     fn freeze(&self, record: &Record) -> Result<(), Failure> {
-        self.ask(self.redis.freeze(self.key, record.revision))
+        self.counting_faults(self.redis.freeze(self.key, record.revision))
     }
 
     fn thaw(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
-        match say(tally, id, find(tally, id)?, Outside::Thaw) {
-            Ok(done) => self.ask(self.redis.thaw(self.key, done.record.revision)),
+        match record_external(tally, id, find(tally, id)?, ExternalChange::Thaw) {
+            Ok(done) => self.counting_faults(self.redis.thaw(self.key, done.record.revision)),
             // It has started after all.
             Err(Failure::Rejected(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),

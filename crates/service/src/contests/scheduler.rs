@@ -4,7 +4,7 @@
 //! It runs twice a second, and once before the service is ready: missed acts happen then, in order, each at its own instant.
 //! Several servers may find the same act; the state machine does it once. Blocks.
 
-use super::acts::Outside;
+use super::acts::ExternalChange;
 use super::{application_store, change, expire, finish, pieces, series, settle, start};
 use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
@@ -105,7 +105,7 @@ struct Redis {
 }
 
 impl Redis {
-    fn ask<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    fn unless_silent<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         if self.is_away {
             return Err(Fault::ApplicationsUnavailable(NOT_ASKED.into()).into());
         }
@@ -122,7 +122,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let done = match due {
         Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
-            let cleared = redis.ask(|| application_store::clear(tally, id, record.clone()));
+            let cleared = redis.unless_silent(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),
@@ -130,10 +130,10 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
             }
         }
         Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
-            redis.ask(|| happen(tally, id, at, event))
+            redis.unless_silent(|| happen(tally, id, at, event))
         }
         Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
-            redis.ask(|| happen(tally, id, at, event))
+            redis.unless_silent(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };
@@ -142,7 +142,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
         // The clock does not start it any more.
         Err(Failure::Rejected(Rejection::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
-            application_store::say(tally, id, record, Outside::Lost).map(drop)
+            application_store::record_external(tally, id, record, ExternalChange::Lost).map(drop)
         }
         done => done,
     }

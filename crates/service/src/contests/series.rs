@@ -80,7 +80,7 @@ impl LedgerRequest for SeriesRequest {
             let series = Some(self.id.clone());
             let mut record = Record::new(ids[0], making.contest.clone(), series, state.time.now);
             record.since = making.at;
-            state.added.tell(&record, None, state.time.now);
+            state.added.add_event(&record, None, state.time.now);
             state.contests.set(&making.id, Some(record));
         }
         if self.seen.is_some() || self.then.is_some() {

@@ -2,7 +2,7 @@
 //! the state; then the applications are cleared. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::acts::{Act, ContestDone, What};
+use super::acts::{Act, ActResult, ContestDone};
 use super::{application_store, pieces, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
@@ -76,13 +76,13 @@ pub(super) fn start_at(
             thaw(tally, id);
         }
         let done = done?;
-        if let What::Started(_, boards) = &done.what {
+        if let ActResult::Started(_, boards) = &done.what {
             serve(tally, &done.record, boards)?;
         }
         done
     };
-    let failed = match std::mem::replace(&mut done.what, What::Nothing) {
-        What::Started(failed, _) => failed,
+    let failed = match std::mem::replace(&mut done.what, ActResult::Nothing) {
+        ActResult::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started even if this fails: the scheduler continues.
@@ -125,7 +125,7 @@ fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Fail
     for row in boards {
         let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-        play::tell(&board, record);
+        play::update(&board, record);
         if board.is_shared() {
             servers::load_ranking(&*tally.store, &board, ALL_TIME, &board.ranking);
             // If that fails, its first batch does it.

@@ -4,7 +4,7 @@ use super::LedgerSettings;
 use super::batch::{decide, read};
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
-use crate::contests::acts::{Act, ContestDone, ContestRequest, What};
+use crate::contests::acts::{Act, ActResult, ContestDone, ContestRequest};
 use crate::outcomes::Retention;
 use std::collections::BTreeSet;
 use tally_rules::clock::DecisionTime;
@@ -154,12 +154,12 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
     let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
+    assert_eq!((places(&changes), what), (vec![1], ActResult::Paid(vec![Ok(())])));
     assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
     let (changes, decision) = refunded(&record, &[2, 3], &without);
     assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
     let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
     let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
+    assert_eq!((places(&changes), what), (vec![2, 3], ActResult::Paid(vec![Ok(()); 2])));
     assert_eq!(record.work, ContestTask::None);
 }

@@ -232,13 +232,13 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let at = known.as_ref().and_then(|board| board.known());
     match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             // The feed of an unavailable database is read later.
             Ok(board.renew(&state).map_err(broken)? && state.revisions.unreached().is_empty())
         }
         (Some(state), None) => {
             let board = Board::new(state.row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             board.renew(&state).map_err(broken)?;
             tally.boards.set(&state.row.id, Some(Arc::new(board)));
             Ok(true)
@@ -260,7 +260,7 @@ pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     }
     let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision, so that the state in memory is not older than it.
-    play::learn(store, board)?;
+    play::load(store, board)?;
     board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
 }

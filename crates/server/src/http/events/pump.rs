@@ -90,7 +90,7 @@ impl Pump {
     }
 
     async fn fill(&mut self, source: &mut Source) -> Result<Infallible, End> {
-        self.tell(source.beginning()).await?;
+        self.send_event(source.beginning()).await?;
         self.catch_up(source).await?;
         let mut checks = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -105,8 +105,8 @@ impl Pump {
                     self.check(source).await?;
                     continue;
                 }
-                heard = source.heard() => match heard.map_err(|TooSlow| End::Slow)? {
-                    SourceEvent::Now(event) => self.tell(event).await?,
+                next = source.next() => match next.map_err(|TooSlow| End::Slow)? {
+                    SourceEvent::Now(event) => self.send_event(event).await?,
                     SourceEvent::Stored => self.catch_up(source).await?,
                 },
                 () = sleep_until(last + KEEP_ALIVE) => {
@@ -123,7 +123,7 @@ impl Pump {
             let tally = self.check(source).await?;
             let Ok((found, more)) = source.stored(&tally).await else { return Err(End::Over) };
             for event in found {
-                self.tell(event).await?;
+                self.send_event(event).await?;
             }
             if !more {
                 return Ok(());
@@ -165,7 +165,7 @@ impl Pump {
     }
 
     /// Sends and counts an event.
-    async fn tell(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
+    async fn send_event(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
         if let Some(made) = made {
             sleep_until(
                 Instant::from_std(made) + SPREAD * u32::try_from(self.slot.number % SLICES).unwrap_or(0),

@@ -70,7 +70,7 @@ impl Source {
     }
 
     /// Waits for an event.
-    pub(super) async fn heard(&mut self) -> Result<SourceEvent, TooSlow> {
+    pub(super) async fn next(&mut self) -> Result<SourceEvent, TooSlow> {
         let scores = async {
             match &mut self.scores {
                 Some((watch, int64)) => {

@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
 use super::{ContestDecision, outdated};
-use crate::contests::acts::{ContestRequest, Outside, Seen, What};
+use crate::contests::acts::{ActResult, ContestRequest, ExternalChange, Seen};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
@@ -28,26 +28,26 @@ impl BatchState<'_> {
         record.revision += 1;
         // A start that has passed is over.
         record.enter(Stands::Open, self.time.now, self.time.now);
-        self.keep(request, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     /// Notes a change of applications that are not in the store.
-    pub(crate) fn outside(
+    pub(crate) fn external(
         &mut self,
         request: &ContestRequest,
         mut record: Record,
-        what: Outside,
+        what: ExternalChange,
     ) -> ContestDecision {
         match what {
-            Outside::Thaw => {
+            ExternalChange::Thaw => {
                 state::transition(record.state, Event::Start, request.by)?;
                 record.revision += 1;
             }
-            Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
-            Outside::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
-            Outside::Lost | Outside::Cleared => {}
+            ExternalChange::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
+            ExternalChange::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
+            ExternalChange::Lost | ExternalChange::Cleared => {}
         }
-        self.keep(request, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     pub(crate) fn apply(
@@ -86,7 +86,7 @@ impl BatchState<'_> {
         }
         let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
-        self.keep(request, record, What::Applied(application))
+        self.keep(request, record, ActResult::Applied(application))
     }
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
@@ -140,7 +140,7 @@ impl BatchState<'_> {
             }));
         }
         record.revision += 1;
-        self.keep(request, record, What::Decided(results))
+        self.keep(request, record, ActResult::Decided(results))
     }
 
     pub(crate) fn withdraw(
@@ -159,6 +159,6 @@ impl BatchState<'_> {
         self.release(changed.release);
         self.applications.set(&key, changed.now);
         record.revision += 1;
-        self.keep(request, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 }

@@ -7,7 +7,7 @@
 mod applications;
 mod pieces;
 
-use super::acts::{Act, ContestDone, ContestRequest, What};
+use super::acts::{Act, ActResult, ContestDone, ContestRequest};
 use super::play;
 use crate::ledger::LedgerSettings;
 use crate::ledger::request::{LedgerRequest, Needs};
@@ -30,7 +30,7 @@ use tally_store::{BoardChange, BoardNo, BoardRow, EntrantKey, ReadSet, Topic};
 
 impl Added {
     /// Adds the event that a contest was made, changed, or changed its state.
-    pub(crate) fn tell(&mut self, record: &Record, before: Option<Stands>, now: Micros) {
+    pub(crate) fn add_event(&mut self, record: &Record, before: Option<Stands>, now: Micros) {
         let is_turned = before != Some(record.state);
         let at = if is_turned { record.since } else { record.updated_at };
         let changed = ContestChanged { before, state: record.state, at, members: record.members };
@@ -63,15 +63,15 @@ impl LedgerRequest for ContestRequest {
         let before = state.contests.get(&self.id).map(|record| record.state);
         let mut done = state.act(self, ids)?;
         done.turned = before != Some(done.record.state);
-        let patched = matches!((&self.act, &done.what), (Act::Patch(..), What::Nothing));
+        let patched = matches!((&self.act, &done.what), (Act::Patch(..), ActResult::Nothing));
         if done.turned || patched && !done.replayed {
-            state.added.tell(&done.record, before, state.time.now);
+            state.added.add_event(&done.record, before, state.time.now);
         }
         Ok(done)
     }
 
     fn publish(&self, done: &ContestDone) {
-        self.boards.iter().for_each(|board| play::tell(board, &done.record));
+        self.boards.iter().for_each(|board| play::update(board, &done.record));
     }
 }
 
@@ -95,7 +95,7 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
         }
     };
     match &request.act {
-        Act::Create { .. } | Act::Open(_) | Act::Settle(_) | Act::Outside(_) => {}
+        Act::Create { .. } | Act::Open(_) | Act::Settle(_) | Act::External(_) => {}
         Act::Apply { player, member } => {
             ledger.contests.applications.push(entrant(player));
             ledger.handles.push(Handle::Player(player.clone()));
@@ -131,13 +131,13 @@ fn read(plan: &mut ReadSet, request: &ContestRequest, settings: &LedgerSettings)
 }
 
 /// The reply to an act that was done.
-fn done(record: Record, what: What) -> ContestDecision {
+fn done(record: Record, what: ActResult) -> ContestDecision {
     Ok(ContestDone { record: Box::new(record), replayed: false, turned: false, what })
 }
 
 /// The reply if the contest has changed since it was read.
 fn outdated(record: Record) -> ContestDecision {
-    done(record, What::Outdated)
+    done(record, ActResult::Outdated)
 }
 
 impl BatchState<'_> {
@@ -147,8 +147,8 @@ impl BatchState<'_> {
         if let Some(outcome) = self.outcomes.replay(request.identity.as_ref())? {
             let record = Box::new(present.ok_or(Rejection::ContestNotFound)?);
             let what = match outcome {
-                Outcome::Applied(application) => What::Applied(application),
-                _ => What::Nothing,
+                Outcome::Applied(application) => ActResult::Applied(application),
+                _ => ActResult::Nothing,
             };
             return Ok(ContestDone { record, replayed: true, turned: false, what });
         }
@@ -158,7 +158,7 @@ impl BatchState<'_> {
             }
             let contest = spec.create(&settings.currencies, settings.contests)?;
             let record = Record::new(ids[0], contest, series.clone(), self.time.now);
-            return self.keep(request, record, What::Nothing);
+            return self.keep(request, record, ActResult::Nothing);
         }
         let record = present.ok_or(Rejection::ContestNotFound)?;
         // The caller planned the act for this contest: for its fee and prizes, the leaderboards that it has in its state, and
@@ -181,7 +181,7 @@ impl BatchState<'_> {
                 Ok(done)
             }
             Act::Open(kept) => self.open(request, record, *kept),
-            Act::Outside(what) => self.outside(request, record, *what),
+            Act::External(what) => self.external(request, record, *what),
             Act::Apply { player, member } => {
                 self.apply(request, record, (player, *member), HoldId::of_fee(ids[0]))
             }
@@ -218,10 +218,15 @@ impl BatchState<'_> {
     }
 
     /// Writes the contest, and the outcome of the act.
-    pub(crate) fn keep(&mut self, request: &ContestRequest, record: Record, what: What) -> ContestDecision {
+    pub(crate) fn keep(
+        &mut self,
+        request: &ContestRequest,
+        record: Record,
+        what: ActResult,
+    ) -> ContestDecision {
         self.contests.set(&request.id, Some(record.clone()));
         let outcome = match &what {
-            What::Applied(application) => Outcome::Applied(*application),
+            ActResult::Applied(application) => Outcome::Applied(*application),
             _ => Outcome::ContestChanged,
         };
         self.outcomes.remember(request.identity.as_ref(), outcome);
@@ -242,7 +247,7 @@ impl BatchState<'_> {
     ) -> ContestDecision {
         let row = state::transition(record.state, event, request.by)?;
         if row.to == record.state {
-            return self.keep(request, record, What::Nothing);
+            return self.keep(request, record, ActResult::Nothing);
         }
         if event == Event::Cancel && record.state == Stands::Open {
             record.applications.clear();
@@ -250,7 +255,7 @@ impl BatchState<'_> {
         let at = self.at(request, &record);
         record.work = work;
         record.enter(row.to, at, self.time.now);
-        self.keep(request, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     fn bump(&mut self, boards: &[(BoardNo, tally_rules::Definition)]) {
@@ -268,7 +273,7 @@ impl BatchState<'_> {
         let row = state::transition(record.state, Event::Patch, request.by)?;
         record.contest = spec.change(&record.contest, row.from, &settings.currencies, settings.contests)?;
         record.updated_at = self.time.now;
-        self.keep(request, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     pub(crate) fn entrant(record: &Record, player: &PlayerId) -> EntrantKey {
@@ -329,7 +334,7 @@ impl BatchState<'_> {
             first_failed: failed.iter().take(FAILED_KEPT).cloned().collect(),
         });
         record.enter(row.to, at, self.time.now);
-        self.keep(request, record, What::Started(failed, boards))
+        self.keep(request, record, ActResult::Started(failed, boards))
     }
 
     /// The leaderboard, or that of each division.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::acts::{ActResult, ContestDone};
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
@@ -30,7 +30,7 @@ fn boss() -> Actor {
 /// The one row of a decision.
 fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
     match done.map(|done| done.what) {
-        Ok(What::Decided(mut rows)) => rows.pop().unwrap(),
+        Ok(ActResult::Decided(mut rows)) => rows.pop().unwrap(),
         Err(Failure::Rejected(rejection)) => Err(rejection),
         done => panic!("{done:?}"),
     }
@@ -270,10 +270,10 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let first = applied(1).unwrap();
     let again = applied(1).unwrap();
     assert_eq!((first.replayed, again.replayed, &first.what), (false, true, &again.what));
-    assert!(matches!(first.what, What::Applied(application) if application.applied_at == site.now()));
+    assert!(matches!(first.what, ActResult::Applied(application) if application.applied_at == site.now()));
     assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
     let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
-    let rows = What::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
+    let rows = ActResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
     assert_eq!((accept().what, accept().what), (rows.clone(), rows.clone()));
     let withdraw =
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();

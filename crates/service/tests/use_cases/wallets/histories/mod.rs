@@ -26,7 +26,7 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::acts::{ActResult, ContestDone};
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
@@ -88,7 +88,7 @@ impl Hand<'_> {
         let who = |player: usize| player_of(self.members[player]);
         let rows = |done: Result<ContestDone, Failure>| {
             let done = done?;
-            let What::Decided(mut rows) = done.what else { return Ok(()) };
+            let ActResult::Decided(mut rows) = done.what else { return Ok(()) };
             let row = rows.pop().unwrap()?;
             // A replay has the present rows, from which the first reply follows.
             match (op, row) {
