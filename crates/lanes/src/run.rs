@@ -224,7 +224,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.pause(asked);
         match self.resolve(&requests) {
             Ok(Resolution::Committed(committed)) => {
-                let _nobody_waits = self.handler.publish(requests, committed);
+                let _no_caller = self.handler.publish(requests, committed);
                 None
             }
             Ok(Resolution::NotCommitted(_)) => None,

@@ -297,11 +297,11 @@ impl State {
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;
         }
-        let is_away = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
+        let is_unavailable = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
         for one in movements {
             let partition = window.partition_of(&one.movement.player);
             if !self.missed.contains(&partition)
-                && (self.waiting_in.contains(&partition) || is_away(partition))
+                && (self.waiting_in.contains(&partition) || is_unavailable(partition))
             {
                 self.waiting_since.get_or_insert_with(Instant::now);
                 self.waiting_in.insert(partition);

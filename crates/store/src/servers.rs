@@ -48,7 +48,7 @@ impl Revisions {
     }
 
     /// Whether a shard has this revision, and was available.
-    pub fn stands(&self, shard: usize, revision: u64) -> bool {
+    pub fn holds(&self, shard: usize, revision: u64) -> bool {
         self.of(shard) == revision && !self.unreached.has(shard)
     }
 

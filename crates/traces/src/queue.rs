@@ -84,7 +84,7 @@ impl Traces {
             resource: span::resource(&settings.service, settings.version),
             version: settings.version,
             counts: Arc::clone(&counts),
-            away: None,
+            failing_since: None,
         };
         let task = Mutex::new(Some(runtime.spawn(exporter.run())));
         Ok(Arc::new(Self { ratio: settings.ratio, queue, counts, stop, task }))
@@ -135,7 +135,7 @@ struct Exporter {
     version: &'static str,
     counts: Arc<Counts>,
     /// When the log last reported the collector as unavailable; `None` while it is available.
-    away: Option<Instant>,
+    failing_since: Option<Instant>,
 }
 
 impl Exporter {
@@ -190,7 +190,7 @@ impl Exporter {
         let undelivered = loop {
             match self.collector.post(message.clone()).await {
                 Ok(rejected) => {
-                    self.is_back();
+                    self.log_recovery();
                     let rejected = rejected.min(count);
                     self.counts.sent.fetch_add(count - rejected, Relaxed);
                     self.counts.rejected.fetch_add(rejected, Relaxed);
@@ -205,7 +205,7 @@ impl Exporter {
                 }
             }
         };
-        self.is_away(&undelivered);
+        self.log_failure(&undelivered);
         self.counts.undelivered.fetch_add(count, Relaxed);
     }
 
@@ -218,16 +218,16 @@ impl Exporter {
         }
     }
 
-    fn is_away(&mut self, why: &str) {
+    fn log_failure(&mut self, why: &str) {
         let now = Instant::now();
-        if self.away.is_none_or(|logged| now - logged >= LOG_INTERVAL) {
-            self.away = Some(now);
+        if self.failing_since.is_none_or(|logged| now - logged >= LOG_INTERVAL) {
+            self.failing_since = Some(now);
             tracing::warn!(collector = %self.shown, why, "traces are not delivered");
         }
     }
 
-    fn is_back(&mut self) {
-        if self.away.take().is_some() {
+    fn log_recovery(&mut self) {
+        if self.failing_since.take().is_some() {
             tracing::info!(collector = %self.shown, "traces are delivered again");
         }
     }

@@ -150,7 +150,7 @@ fn a_caller_that_disconnects_disturbs_no_other() {
                     let (tell, hear) = mpsc::channel();
                     // A reply ignores that its caller no longer waits.
                     let reply: Boxed = Box::new(move |answer| {
-                        let _nobody = tell.send(answer);
+                        let _no_receiver = tell.send(answer);
                     });
                     let taken = lane.submit(Request::new(id, 1), reply).is_ok();
                     drop(hear);

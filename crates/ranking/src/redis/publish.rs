@@ -58,8 +58,8 @@ impl RedisWindow {
     ) -> Result<Vec<usize>, RankingError> {
         let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), movements, each);
         // A lost partition is loaded again anyway, but an unavailable one needs another publish.
-        let away = failed.values().find(|error| **error != RankingError::Lost);
-        away.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
+        let unavailable = failed.values().find(|error| **error != RankingError::Lost);
+        unavailable.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
     }
 
     /// Like [`Self::publish`], without the changes of the partitions in `left_out`.

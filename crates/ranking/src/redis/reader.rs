@@ -83,8 +83,8 @@ impl Reads for Reader<'_> {
         self.ask(None, |window| window.around(player, above, below))
     }
     fn among(&self, players: &[PlayerId]) -> Among {
-        let nobody = Among { total: 0, entries: Vec::new(), missing: Vec::new() };
-        self.ask(nobody, |window| window.among(players))
+        let empty = Among { total: 0, entries: Vec::new(), missing: Vec::new() };
+        self.ask(empty, |window| window.among(players))
     }
 }
 

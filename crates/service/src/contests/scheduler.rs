@@ -101,16 +101,16 @@ fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Fai
 /// and delay everything after it.
 #[derive(Default)]
 struct Redis {
-    is_away: bool,
+    is_unavailable: bool,
 }
 
 impl Redis {
-    fn unless_silent<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        if self.is_away {
+    fn unless_unavailable<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_unavailable {
             return Err(Fault::ApplicationsUnavailable(NOT_ASKED.into()).into());
         }
         let answer = what();
-        self.is_away = matches!(answer, Err(Failure::Fault(_)));
+        self.is_unavailable = matches!(answer, Err(Failure::Fault(_)));
         answer
     }
 }
@@ -122,7 +122,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let done = match due {
         Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
-            let cleared = redis.unless_silent(|| application_store::clear(tally, id, record.clone()));
+            let cleared = redis.unless_unavailable(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),
@@ -130,10 +130,10 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
             }
         }
         Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
-            redis.unless_silent(|| happen(tally, id, at, event))
+            redis.unless_unavailable(|| happen(tally, id, at, event))
         }
         Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
-            redis.unless_silent(|| happen(tally, id, at, event))
+            redis.unless_unavailable(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };

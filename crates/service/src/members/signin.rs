@@ -48,7 +48,8 @@ pub async fn sign_in(
             None => None,
         };
         let digest = found.as_ref().and_then(|(_, member)| member.password.clone());
-        let right = password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.nobodys));
+        let right =
+            password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.placeholder_digest));
         let Some((id, member)) = found.filter(|_| right && digest.is_some()) else {
             throttle.failed(&attempt, asked.now());
             return Ok((SignedIn::Wrong, None));

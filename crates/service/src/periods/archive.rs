@@ -176,7 +176,7 @@ pub(crate) fn write(
             moved = revisions.as_ref().is_some_and(|known| {
                 let mut elsewhere = loaded.boards_elsewhere.iter().map(|(shard, boards)| (*shard, boards[0]));
                 let is_other =
-                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| !known.stands(shard, now));
+                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| !known.holds(shard, now));
                 is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
             });
             if moved || loaded.boards[0].is_none() { WriteSet::default() } else { changes.clone() }

@@ -33,9 +33,9 @@ impl Kind for DeleteUnused {
         _rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<bool, Rejection> {
-        let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
-        state.deleted_unused.extend(goes.then_some(self.0.no));
-        Ok(goes)
+        let deletes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
+        state.deleted_unused.extend(deletes.then_some(self.0.no));
+        Ok(deletes)
     }
 
     fn reply(&self, decision: bool, _with: Replying<'_>) -> Result<bool, Failure> {

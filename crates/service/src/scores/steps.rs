@@ -374,17 +374,19 @@ mod tests {
 
     #[test]
     fn a_command_that_is_half_done_says_so() {
-        let away = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
+        let unavailable = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
         let rejected = || StepDone::of(StepReply::Rejected(Rejection::ScoreOverflow));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
-        assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
-        for (one, other) in
-            [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), rejected())]
-        {
+        assert!(matches!(join(added(0), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
+        for (one, other) in [
+            (moved(added(1)), unavailable()),
+            (unavailable(), moved(added(1))),
+            (moved(added(1)), rejected()),
+        ] {
             assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
         assert!(matches!(join(rejected(), added(0)), StepReply::Rejected(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
-        assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
+        assert!(matches!(join(pending(), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
     }
 }

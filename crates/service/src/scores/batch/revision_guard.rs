@@ -89,7 +89,7 @@ impl RevisionGuard {
         let moved_on = |shard: usize, boards: &[Option<u64>]| {
             let moved = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, planned) = self.boards.get(no)?;
-                now.is_some_and(|now| !planned.stands(shard, now)).then(|| Arc::clone(board))
+                now.is_some_and(|now| !planned.holds(shard, now)).then(|| Arc::clone(board))
             };
             plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
         };

@@ -207,9 +207,9 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     assert_eq!(bans, Bans::Since { revisions: known.clone(), changes: vec![(who, true)] });
     assert_eq!(partly.unreached(), ShardSet::of(1));
     let (now, _) = state(&second, None);
-    let stands = |read: &Revisions| [0, 1].map(|shard| read.stands(shard, now.of(shard)));
-    assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
-    assert!(known.are_less_than(&partly) && !partly.stands(1, known.of(1)));
+    let holds = |read: &Revisions| [0, 1].map(|shard| read.holds(shard, now.of(shard)));
+    assert_eq!((partly.of(1), holds(&partly)), (known.of(1), [true, false]));
+    assert!(known.are_less_than(&partly) && !partly.holds(1, known.of(1)));
     // One that is not known is read whole.
     is_away(&first.board(BoardRef::No(BOARD), None));
     world.proxies[1].pass();
@@ -221,7 +221,7 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
         std::thread::yield_now();
     };
     assert_eq!(
-        (stands(&whole), bans),
+        (holds(&whole), bans),
         ([true, true], Bans::Since { revisions: partly.clone(), changes: vec![(other, true)] })
     );
     assert!(partly.are_less_than(&whole));
