@@ -75,11 +75,11 @@ pub(crate) fn list(store: &dyn Store, board: BoardNo) -> Result<Contents, StoreE
     loop {
         let mut newest = None;
         let limit = ROWS as usize;
-        let walked = store.scan_scores(board, ALL_TIME, last.as_ref(), limit, &mut |player, record| {
+        let scanned = store.scan_scores(board, ALL_TIME, last.as_ref(), limit, &mut |player, record| {
             contents.add(player.as_str(), record.score, record.subscore, record.at.0);
             newest = Some(player);
         })?;
-        if walked < limit {
+        if scanned < limit {
             return Ok(contents);
         }
         last = newest;

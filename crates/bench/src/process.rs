@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const TICKS: f64 = 100.0;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// A free port can be taken by another program before the server has it.
 const PORTS_TRIED: usize = 5;
 
@@ -112,7 +112,7 @@ impl Started {
             if ended || Instant::now() > deadline {
                 return Ok(Err(said.into_owned()));
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Leaves are split in the middle, but at the ends of the ranking towards the outside, so that scores
 //! arriving in order fill leaves. A leaf or node that has become too empty is rebalanced with a sibling; see
-//! `mend`.
+//! `rebalances`.
 
 use crate::leaf::{Item, Leaf, Span};
 use crate::nodes::{Branch, Link};
@@ -28,11 +28,11 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Tree<S, LEAF, FAN> {
         let heads = self.take(leaf, at);
         self.len -= 1;
         self.add_along(leaf, -1, heads);
-        let mend = self.leaves[leaf].is_sparse() && self.height > 0;
-        if mend {
+        let rebalances = self.leaves[leaf].is_sparse() && self.height > 0;
+        if rebalances {
             self.rebalance_leaf(leaf);
         }
-        mend
+        rebalances
     }
 
     /// Changes the values of the entry at an index, which still belongs to the same leaf.

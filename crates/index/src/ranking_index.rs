@@ -79,8 +79,8 @@ impl<S: Score, const LEAF: usize, const FAN: usize> RankingIndex<S, LEAF, FAN> {
         if location.leaf == target {
             tree.move_within(location, at, entry);
         } else {
-            let mended = tree.remove(location.leaf, at);
-            let leaf = if mended { tree.leaf_of(&key) } else { target };
+            let rebalanced = tree.remove(location.leaf, at);
+            let leaf = if rebalanced { tree.leaf_of(&key) } else { target };
             let location = Location { slot: location.slot, leaf };
             tree.ids.set_leaf(hash, location);
             tree.insert(location, entry);

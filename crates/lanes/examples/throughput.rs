@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
-use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Refused, Stats, Weight};
+use tally_lanes::{BatchHandler, Bounds, Failure, Lane, Stats, SubmitError, Weight};
 
 struct Echo;
 
@@ -76,7 +76,7 @@ fn pushing(lane: &Lane<Echo, Boxed>, callers: u64, each: u64) {
                     let mut reply: Boxed = Box::new(move |_| {
                         counter.fetch_add(1, Relaxed);
                     });
-                    while let Err(Refused::Full((_, back))) = lane.submit(request, reply) {
+                    while let Err(SubmitError::Full((_, back))) = lane.submit(request, reply) {
                         reply = back;
                         thread::yield_now();
                     }

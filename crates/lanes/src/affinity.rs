@@ -89,7 +89,7 @@ impl LaneAffinity {
     pub fn assign(&self, hash: u64) -> AffinityGuard {
         let bucket = bucket(hash);
         let lane = self.enter(bucket, |taken| Some(taken.unwrap_or_else(|| self.best())));
-        self.seat(bucket, lane.expect("there is always one"))
+        self.guard(bucket, lane.expect("there is always one"))
     }
 
     /// Assigns the key to this lane, unless another lane has open requests of it.
@@ -97,7 +97,7 @@ impl LaneAffinity {
     pub fn assign_to(&self, hash: u64, lane: usize) -> Option<AffinityGuard> {
         let bucket = bucket(hash);
         let lane = self.enter(bucket, |taken| (taken.is_none() || taken == Some(lane)).then_some(lane))?;
-        Some(self.seat(bucket, lane))
+        Some(self.guard(bucket, lane))
     }
 
     /// Counts one more request of a bucket. `choose` gets the lane of its open requests and returns the lane to use.
@@ -116,7 +116,7 @@ impl LaneAffinity {
         }
     }
 
-    fn seat(&self, bucket: usize, lane: usize) -> AffinityGuard {
+    fn guard(&self, bucket: usize, lane: usize) -> AffinityGuard {
         let one = &self.shared.lanes[lane];
         if one.open.fetch_add(1, Ordering::Relaxed) == 0 {
             one.last_done.store(self.shared.now_ms(), Ordering::Relaxed);

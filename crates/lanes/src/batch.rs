@@ -86,7 +86,7 @@ pub(crate) struct Batch<Q, R> {
 }
 
 /// The requests that [`take`] took from the front of the queue.
-pub(crate) struct Taken<Q, R> {
+pub(crate) struct TakenBatch<Q, R> {
     pub(crate) batch: Batch<Q, R>,
     /// When each of its requests was accepted.
     pub(crate) since: Vec<Instant>,
@@ -98,7 +98,11 @@ pub(crate) struct Taken<Q, R> {
 /// Takes the longest prefix of `inbox` within the bounds, and at least one request.
 ///
 /// `at_end` is the cut if all of `inbox` fits.
-pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, at_end: Cut) -> Taken<Q, R> {
+pub(crate) fn take<Q, R>(
+    inbox: &mut VecDeque<Waiting<Q, R>>,
+    bounds: &Bounds,
+    at_end: Cut,
+) -> TakenBatch<Q, R> {
     let first = inbox.pop_front().expect("a batch is taken only when something waits");
     let kind = first.kind;
     let (mut rows, mut bytes) = (rows_of(first.weight), first.weight.bytes as usize);
@@ -122,7 +126,7 @@ pub(crate) fn take<Q, R>(inbox: &mut VecDeque<Waiting<Q, R>>, bounds: &Bounds, a
         since.push(next.since);
         batch.push(next);
     };
-    Taken { batch, since, rows, bytes, cut }
+    TakenBatch { batch, since, rows, bytes, cut }
 }
 
 impl<Q, R> Batch<Q, R> {

@@ -6,7 +6,7 @@
 
 use crate::batch::{Bounds, Waiting};
 use crate::handler::{BatchHandler, Reply};
-use crate::queue::{Queue, Refused};
+use crate::queue::{Queue, SubmitError};
 use crate::run::Runner;
 use crate::stats::{Counters, Stats};
 use crate::sync::{Builder, JoinHandle, Mutex};
@@ -74,21 +74,21 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Lane<W, R> {
     ///
     /// # Errors
     /// The lane refuses the request. The error returns both, unused.
-    pub fn submit(&self, request: W::Request, reply: R) -> Result<(), Refused<Submission<W, R>>> {
-        self.shared.queue.push(weigh::<W, R>(request, reply)).map_err(|refused| refused.map(give_back))
+    pub fn submit(&self, request: W::Request, reply: R) -> Result<(), SubmitError<Submission<W, R>>> {
+        self.shared.queue.push(weigh::<W, R>(request, reply)).map_err(|error| error.map(give_back))
     }
 
     /// Puts several requests into the queue as neighbours in this order, or none of them.
     ///
     /// # Errors
     /// The lane refuses the requests. The error returns all of them, unused and in order.
-    pub fn submit_all(&self, many: Vec<Submission<W, R>>) -> Result<(), Refused<Vec<Submission<W, R>>>> {
+    pub fn submit_all(&self, many: Vec<Submission<W, R>>) -> Result<(), SubmitError<Vec<Submission<W, R>>>> {
         if many.is_empty() {
             return Ok(());
         }
         let weighed = many.into_iter().map(|(request, reply)| weigh::<W, R>(request, reply)).collect();
-        let refused = self.shared.queue.push_all(weighed);
-        refused.map_err(|refused| refused.map(|many| many.into_iter().map(give_back).collect()))
+        let pushed = self.shared.queue.push_all(weighed);
+        pushed.map_err(|error| error.map(|many| many.into_iter().map(give_back).collect()))
     }
 
     /// Stops accepting requests. The lane answers the accepted ones, and then the thread ends.

@@ -46,7 +46,7 @@ pub use batch::{Bounds, Cut};
 pub use handler::{BatchHandler, Failure, Kind, LaneTimings, Reply, Resolution, Weight, backoff};
 pub use histogram::{Histogram, Times};
 pub use lane::{Lane, LaneThread, Submission};
-pub use queue::Refused;
+pub use queue::SubmitError;
 pub use stats::Stats;
 pub use working_set::{WorkingSet, keys_to_load};
 

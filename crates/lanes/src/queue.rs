@@ -13,14 +13,14 @@ use std::fmt;
 
 /// Why a lane did not accept a request. Contains the request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Refused<T> {
+pub enum SubmitError<T> {
     /// The queue is full. A later attempt may succeed.
     Full(T),
     /// The lane accepts no more requests: it drains, has ended, or its thread has panicked.
     Draining(T),
 }
 
-impl<T> Refused<T> {
+impl<T> SubmitError<T> {
     /// The refused request.
     pub fn into_inner(self) -> T {
         match self {
@@ -29,15 +29,15 @@ impl<T> Refused<T> {
     }
 
     /// The same refusal with other content.
-    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> Refused<U> {
+    pub(crate) fn map<U>(self, with: impl FnOnce(T) -> U) -> SubmitError<U> {
         match self {
-            Self::Full(given) => Refused::Full(with(given)),
-            Self::Draining(given) => Refused::Draining(with(given)),
+            Self::Full(given) => SubmitError::Full(with(given)),
+            Self::Draining(given) => SubmitError::Draining(with(given)),
         }
     }
 }
 
-impl<T> fmt::Debug for Refused<T> {
+impl<T> fmt::Debug for SubmitError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "Full",
@@ -46,7 +46,7 @@ impl<T> fmt::Debug for Refused<T> {
     }
 }
 
-impl<T> fmt::Display for Refused<T> {
+impl<T> fmt::Display for SubmitError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "the lane's queue is full",
@@ -55,11 +55,11 @@ impl<T> fmt::Display for Refused<T> {
     }
 }
 
-impl<T> std::error::Error for Refused<T> {}
+impl<T> std::error::Error for SubmitError<T> {}
 
 /// What the lane finds in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum QueueState {
     /// The inbox has requests, and more may come.
     Requests,
     /// The inbox has the last requests; no more will come.
@@ -110,13 +110,13 @@ impl<Q, R> Queue<Q, R> {
     }
 
     /// Adds one request.
-    pub(crate) fn push(&self, one: Waiting<Q, R>) -> Result<(), Refused<Waiting<Q, R>>> {
+    pub(crate) fn push(&self, one: Waiting<Q, R>) -> Result<(), SubmitError<Waiting<Q, R>>> {
         let bytes = u64::from(one.weight.bytes);
         self.admit(1, bytes, one, |state, one| state.waiting.push_back(one))
     }
 
     /// Adds all of `many` as neighbours, or none.
-    pub(crate) fn push_all(&self, many: Vec<Waiting<Q, R>>) -> Result<(), Refused<Vec<Waiting<Q, R>>>> {
+    pub(crate) fn push_all(&self, many: Vec<Waiting<Q, R>>) -> Result<(), SubmitError<Vec<Waiting<Q, R>>>> {
         let bytes = many.iter().map(|one| u64::from(one.weight.bytes)).sum();
         self.admit(many.len() as u64, bytes, many, |state, many| state.waiting.extend(many))
     }
@@ -128,18 +128,18 @@ impl<Q, R> Queue<Q, R> {
         bytes: u64,
         given: T,
         put: impl FnOnce(&mut State<Q, R>, T),
-    ) -> Result<(), Refused<T>> {
+    ) -> Result<(), SubmitError<T>> {
         let mut state = self.lock();
         if state.draining {
             state.refused_draining += requests;
-            return Err(Refused::Draining(given));
+            return Err(SubmitError::Draining(given));
         }
         // An empty queue accepts a request of any weight: otherwise it could never succeed. The caller bounds its size.
         let over = state.queued_requests + requests > self.requests_max
             || state.queued_bytes + bytes > self.bytes_max;
         if over && state.queued_requests > 0 {
             state.refused_full += requests;
-            return Err(Refused::Full(given));
+            return Err(SubmitError::Full(given));
         }
         state.queued_requests += requests;
         state.queued_bytes += bytes;
@@ -153,7 +153,7 @@ impl<Q, R> Queue<Q, R> {
     }
 
     /// Moves all waiting requests to the end of `inbox`. Sleeps while there are none and more may come.
-    pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    pub(crate) fn collect(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         let mut state = self.lock();
         while inbox.is_empty() && state.waiting.is_empty() && !state.draining {
             state.asleep = true;
@@ -164,7 +164,7 @@ impl<Q, R> Queue<Q, R> {
     }
 
     /// Like [`collect`](Self::collect), without sleeping.
-    pub(crate) fn collect_now(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    pub(crate) fn collect_now(&self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         self.lock().hand_over(inbox)
     }
 
@@ -212,17 +212,17 @@ impl<Q, R> Queue<Q, R> {
 }
 
 impl<Q, R> State<Q, R> {
-    fn hand_over(&mut self, inbox: &mut VecDeque<Waiting<Q, R>>) -> Found {
+    fn hand_over(&mut self, inbox: &mut VecDeque<Waiting<Q, R>>) -> QueueState {
         if inbox.is_empty() {
             std::mem::swap(&mut self.waiting, inbox);
         } else {
             inbox.append(&mut self.waiting);
         }
         match (inbox.is_empty(), self.draining) {
-            (false, false) => Found::Requests,
-            (false, true) => Found::LastRequests,
-            (true, false) => Found::Nothing,
-            (true, true) => Found::End,
+            (false, false) => QueueState::Requests,
+            (false, true) => QueueState::LastRequests,
+            (true, false) => QueueState::Nothing,
+            (true, true) => QueueState::End,
         }
     }
 }

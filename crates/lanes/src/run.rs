@@ -8,7 +8,7 @@
 
 use crate::batch::{Batch, Bounds, Cut, Waiting, take};
 use crate::handler::{BatchHandler, Failure, LaneTimings, Reply, Resolution};
-use crate::queue::{Found, Queue};
+use crate::queue::{Queue, QueueState};
 use crate::split::Pieces;
 use crate::stats::{Counters, add, add_since};
 use std::collections::VecDeque;
@@ -96,16 +96,16 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.turn(found)
     }
 
-    fn collect_now(&mut self) -> Found {
+    fn collect_now(&mut self) -> QueueState {
         self.queue.collect_now(&mut self.inbox)
     }
 
     /// Handles a batch of the found requests, or tries to resolve the last batch. Returns whether there was either.
-    fn turn(&mut self, found: Found) -> bool {
+    fn turn(&mut self, found: QueueState) -> bool {
         let started = Instant::now();
         if let Some(unresolved) = self.unresolved.take() {
             self.unresolved = self.try_resolve(unresolved, found);
-        } else if matches!(found, Found::Requests | Found::LastRequests) {
+        } else if matches!(found, QueueState::Requests | QueueState::LastRequests) {
             let (batch, weight) = self.next_batch(found);
             self.unresolved = self.settle(batch, weight);
             self.counters.in_flight.store(0, Relaxed);
@@ -117,8 +117,8 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     }
 
     /// Takes the next batch.
-    fn next_batch(&mut self, found: Found) -> (Batch<W::Request, R>, BatchWeight) {
-        let at_end = if found == Found::LastRequests { Cut::Drain } else { Cut::Idle };
+    fn next_batch(&mut self, found: QueueState) -> (Batch<W::Request, R>, BatchWeight) {
+        let at_end = if found == QueueState::LastRequests { Cut::Drain } else { Cut::Idle };
         let taken = take(&mut self.inbox, &self.bounds, at_end);
         let now = Instant::now();
         for since in taken.since {
@@ -213,10 +213,10 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
     ///
     /// Nothing else may be committed before: readers would see changes in another order than the store has them.
     /// A draining lane tries a few times more and then gives up: the next start reads the store.
-    fn try_resolve(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: Found) -> OpenEnd<W> {
+    fn try_resolve(&mut self, unresolved: Unresolved<W::Request, W::Fault>, found: QueueState) -> OpenEnd<W> {
         let Unresolved { requests, fault, asked } = unresolved;
         self.fail_inbox(&fault);
-        let draining = matches!(found, Found::LastRequests | Found::End);
+        let draining = matches!(found, QueueState::LastRequests | QueueState::End);
         if draining && asked >= self.bounds.retries_max {
             return None;
         }
@@ -224,7 +224,7 @@ impl<W: BatchHandler, R: Reply<Result<W::Answer, W::Fault>>> Runner<W, R> {
         self.pause(asked);
         match self.resolve(&requests) {
             Ok(Resolution::Committed(committed)) => {
-                let _nobody_waits = self.handler.publish(requests, committed);
+                let _no_caller = self.handler.publish(requests, committed);
                 None
             }
             Ok(Resolution::NotCommitted(_)) => None,

@@ -53,13 +53,13 @@ impl<'a, X: ArchiveSource> ArchivedRanking<'a, X> {
     /// Runs queries. The first block that cannot be read fails all of them.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, X::Error> {
         if self.rules.definition.has_subscore() {
-            let order = Blocks::<[i64; 2], X>::new(self);
-            let answer = with(&Ruled::new(&self.rules, &order));
-            order.end(answer)
+            let blocks = Blocks::<[i64; 2], X>::new(self);
+            let answer = with(&Ruled::new(&self.rules, &blocks));
+            blocks.end(answer)
         } else {
-            let order = Blocks::<i64, X>::new(self);
-            let answer = with(&Ruled::new(&self.rules, &order));
-            order.end(answer)
+            let blocks = Blocks::<i64, X>::new(self);
+            let answer = with(&Ruled::new(&self.rules, &blocks));
+            blocks.end(answer)
         }
     }
 }

@@ -65,10 +65,10 @@ enum Tree {
 }
 
 macro_rules! on_tree {
-    ($tree:expr, $order:ident => $body:expr) => {
+    ($tree:expr, $index:ident => $body:expr) => {
         match $tree {
-            Tree::Plain($order) => $body,
-            Tree::Wide($order) => $body,
+            Tree::Plain($index) => $body,
+            Tree::Wide($index) => $body,
         }
     };
 }
@@ -131,23 +131,23 @@ impl MemoryRanking {
 
     /// The number of players.
     pub fn total(&self) -> u64 {
-        on_tree!(&*self.shared(), order => order.len())
+        on_tree!(&*self.shared(), index => index.len())
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
-        on_tree!(&*self.shared(), order => order.bytes())
+        on_tree!(&*self.shared(), index => index.bytes())
     }
 
     /// Runs queries under the shared lock.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
-        on_tree!(&*self.shared(), order => with(&Ruled::new(&self.rules, order)))
+        on_tree!(&*self.shared(), index => with(&Ruled::new(&self.rules, index)))
     }
 
     /// Reads players' records in order. It releases the lock at intervals, so each is of its own moment.
     pub fn records(&self, players: &[&PlayerId], mut each: impl FnMut(Option<Record>)) {
         for some in players.chunks(HOLD_MAX) {
-            on_tree!(&*self.shared(), order => self.rules.records(order, some, &mut each));
+            on_tree!(&*self.shared(), index => self.rules.records(index, some, &mut each));
         }
     }
 
@@ -170,7 +170,7 @@ impl MemoryRanking {
         let total = self.total();
         for block in 0..total.div_ceil(BLOCK_ENTRIES as u64) {
             let offset = block * BLOCK_ENTRIES as u64;
-            let stored = on_tree!(&*self.shared(), order => self.rules.block(order, offset));
+            let stored = on_tree!(&*self.shared(), index => self.rules.block(index, offset));
             each(block, stored)?;
         }
         Ok(total)
@@ -184,29 +184,29 @@ impl MemoryRanking {
 impl WriteGuard<'_> {
     /// Prefetches what publishing these movements will read.
     fn warm(&self, movements: &[Movement]) {
-        on_tree!(&*self.tree, order => self.rules.warm(order, movements));
+        on_tree!(&*self.tree, index => self.rules.warm(index, movements));
     }
 
     /// Publishes one committed change. Returns the ranks around it if it is `ranked`.
     pub fn publish(&mut self, movement: &Movement) -> Option<Published> {
         let rules = self.rules;
         if movement.ranked {
-            return Some(on_tree!(&mut *self.tree, order => rules.publish(order, movement)));
+            return Some(on_tree!(&mut *self.tree, index => rules.publish(index, movement)));
         }
-        on_tree!(&mut *self.tree, order => rules.place(order, movement));
+        on_tree!(&mut *self.tree, index => rules.place(index, movement));
         None
     }
 
     /// Queries it as it is now.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
-        on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
+        on_tree!(&*self.tree, index => with(&Ruled::new(self.rules, index)))
     }
 }
 
 impl ReadGuard<'_> {
     /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> T {
-        on_tree!(&*self.tree, order => with(&Ruled::new(self.rules, order)))
+        on_tree!(&*self.tree, index => with(&Ruled::new(self.rules, index)))
     }
 }
 
@@ -245,7 +245,7 @@ impl Loading {
         match (&mut self.tree, other.tree) {
             (LoadingTree::Plain(own), LoadingTree::Plain(other)) => own.absorb(other),
             (LoadingTree::Wide(own), LoadingTree::Wide(other)) => own.absorb(other),
-            _ => unreachable!("both are loads of one order"),
+            _ => unreachable!("both are loads of one ranking"),
         }
     }
 
@@ -276,18 +276,18 @@ mod tests {
 
     #[test]
     fn records_of_many_are_those_of_each() {
-        let order = MemoryRanking::new(&Definition::default());
+        let ranking = MemoryRanking::new(&Definition::default());
         // More than one lock covers, and half of the players that are queried.
         let record = |number| Record { score: number as i64 % 7, subscore: 0, at: Micros(number as i64) };
         let moved = |number| Movement { player: player(number), record: Some(record(number)), ranked: true };
         let movements: Vec<_> = (0..150).map(|number| moved(2 * number)).collect();
         let mut heard = Vec::new();
-        order.publish(&movements, |at, ranks| heard.push((at, ranks.before, ranks.after.is_some())));
+        ranking.publish(&movements, |at, ranks| heard.push((at, ranks.before, ranks.after.is_some())));
         assert_eq!(heard, (0..150).map(|at| (at, None, true)).collect::<Vec<_>>());
         let players: Vec<_> = (0..300).map(player).collect();
         let mut found = Vec::new();
-        order.records(&players.iter().collect::<Vec<_>>(), |record| found.push(record));
-        let each = players.iter().map(|player| order.read(|order| order.record(player.as_bytes())));
+        ranking.records(&players.iter().collect::<Vec<_>>(), |record| found.push(record));
+        let each = players.iter().map(|player| ranking.read(|ranking| ranking.record(player.as_bytes())));
         assert_eq!(found, each.collect::<Vec<_>>());
         assert_eq!(found.iter().flatten().count(), 150);
     }

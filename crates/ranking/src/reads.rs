@@ -43,37 +43,37 @@ pub trait Reads {
 /// A ranking with the rules of its board.
 pub(crate) struct Ruled<'a, S, O> {
     rules: &'a Rules,
-    order: &'a O,
+    sorted: &'a O,
     score: PhantomData<S>,
 }
 
 impl<'a, S: Normal, O: Sorted<S>> Ruled<'a, S, O> {
-    pub(crate) fn new(rules: &'a Rules, order: &'a O) -> Self {
-        Self { rules, order, score: PhantomData }
+    pub(crate) fn new(rules: &'a Rules, sorted: &'a O) -> Self {
+        Self { rules, sorted, score: PhantomData }
     }
 }
 
 impl<S: Normal, O: Sorted<S>> Reads for Ruled<'_, S, O> {
     fn total(&self) -> u64 {
-        self.order.len()
+        self.sorted.len()
     }
     fn record(&self, player: &[u8]) -> Option<Record> {
-        let entry = self.order.get(player)?;
+        let entry = self.sorted.get(player)?;
         Some(self.rules.record(entry.score, entry.stamp))
     }
     fn find(&self, player: &[u8]) -> Option<(Record, u64)> {
-        let (entry, place) = self.order.find(player)?;
+        let (entry, place) = self.sorted.find(player)?;
         Some((self.rules.record(entry.score, entry.stamp), place))
     }
     fn score_places(&self, min: Option<i64>, max: Option<i64>) -> (u64, u64) {
-        self.rules.bounds(self.order, min, max)
+        self.rules.bounds(self.sorted, min, max)
     }
     fn partition(&self, before: &dyn Fn(&[u8]) -> bool) -> u64 {
-        let (mut low, mut high) = (0, self.order.len());
+        let (mut low, mut high) = (0, self.sorted.len());
         while low < high {
             let middle = low + (high - low) / 2;
             let mut is_before = false;
-            self.order.visit(middle, 1, false, &mut |id, _| is_before = before(id));
+            self.sorted.visit(middle, 1, false, &mut |id, _| is_before = before(id));
             if is_before {
                 low = middle + 1;
             } else {
@@ -84,25 +84,25 @@ impl<S: Normal, O: Sorted<S>> Reads for Ruled<'_, S, O> {
     }
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record)) {
         let one = &mut |id: &[u8], entry: Entry<S>| each(id, self.rules.record(entry.score, entry.stamp));
-        self.order.visit(from, take, towards_better, one);
+        self.sorted.visit(from, take, towards_better, one);
     }
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64 {
         let one = &mut |id: &[u8], entry: Entry<S>| each(id, self.rules.record(entry.score, entry.stamp));
-        self.order.scan(cursor, take, one)
+        self.sorted.scan(cursor, take, one)
     }
     fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
-        self.rules.ranked(self.order, player)
+        self.rules.ranked(self.sorted, player)
     }
     fn rank_of(&self, player: &PlayerId, record: &Record) -> u64 {
-        self.rules.rank_of(self.order, player, record)
+        self.rules.rank_of(self.sorted, player, record)
     }
     fn page(&self, query: &PageQuery) -> Page {
-        self.rules.page(self.order, query)
+        self.rules.page(self.sorted, query)
     }
     fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page> {
-        self.rules.around(self.order, player, above, below)
+        self.rules.around(self.sorted, player, above, below)
     }
     fn among(&self, players: &[PlayerId]) -> Among {
-        self.rules.among(self.order, players)
+        self.rules.among(self.sorted, players)
     }
 }

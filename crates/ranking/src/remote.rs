@@ -28,15 +28,15 @@ const IN_TURN_MAX: usize = 64;
 /// next. A transaction's version is in microseconds since 1970, so 52 bits are left for it.
 const TURN_BITS: u32 = 12;
 /// The row of a banned player is a tombstone in Redis. It is newer than the row, which a server may publish late.
-const HIDDEN_TURN: u64 = (1 << TURN_BITS) - 1;
+const BANNED_TURN: u64 = (1 << TURN_BITS) - 1;
 /// A row is the last change of its transaction.
-const ROW_TURN: u64 = HIDDEN_TURN - 1;
+const ROW_TURN: u64 = BANNED_TURN - 1;
 const LAST_TURN: u64 = ROW_TURN - 1;
 
 /// The ranking of one window.
 #[derive(Debug)]
 pub struct RemoteRanking {
-    part: RedisWindow,
+    window: RedisWindow,
     /// Whether something must be done before a query. It summarizes `state` without its lock, which is held while
     /// publishing.
     behind: AtomicBool,
@@ -79,33 +79,33 @@ pub struct VersionedRow<'a> {
     /// The version of the transaction that wrote it.
     pub version: u64,
     /// Whether the player is banned.
-    pub hidden: bool,
+    pub banned: bool,
 }
 
 impl VersionedRow<'_> {
     fn shown(&self) -> Option<Record> {
-        self.record.copied().filter(|_| !self.hidden)
+        self.record.copied().filter(|_| !self.banned)
     }
 
     fn version(&self) -> u64 {
-        (self.version << TURN_BITS) | if self.hidden { HIDDEN_TURN } else { ROW_TURN }
+        (self.version << TURN_BITS) | if self.banned { BANNED_TURN } else { ROW_TURN }
     }
 }
 
 impl RemoteRanking {
     /// A ranking in an unknown state.
-    pub(crate) fn new(part: RedisWindow) -> Self {
-        Self { part, behind: AtomicBool::new(false), state: Mutex::default() }
+    pub(crate) fn new(window: RedisWindow) -> Self {
+        Self { window, behind: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// The number of players by the last answer.
     pub fn total(&self) -> u64 {
-        self.part.known_total()
+        self.window.known_total()
     }
 
     /// Queries the number of players. After an error the last one stays.
     pub fn count(&self) {
-        drop(self.part.total());
+        drop(self.window.total());
     }
 
     /// Runs queries.
@@ -113,7 +113,7 @@ impl RemoteRanking {
         if self.is_behind() {
             return Err(RankingError::Loading);
         }
-        self.noted(self.part.read(with))
+        self.noted(self.window.read(with))
     }
 
     /// Like [`Self::read`], without blocking a thread; `with` may run several times.
@@ -121,7 +121,7 @@ impl RemoteRanking {
         if self.is_behind() {
             return Err(RankingError::Loading);
         }
-        self.noted(self.part.read_later(with).await)
+        self.noted(self.window.read_later(with).await)
     }
 
     /// Notes a loss that an answer reports. This takes no lock, because a read must not wait for a publish. The next
@@ -140,7 +140,7 @@ impl RemoteRanking {
     ) -> Vec<Result<Option<Ranked>, RankingError>> {
         let asked: Vec<&Self> = remotes.iter().copied().filter(|remote| !remote.is_behind()).collect();
         let items: Vec<(&RedisWindow, &PlayerId)> =
-            asked.iter().map(|remote| (&remote.part, player)).collect();
+            asked.iter().map(|remote| (&remote.window, player)).collect();
         let mut answers = asked.iter().zip(RedisWindow::ranks_in(&items)).peekable();
         let answer = |remote: &&Self| match answers.next_if(|(asked, _)| std::ptr::eq(**asked, *remote)) {
             Some((_, answer)) => remote.noted(answer),
@@ -163,8 +163,8 @@ impl RemoteRanking {
             let movements: Vec<VersionedMovement> =
                 movements.iter().map(|movement| state.versioned(movement.clone(), version)).collect();
             let left_out = &state.waiting_in | &state.missed;
-            let outcome = self.part.publish_but(&left_out, &movements, published);
-            state.settle(&self.part, movements, &outcome);
+            let outcome = self.window.publish_but(&left_out, &movements, published);
+            state.settle(&self.window, movements, &outcome);
         });
     }
 
@@ -177,7 +177,7 @@ impl RemoteRanking {
             let movement = Movement { player: row.player.clone(), record: row.shown(), ranked: false };
             VersionedMovement { movement, version: row.version(), previous: None }
         };
-        match self.part.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
+        match self.window.publish(&rows.into_iter().map(movement).collect::<Vec<_>>(), |_, _| {}) {
             // A lost ranking is loaded again, and the load reads these rows.
             Ok(_) | Err(RankingError::Lost) => Ok(()),
             Err(error) => Err(error),
@@ -186,7 +186,7 @@ impl RemoteRanking {
 
     /// The players that changed since the last poll, whichever server published the changes.
     pub fn changed(&self, watched: &mut Watched) -> Result<ChangedPlayers, RankingError> {
-        self.part.changed(watched)
+        self.window.changed(watched)
     }
 
     /// Whether something must be done before a query.
@@ -202,41 +202,41 @@ impl RemoteRanking {
             }
             let (waiting, since) = (std::mem::take(&mut state.waiting), state.waiting_since.take());
             state.waiting_in.clear();
-            let mut outcome = self.part.publish_but(&state.missed, &waiting, |_, _| {});
-            state.settle(&self.part, waiting, &outcome);
+            let mut outcome = self.window.publish_but(&state.missed, &waiting, |_, _| {});
+            state.settle(&self.window, waiting, &outcome);
             state.waiting_since = state.waiting_since.and(since);
             outcome.failed.retain(|_, error| *error != RankingError::Lost);
             if let Some((_, error)) = outcome.failed.pop_first() {
                 return Err(error);
             }
-            let look = match self.part.total() {
+            let load_state = match self.window.total() {
                 Ok(_) if !state.missed.is_empty() => LoadState::Lost,
                 Ok(_) => LoadState::Ready,
                 Err(RankingError::Loading) => LoadState::Loading,
                 Err(RankingError::Lost) => LoadState::Lost,
                 Err(error) => return Err(error),
             };
-            state.lost = look == LoadState::Lost;
-            Ok(look)
+            state.lost = load_state == LoadState::Lost;
+            Ok(load_state)
         })
     }
 
     /// Requires a load, because committed changes cannot be published any more.
     pub fn miss(&self) {
         self.change(|state| {
-            state.missed.extend(0..self.part.partitions());
+            state.missed.extend(0..self.window.partitions());
             state.keep_waiting(|_| false);
         });
     }
 
     /// Begins to load the lost partitions. Rows must be read from the store after this.
     pub fn load(&self) -> Result<RemoteLoad<'_>, RankingError> {
-        self.begin(|state, epoch| self.part.load_lost(epoch, &state.missed))
+        self.begin(|state, epoch| self.window.load_lost(epoch, &state.missed))
     }
 
     /// Begins to load all partitions, whatever they have.
     pub fn load_all(&self) -> Result<RemoteLoad<'_>, RankingError> {
-        self.begin(|_, epoch| self.part.load(epoch))
+        self.begin(|_, epoch| self.window.load(epoch))
     }
 
     fn begin(
@@ -249,7 +249,7 @@ impl RemoteRanking {
             let loader = begin(state, epoch)?;
             // Earlier changes are among the rows that the load reads.
             state.missed.retain(|partition| !loader.writes(*partition));
-            state.keep_waiting(|one| !loader.writes(self.part.partition_of(&one.movement.player)));
+            state.keep_waiting(|one| !loader.writes(self.window.partition_of(&one.movement.player)));
             state.waiting_in.retain(|partition| !loader.writes(*partition));
             Ok(RemoteLoad { remote: self, loader: Some(loader) })
         })
@@ -257,12 +257,12 @@ impl RemoteRanking {
 
     /// Deletes the tombstones before a transaction of that version.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
-        self.part.purge(before << TURN_BITS)
+        self.window.purge(before << TURN_BITS)
     }
 
     /// Deletes the ranking.
     pub fn forget(&self) -> Result<(), RankingError> {
-        self.part.forget()
+        self.window.forget()
     }
 
     /// The one way to change the state.
@@ -292,16 +292,16 @@ impl State {
 
     /// Handles the result of publishing. Changes that could not be sent wait, in order, and so do those of partitions
     /// with waiting changes. Others of lost or missed partitions are dropped, because a later load reads them.
-    fn settle(&mut self, part: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
+    fn settle(&mut self, window: &RedisWindow, movements: Vec<VersionedMovement>, outcome: &Outcome) {
         self.lost |= outcome.lost;
         if outcome.failed.is_empty() && self.missed.is_empty() && self.waiting_in.is_empty() {
             return;
         }
-        let is_away = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
+        let is_unavailable = |at| outcome.failed.get(&at).is_some_and(|error| *error != RankingError::Lost);
         for one in movements {
-            let partition = part.partition_of(&one.movement.player);
+            let partition = window.partition_of(&one.movement.player);
             if !self.missed.contains(&partition)
-                && (self.waiting_in.contains(&partition) || is_away(partition))
+                && (self.waiting_in.contains(&partition) || is_unavailable(partition))
             {
                 self.waiting_since.get_or_insert_with(Instant::now);
                 self.waiting_in.insert(partition);
@@ -355,7 +355,7 @@ impl RemoteLoad<'_> {
         self.loader.take().expect("it is there until the load ends").finish()?;
         self.remote.change(|state| state.lost = false);
         // This queries the total; another partition may have been lost meanwhile.
-        self.remote.noted(self.remote.part.total()).map(drop)
+        self.remote.noted(self.remote.window.total()).map(drop)
     }
 }
 

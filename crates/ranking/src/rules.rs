@@ -85,91 +85,91 @@ impl Rules {
         Record { score, subscore, at: Micros(stamp) }
     }
 
-    pub(crate) fn publish<S: Normal>(&self, order: &mut RankingIndex<S>, movement: &Movement) -> Published {
+    pub(crate) fn publish<S: Normal>(&self, sorted: &mut RankingIndex<S>, movement: &Movement) -> Published {
         let id = movement.player.as_bytes();
-        let present: Option<(Entry<S>, u64)> = order.find(id);
-        let before = present.map(|(entry, place)| self.rank_at(order, &entry, place));
+        let present: Option<(Entry<S>, u64)> = sorted.find(id);
+        let before = present.map(|(entry, place)| self.rank_at(sorted, &entry, place));
         if let (Some(record), Some((now, _))) = (&movement.record, present)
             && self.entry::<S>(record) == now
         {
             return Published { before, after: before };
         }
-        self.place(order, movement);
-        let after = order.find(id).map(|(entry, place)| self.rank_at(order, &entry, place));
+        self.place(sorted, movement);
+        let after = sorted.find(id).map(|(entry, place)| self.rank_at(sorted, &entry, place));
         Published { before, after }
     }
 
     /// Reads players' records in order.
     pub(crate) fn records<S: Normal>(
         &self,
-        order: &RankingIndex<S>,
+        sorted: &RankingIndex<S>,
         players: &[&PlayerId],
         each: &mut impl FnMut(Option<Record>),
     ) {
         let ids: Vec<&[u8]> = players.iter().map(|player| player.as_bytes()).collect();
-        for entry in order.get_many(&ids) {
+        for entry in sorted.get_many(&ids) {
             each(entry.map(|entry| self.record(entry.score, entry.stamp)));
         }
     }
 
     /// Prefetches what publishing these movements will read.
-    pub(crate) fn warm<S: Normal>(&self, order: &RankingIndex<S>, movements: &[Movement]) {
+    pub(crate) fn warm<S: Normal>(&self, sorted: &RankingIndex<S>, movements: &[Movement]) {
         let ids: Vec<&[u8]> = movements.iter().map(|moved| moved.player.as_bytes()).collect();
         let scores = movements.iter().filter_map(|moved| moved.record.as_ref());
         let scores: Vec<S> = scores.map(|record| self.entry(record).score).collect();
-        order.warm(&ids, &scores);
+        sorted.warm(&ids, &scores);
     }
 
     /// Publishes a movement without ranks.
-    pub(crate) fn place<S: Normal>(&self, order: &mut RankingIndex<S>, movement: &Movement) {
+    pub(crate) fn place<S: Normal>(&self, sorted: &mut RankingIndex<S>, movement: &Movement) {
         let id = movement.player.as_bytes();
         match &movement.record {
-            Some(record) => order.set(id, self.entry(record)),
-            None => order.remove(id),
+            Some(record) => sorted.set(id, self.entry(record)),
+            None => sorted.remove(id),
         };
     }
 
-    pub(crate) fn counts<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, before: u64) -> Counts {
+    pub(crate) fn counts<S: Normal>(&self, sorted: &impl Sorted<S>, entry: &Entry<S>, before: u64) -> Counts {
         match self.definition.ranking {
             Ranking::Ordinal => Counts { before, better: 0, distinct_better: 0 },
             Ranking::Competition => {
-                Counts { before, better: order.count_better(entry.score), distinct_better: 0 }
+                Counts { before, better: sorted.count_better(entry.score), distinct_better: 0 }
             }
             Ranking::Dense => Counts {
                 before,
-                better: order.count_better(entry.score),
-                distinct_better: order.count_distinct_better(entry.score),
+                better: sorted.count_better(entry.score),
+                distinct_better: sorted.count_distinct_better(entry.score),
             },
         }
     }
 
     /// The rank of an entry at this position.
-    fn rank_at<S: Normal>(&self, order: &impl Sorted<S>, entry: &Entry<S>, place: u64) -> u64 {
+    fn rank_at<S: Normal>(&self, sorted: &impl Sorted<S>, entry: &Entry<S>, place: u64) -> u64 {
         1 + match self.definition.ranking {
             Ranking::Ordinal => place,
-            Ranking::Competition => order.count_better(entry.score),
-            Ranking::Dense => order.count_distinct_better(entry.score),
+            Ranking::Competition => sorted.count_better(entry.score),
+            Ranking::Dense => sorted.count_distinct_better(entry.score),
         }
     }
 
     pub(crate) fn rank_of<S: Normal>(
         &self,
-        order: &impl Sorted<S>,
+        sorted: &impl Sorted<S>,
         player: &PlayerId,
         record: &Record,
     ) -> u64 {
         let entry: Entry<S> = self.entry(record);
         // The player's present entry is not one of the others.
-        let own = order.find(player.as_bytes());
+        let own = sorted.find(player.as_bytes());
         let better = own.map(|(own, _)| own.score).filter(|own| *own < entry.score);
         let (counted, own) = match self.definition.ranking {
-            Ranking::Competition => (order.count_better(entry.score), better.is_some()),
+            Ranking::Competition => (sorted.count_better(entry.score), better.is_some()),
             Ranking::Dense => {
-                let alone = |own| order.count_at_least(own) == order.count_better(own) + 1;
-                (order.count_distinct_better(entry.score), better.is_some_and(alone))
+                let alone = |own| sorted.count_at_least(own) == sorted.count_better(own) + 1;
+                (sorted.count_distinct_better(entry.score), better.is_some_and(alone))
             }
             Ranking::Ordinal => {
-                let before = order.lower_bound(&entry, player.as_bytes());
+                let before = sorted.lower_bound(&entry, player.as_bytes());
                 (before, own.is_some_and(|(_, own)| own < before))
             }
         };
@@ -177,32 +177,32 @@ impl Rules {
         1 + counted.saturating_sub(u64::from(own))
     }
 
-    pub(crate) fn page<S: Normal>(&self, order: &impl Sorted<S>, query: &PageQuery) -> Page {
-        let (from, to) = self.bounds(order, query.min, query.max);
+    pub(crate) fn page<S: Normal>(&self, sorted: &impl Sorted<S>, query: &PageQuery) -> Page {
+        let (from, to) = self.bounds(sorted, query.min, query.max);
         let (from, to) = match (&query.start, query.edge) {
             (Start::Edge, _) => (from, to),
             (Start::Offset(offset), Edge::Best) => (from.saturating_add(*offset), to),
             (Start::Offset(offset), Edge::Worst) => (from, to.saturating_sub(*offset)),
             (Start::After(record, player), edge) => {
                 let entry: Entry<S> = self.entry(record);
-                let place = order.lower_bound(&entry, player.as_bytes());
+                let place = sorted.lower_bound(&entry, player.as_bytes());
                 let unmoved =
-                    order.find(player.as_bytes()).is_some_and(|(now, _)| self.same_key(&now, &entry));
+                    sorted.find(player.as_bytes()).is_some_and(|(now, _)| self.same_key(&now, &entry));
                 match edge {
                     Edge::Best => (from.max(place + u64::from(unmoved)), to),
                     Edge::Worst => (from, to.min(place)),
                 }
             }
         };
-        self.stretch(order, query.edge, from, to, query.limit)
+        self.entry_range(sorted, query.edge, from, to, query.limit)
     }
 
     /// The archive block that begins at a position.
-    pub(crate) fn block<S: Normal>(&self, order: &RankingIndex<S>, from: u64) -> ArchiveBlock {
-        let items = Sorted::walk(order, from, BLOCK_ENTRIES, false);
+    pub(crate) fn block<S: Normal>(&self, sorted: &RankingIndex<S>, from: u64) -> ArchiveBlock {
+        let items = Sorted::items_from(sorted, from, BLOCK_ENTRIES, false);
         let Some(first) = items.first().map(|item| item.entry.score) else { return ArchiveBlock::default() };
         let distinct_better = match self.definition.ranking {
-            Ranking::Dense => order.count_distinct_better(first),
+            Ranking::Dense => sorted.count_distinct_better(first),
             Ranking::Ordinal | Ranking::Competition => 0,
         };
         let entry = |item: &Item<S>| (item.player.clone(), self.record(item.entry.score, item.entry.stamp));
@@ -210,10 +210,10 @@ impl Rules {
         ArchiveBlock { distinct_better, entries: pack(&entries) }
     }
 
-    pub(crate) fn ranked<S: Normal>(&self, order: &impl Sorted<S>, player: &PlayerId) -> Option<Ranked> {
-        let (entry, before) = order.find(player.as_bytes())?;
-        let counts = self.counts(order, &entry, before);
-        let (ranking, total) = (self.definition.ranking, order.len());
+    pub(crate) fn ranked<S: Normal>(&self, sorted: &impl Sorted<S>, player: &PlayerId) -> Option<Ranked> {
+        let (entry, before) = sorted.find(player.as_bytes())?;
+        let counts = self.counts(sorted, &entry, before);
+        let (ranking, total) = (self.definition.ranking, sorted.len());
         Some(Ranked {
             rank: rank::rank(ranking, counts),
             record: self.record(entry.score, entry.stamp),
@@ -224,22 +224,22 @@ impl Rules {
 
     pub(crate) fn around<S: Normal>(
         &self,
-        order: &impl Sorted<S>,
+        sorted: &impl Sorted<S>,
         player: &PlayerId,
         above: usize,
         below: usize,
     ) -> Option<Page> {
-        let (_, place) = order.find(player.as_bytes())?;
+        let (_, place) = sorted.find(player.as_bytes())?;
         let from = place.saturating_sub(above as u64);
-        let to = (place + below as u64 + 1).min(order.len());
-        Some(self.stretch(order, Edge::Best, from, to, usize::MAX))
+        let to = (place + below as u64 + 1).min(sorted.len());
+        Some(self.entry_range(sorted, Edge::Best, from, to, usize::MAX))
     }
 
-    pub(crate) fn among<S: Normal>(&self, order: &impl Sorted<S>, players: &[PlayerId]) -> Among {
+    pub(crate) fn among<S: Normal>(&self, sorted: &impl Sorted<S>, players: &[PlayerId]) -> Among {
         let mut asked = BTreeSet::new();
         let (mut found, mut missing) = (Vec::with_capacity(players.len()), Vec::new());
         for player in players.iter().filter(|player| asked.insert(*player)) {
-            match order.find(player.as_bytes()) {
+            match sorted.find(player.as_bytes()) {
                 Some((entry, place)) => found.push((place, entry, player)),
                 None => missing.push(player.clone()),
             }
@@ -254,19 +254,19 @@ impl Rules {
             }
             let counts = Counts { before: at as u64, better, distinct_better: distinct };
             let overall = RankedEntry {
-                rank: self.rank_at(order, entry, *place),
+                rank: self.rank_at(sorted, entry, *place),
                 player: (*player).clone(),
                 record: self.record(entry.score, entry.stamp),
             };
             entries.push((rank::rank(self.definition.ranking, counts), overall));
         }
-        Among { total: order.len(), entries, missing }
+        Among { total: sorted.len(), entries, missing }
     }
 
     /// The positions with scores from `min` to `max`.
     pub(crate) fn bounds<S: Normal>(
         &self,
-        order: &impl Sorted<S>,
+        sorted: &impl Sorted<S>,
         min: Option<i64>,
         max: Option<i64>,
     ) -> (u64, u64) {
@@ -276,28 +276,28 @@ impl Rules {
             tally_rules::definition::Order::Descending => (b, a),
             tally_rules::definition::Order::Ascending => (a, b),
         };
-        let from = best.map_or(0, |first| order.count_better(S::span(first).0));
-        let to = worst.map_or(order.len(), |last| order.count_at_least(S::span(last).1));
+        let from = best.map_or(0, |first| sorted.count_better(S::span(first).0));
+        let to = worst.map_or(sorted.len(), |last| sorted.count_at_least(S::span(last).1));
         (from, to)
     }
 
     /// Entries at the positions `from..to`, seen from an edge, at most `limit`.
-    pub(crate) fn stretch<S: Normal>(
+    pub(crate) fn entry_range<S: Normal>(
         &self,
-        order: &impl Sorted<S>,
+        sorted: &impl Sorted<S>,
         edge: Edge,
         from: u64,
         to: u64,
         limit: usize,
     ) -> Page {
-        let total = order.len();
+        let total = sorted.len();
         if from >= to {
             return Page { total, entries: Vec::new(), more: false };
         }
         let take = usize::try_from(to - from).unwrap_or(usize::MAX).min(limit);
         let entries = match edge {
-            Edge::Best => self.places(order, order.walk(from, take, false), from, 1),
-            Edge::Worst => self.places(order, order.walk(to - 1, take, true), to - 1, -1),
+            Edge::Best => self.places(sorted, sorted.items_from(from, take, false), from, 1),
+            Edge::Worst => self.places(sorted, sorted.items_from(to - 1, take, true), to - 1, -1),
         };
         Page { total, more: (take as u64) < to - from, entries }
     }
@@ -305,21 +305,21 @@ impl Rules {
     /// Adds ranks to a range scan. Shared ranks are counted only where the score changes.
     fn places<S: Normal>(
         &self,
-        order: &impl Sorted<S>,
-        walk: Vec<Item<S>>,
+        sorted: &impl Sorted<S>,
+        items: Vec<Item<S>>,
         first: u64,
         step: i64,
     ) -> Vec<RankedEntry> {
         let mut shared: Option<(S, u64)> = None;
         let mut place = first;
-        let mut places = Vec::with_capacity(walk.len());
-        for item in walk {
+        let mut places = Vec::with_capacity(items.len());
+        for item in items {
             let score = item.entry.score;
             let rank = match (self.definition.ranking, shared) {
                 (Ranking::Ordinal, _) => place + 1,
                 (_, Some((before, rank))) if before == score => rank,
-                (Ranking::Competition, _) => order.count_better(score) + 1,
-                (Ranking::Dense, _) => order.count_distinct_better(score) + 1,
+                (Ranking::Competition, _) => sorted.count_better(score) + 1,
+                (Ranking::Dense, _) => sorted.count_distinct_better(score) + 1,
             };
             shared = Some((score, rank));
             places.push(RankedEntry {

@@ -34,11 +34,11 @@ pub(crate) trait Sorted<S: Score> {
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Entry<S>)) -> u64;
 
     /// The entries of [`Self::visit`] as a list.
-    fn walk(&self, from: u64, take: usize, back: bool) -> Vec<Item<S>> {
+    fn items_from(&self, from: u64, take: usize, back: bool) -> Vec<Item<S>> {
         let mut items = Vec::with_capacity(take.min(self.len() as usize));
         self.visit(from, take, back, &mut |id, entry| {
             let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
-            let player = player.expect("only checked ids enter the order");
+            let player = player.expect("only checked ids enter the ranking");
             items.push(Item { player, entry });
         });
         items

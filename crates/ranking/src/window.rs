@@ -22,7 +22,10 @@ pub enum RankingBackend {
 
 /// The ranking of one window.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are the large one, and there is one for each part")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are the large one, and there is one for each window"
+)]
 pub enum WindowRanking {
     /// In this process.
     Memory(MemoryRanking),
@@ -40,11 +43,11 @@ pub enum LockedRanking<'a> {
 
 impl RankingBackend {
     /// The ranking of a window: empty in memory, or not loaded yet in Redis.
-    pub fn of_window(&self, board: u32, part: u64, definition: &Definition) -> WindowRanking {
+    pub fn of_window(&self, board: u32, window: u64, definition: &Definition) -> WindowRanking {
         match self {
             Self::Memory => WindowRanking::Memory(MemoryRanking::new(definition)),
             Self::Redis(redis) => {
-                WindowRanking::Redis(RemoteRanking::new(redis.part(board, part, definition)))
+                WindowRanking::Redis(RemoteRanking::new(redis.window(board, window, definition)))
             }
         }
     }
@@ -70,7 +73,7 @@ impl WindowRanking {
     /// The ranking in memory, if it is there.
     pub fn memory(&self) -> Option<&MemoryRanking> {
         match self {
-            Self::Memory(order) => Some(order),
+            Self::Memory(ranking) => Some(ranking),
             Self::Redis(_) => None,
         }
     }
@@ -91,7 +94,7 @@ impl WindowRanking {
     /// The number of players.
     pub fn total(&self) -> u64 {
         match self {
-            Self::Memory(order) => order.total(),
+            Self::Memory(ranking) => ranking.total(),
             Self::Redis(remote) => remote.total(),
         }
     }
@@ -104,28 +107,28 @@ impl WindowRanking {
     /// Runs queries.
     pub fn read<T>(&self, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, RankingError> {
         match self {
-            Self::Memory(order) => Ok(order.read(with)),
+            Self::Memory(ranking) => Ok(ranking.read(with)),
             Self::Redis(remote) => remote.read(with),
         }
     }
 
     /// A player's rank in each of several rankings of one [`RankingBackend`]. Those in Redis are queried at once: one
     /// round trip, or two if one is partitioned. Each fails alone.
-    pub fn ranked_in(orders: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
-        let remotes: Vec<&RemoteRanking> = orders.iter().filter_map(|order| order.remote()).collect();
+    pub fn ranked_in(rankings: &[&Self], player: &PlayerId) -> Vec<Result<Option<Ranked>, RankingError>> {
+        let remotes: Vec<&RemoteRanking> = rankings.iter().filter_map(|ranking| ranking.remote()).collect();
         let mut elsewhere = RemoteRanking::ranked_in(&remotes, player).into_iter();
-        let ranked = |order: &&Self| match order {
-            Self::Memory(order) => Ok(order.read(|order| order.ranked(player))),
+        let ranked = |ranking: &&Self| match ranking {
+            Self::Memory(ranking) => Ok(ranking.read(|ranking| ranking.ranked(player))),
             Self::Redis(_) => elsewhere.next().expect("an answer for each that was asked"),
         };
-        orders.iter().map(ranked).collect()
+        rankings.iter().map(ranked).collect()
     }
 
     /// Publishes the committed changes of a transaction of that version, in their order. A ranking that cannot publish now
     /// reports no ranks and publishes later.
     pub fn publish(&self, movements: &[Movement], version: u64, published: impl FnMut(usize, Published)) {
         match self {
-            Self::Memory(order) => order.publish(movements, published),
+            Self::Memory(ranking) => ranking.publish(movements, published),
             Self::Redis(remote) => remote.publish(movements, version, published),
         }
     }
@@ -133,7 +136,7 @@ impl WindowRanking {
     /// Locks the ranking for several changes with queries in between.
     pub fn hold(&self) -> LockedRanking<'_> {
         match self {
-            Self::Memory(order) => LockedRanking::Memory(order.hold()),
+            Self::Memory(ranking) => LockedRanking::Memory(ranking.hold()),
             Self::Redis(remote) => LockedRanking::Redis(remote),
         }
     }
@@ -164,7 +167,7 @@ impl LockedRanking<'_> {
     /// The number of players.
     pub fn total(&self) -> u64 {
         match self {
-            Self::Memory(held) => held.read(|order| order.total()),
+            Self::Memory(held) => held.read(|ranking| ranking.total()),
             Self::Redis(remote) => remote.total(),
         }
     }

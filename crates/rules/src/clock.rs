@@ -156,7 +156,7 @@ mod tests {
     const HOUR: i64 = 3_600 * SECOND;
 
     /// Observes a monotonic time, with the wall clock this far ahead of it.
-    fn look(watch: &mut ClockWatch, monotonic: i64, ahead: i64) -> Option<TrustChange> {
+    fn step(watch: &mut ClockWatch, monotonic: i64, ahead: i64) -> Option<TrustChange> {
         watch.observe(Reading { wall: Micros(monotonic + ahead), monotonic })
     }
 
@@ -164,60 +164,60 @@ mod tests {
     fn a_jump_is_doubted_until_it_is_undone() {
         for jump in [25 * HOUR, -25 * HOUR, 61 * SECOND, -61 * SECOND] {
             let mut watch = ClockWatch::default();
-            assert_eq!(look(&mut watch, 0, 7), None);
-            assert_eq!(look(&mut watch, 9 * HOUR, 7), None, "time passes");
-            let Some(TrustChange::Lost(distrust)) = look(&mut watch, 9 * HOUR + 1, 7 + jump) else {
+            assert_eq!(step(&mut watch, 0, 7), None);
+            assert_eq!(step(&mut watch, 9 * HOUR, 7), None, "time passes");
+            let Some(TrustChange::Lost(distrust)) = step(&mut watch, 9 * HOUR + 1, 7 + jump) else {
                 panic!("{jump}")
             };
             assert_eq!(distrust.jump, jump);
-            assert_eq!(look(&mut watch, 9 * HOUR + 2, 7 + jump), None);
+            assert_eq!(step(&mut watch, 9 * HOUR + 2, 7 + jump), None);
             assert_eq!(watch.distrust(), Some(distrust));
-            assert_eq!(look(&mut watch, 9 * HOUR + 3, 8), Some(TrustChange::Regained));
+            assert_eq!(step(&mut watch, 9 * HOUR + 3, 8), Some(TrustChange::Regained));
             assert_eq!(watch.distrust(), None);
         }
     }
 
     #[test]
-    fn a_new_time_is_believed_when_both_clocks_agree_for_long() {
+    fn a_new_time_is_trusted_when_both_clocks_agree_for_long() {
         let mut watch = ClockWatch::default();
-        look(&mut watch, 0, 0);
-        look(&mut watch, 1, HOUR);
-        assert_eq!(look(&mut watch, 600 * SECOND, HOUR), None);
+        step(&mut watch, 0, 0);
+        step(&mut watch, 1, HOUR);
+        assert_eq!(step(&mut watch, 600 * SECOND, HOUR), None);
         // It jumps once more: the steady time begins again.
-        assert_eq!(look(&mut watch, 600 * SECOND + 1, 3 * HOUR), None);
+        assert_eq!(step(&mut watch, 600 * SECOND + 1, 3 * HOUR), None);
         assert_eq!(watch.distrust().map(|distrust| distrust.jump), Some(3 * HOUR));
-        assert_eq!(look(&mut watch, 1_200 * SECOND, 3 * HOUR), None);
-        assert_eq!(look(&mut watch, 1_200 * SECOND + 1, 3 * HOUR), Some(TrustChange::Regained));
-        assert!(matches!(look(&mut watch, 1_200 * SECOND + 2, 0), Some(TrustChange::Lost(_))));
+        assert_eq!(step(&mut watch, 1_200 * SECOND, 3 * HOUR), None);
+        assert_eq!(step(&mut watch, 1_200 * SECOND + 1, 3 * HOUR), Some(TrustChange::Regained));
+        assert!(matches!(step(&mut watch, 1_200 * SECOND + 2, 0), Some(TrustChange::Lost(_))));
     }
 
     #[test]
     fn drift_and_small_corrections_are_followed() {
         let mut watch = ClockWatch::default();
         for minute in 0..10_000 {
-            assert_eq!(look(&mut watch, minute * 60 * SECOND, minute * 60 * SECOND / 2_000), None);
+            assert_eq!(step(&mut watch, minute * 60 * SECOND, minute * 60 * SECOND / 2_000), None);
         }
-        assert_eq!(look(&mut watch, 600_000 * SECOND, 300 * SECOND - 59 * SECOND), None);
+        assert_eq!(step(&mut watch, 600_000 * SECOND, 300 * SECOND - 59 * SECOND), None);
     }
 
     #[test]
-    fn a_start_is_judged_by_what_was_believed_before() {
+    fn a_start_is_checked_against_the_clock_that_was_trusted_before() {
         let mut watch = ClockWatch::default();
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
-        assert_eq!(look(&mut watch, 7, HOUR + SECOND), None);
+        assert_eq!(step(&mut watch, 7, HOUR + SECOND), None);
         watch.resume(Micros(HOUR), Reading { wall: Micros(0), monotonic: 7 });
-        assert!(matches!(look(&mut watch, 7, 26 * HOUR), Some(TrustChange::Lost(_))));
-        assert_eq!(look(&mut watch, 8, HOUR), Some(TrustChange::Regained));
+        assert!(matches!(step(&mut watch, 7, 26 * HOUR), Some(TrustChange::Lost(_))));
+        assert_eq!(step(&mut watch, 8, HOUR), Some(TrustChange::Regained));
     }
 
     #[test]
     fn a_clock_that_is_far_from_the_store_is_doubted_for_as_long_as_it_is() {
         let mut watch = ClockWatch::default();
-        look(&mut watch, 0, 0);
+        step(&mut watch, 0, 0);
         for ahead in [25 * HOUR, -25 * HOUR, SKEW_MAX + 1, -SKEW_MAX - 1] {
             watch.compare(ahead);
             assert_eq!(watch.distrust().map(|distrust| distrust.jump), Some(ahead));
-            look(&mut watch, HOUR, 0);
+            step(&mut watch, HOUR, 0);
             assert!(watch.distrust().is_some(), "agreeing with itself does not help");
             watch.compare(SKEW_MAX);
             assert_eq!(watch.distrust(), None);
@@ -228,8 +228,8 @@ mod tests {
     fn a_start_in_doubt_waits_for_as_long() {
         let mut watch = ClockWatch::new(ClockBounds { jump_max: SECOND, steady: 5 * SECOND });
         watch.begin_untrusted(Reading { wall: Micros(9), monotonic: 9 });
-        assert_eq!(look(&mut watch, 4 * SECOND, 0), None);
+        assert_eq!(step(&mut watch, 4 * SECOND, 0), None);
         assert!(watch.distrust().is_some());
-        assert_eq!(look(&mut watch, 5 * SECOND + 9, 0), Some(TrustChange::Regained));
+        assert_eq!(step(&mut watch, 5 * SECOND + 9, 0), Some(TrustChange::Regained));
     }
 }

@@ -33,7 +33,7 @@ pub struct RowTime {
     /// The instant that is stored and decides ties.
     pub at: Micros,
     /// The instant that decides the periods: the caller's, else the clock's.
-    pub aimed: Micros,
+    pub counted_at: Micros,
 }
 
 /// Gives strictly increasing instants, even when the clock stops or is set back.
@@ -65,7 +65,7 @@ impl Instants {
             Some(at) if at <= now => {
                 // Later rows get later instants even if the clock is set back meanwhile, as after a restart.
                 self.last = self.last.max(at);
-                Ok(RowTime { at, aimed: at })
+                Ok(RowTime { at, counted_at: at })
             }
             Some(at) if at.since(now) > AHEAD_MAX_MICROS => Err(Rejection::AtInFuture),
             Some(_) | None => Ok(self.row_now(now)),
@@ -74,7 +74,7 @@ impl Instants {
 
     /// The time of a row that happens now.
     pub fn row_now(&mut self, now: Micros) -> RowTime {
-        RowTime { at: self.next(now), aimed: now }
+        RowTime { at: self.next(now), counted_at: now }
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(instants.of_row(Some(Micros(900)), Micros(1_000)).unwrap().at, Micros(900));
         assert_eq!(
             instants.of_row(None, Micros(500)).unwrap(),
-            RowTime { at: Micros(901), aimed: Micros(500) }
+            RowTime { at: Micros(901), counted_at: Micros(500) }
         );
         assert_eq!(instants.of_row(Some(Micros(300)), Micros(500)).unwrap().at, Micros(300));
         assert_eq!(instants.newest(), Micros(901));
@@ -106,7 +106,7 @@ mod tests {
     fn a_little_ahead_counts_as_now_and_more_is_refused() {
         let now = Micros(1_000 * SECOND);
         let mut instants = Instants::default();
-        let time = |at, aimed| Ok(RowTime { at, aimed });
+        let time = |at, counted_at| Ok(RowTime { at, counted_at });
         assert_eq!(instants.of_row(Some(Micros(5)), now), time(Micros(5), Micros(5)));
         assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS)), now), time(now, now));
         assert_eq!(instants.of_row(Some(now.plus(AHEAD_MAX_MICROS + 1)), now), Err(Rejection::AtInFuture));
@@ -118,7 +118,10 @@ mod tests {
         let now = Micros(7);
         let mut instants = Instants::after(Micros(90 * SECOND));
         for nth in 1..3 {
-            assert_eq!(instants.of_row(None, now), Ok(RowTime { at: Micros(90 * SECOND + nth), aimed: now }));
+            assert_eq!(
+                instants.of_row(None, now),
+                Ok(RowTime { at: Micros(90 * SECOND + nth), counted_at: now })
+            );
         }
     }
 }

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_share_a_rank_share_a_percentile() {
+    fn players_with_one_rank_have_one_percentile() {
         let counts = counts(&[90, 80, 80, 70]);
         let of = |ranking| counts.iter().map(|one| percentile(ranking, *one, 4).0).collect::<Vec<_>>();
         assert_eq!(of(Ranking::Competition), [10_000, 7_500, 7_500, 2_500]);

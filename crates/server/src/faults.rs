@@ -7,7 +7,7 @@ use tally_service::{Failure, Fault, damaged};
 /// Logs a fault. Its internal details are only for the log.
 pub(crate) fn log(failure: &Failure) {
     match failure {
-        Failure::Refused(_) => {}
+        Failure::Rejected(_) => {}
         // A warning for each request would flood the log, and both are counted.
         Failure::Fault(fault @ (Fault::Overloaded | Fault::Draining)) => {
             tracing::debug!(%fault, "a request was turned away");

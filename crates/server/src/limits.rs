@@ -82,11 +82,11 @@ pub const EVENTS_WAITING_MAX: usize = 16;
 pub const SLOW_READER: Duration = Duration::from_secs(10);
 
 /// The interval between two checks whether the caller of an event stream still has its permission.
-pub const JUDGED_AGAIN: Duration = Duration::from_millis(500);
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The same for members when other servers may change them, because this check reads the store. The expiry of a token is
 /// checked as often as above.
-pub const MEMBER_JUDGED_AGAIN: Duration = Duration::from_secs(5);
+pub const MEMBER_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Default for Limits {
     fn default() -> Self {

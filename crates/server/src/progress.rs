@@ -63,7 +63,7 @@ impl Socket {
     }
 
     /// Passes on the result of a write of `wanted` bytes, or times out.
-    fn judge(
+    fn check_progress(
         &mut self,
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<usize>>,
@@ -100,7 +100,7 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.transport).poll_write(cx, bytes);
-        self.judge(cx, wrote, bytes.len())
+        self.check_progress(cx, wrote, bytes.len())
     }
 
     fn poll_write_vectored(
@@ -109,7 +109,7 @@ impl AsyncWrite for Socket {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.transport).poll_write_vectored(cx, parts);
-        self.judge(cx, wrote, parts.iter().map(|part| part.len()).sum())
+        self.check_progress(cx, wrote, parts.iter().map(|part| part.len()).sum())
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -162,8 +162,8 @@ mod tests {
     /// The system takes so many bytes of many, and then no more for now.
     async fn takes(socket: &mut Socket, bytes: usize) -> Poll<io::Result<usize>> {
         poll_fn(|cx| {
-            assert!(socket.judge(cx, Poll::Ready(Ok(bytes)), MUCH).is_ready());
-            Poll::Ready(socket.judge(cx, Poll::Pending, MUCH))
+            assert!(socket.check_progress(cx, Poll::Ready(Ok(bytes)), MUCH).is_ready());
+            Poll::Ready(socket.check_progress(cx, Poll::Pending, MUCH))
         })
         .await
     }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(deadline(&socket), begun, "one byte less is no progress");
         assert!(takes(&mut socket, 1).await.is_pending());
         assert!(deadline(&socket) > begun, "bytes of one stretch count together");
-        let wrote = poll_fn(|cx| Poll::Ready(socket.judge(cx, Poll::Ready(Ok(10)), 10))).await;
+        let wrote = poll_fn(|cx| Poll::Ready(socket.check_progress(cx, Poll::Ready(Ok(10)), 10))).await;
         assert!(wrote.is_ready() && socket.stalled.is_none(), "nothing is left to be taken");
     }
 

@@ -27,13 +27,13 @@ pub(crate) enum Next {
 impl Next {
     /// Waits until then; false when the task is stopped.
     fn wait(self, woken: &Receiver<()>) -> bool {
-        let heard = match self {
+        let woken_by = match self {
             Self::After(time) => woken.recv_timeout(time),
             Self::WhenWoken => woken.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         // One round also serves a wake that came during the wait.
         let _ = woken.try_recv();
-        heard != Err(RecvTimeoutError::Disconnected)
+        woken_by != Err(RecvTimeoutError::Disconnected)
     }
 }
 
@@ -50,7 +50,7 @@ impl BackgroundTask {
         name: &str,
         tally: &Arc<Tally>,
         first: Next,
-        mut look: impl FnMut(&Tally) -> Next + Send + 'static,
+        mut round: impl FnMut(&Tally) -> Next + Send + 'static,
     ) -> Result<(), Failure> {
         // One round serves all wakes before it, so one pending wake is enough.
         let (wake, woken) = sync_channel(1);
@@ -59,7 +59,7 @@ impl BackgroundTask {
             let mut next = first;
             while next.wait(&woken) {
                 let Some(tally) = tally.upgrade() else { return };
-                next = look(&tally);
+                next = round(&tally);
             }
         };
         let thread = std::thread::Builder::new().name(name.into()).spawn(run);

@@ -33,7 +33,7 @@ impl Backoff {
         };
         let kind = match failure {
             Failure::Fault(fault) => Some(discriminant(fault)),
-            Failure::Refused(_) => None,
+            Failure::Rejected(_) => None,
         };
         self.log.fails(self.what, kind, failure);
         self.pause = (self.pause * 2).clamp(PAUSE, PAUSE_MAX);
@@ -49,14 +49,14 @@ mod tests {
     fn the_pause_grows_to_a_bound_until_it_works() {
         let mut backoff = Backoff::new("close periods");
         assert_eq!(backoff.note(None), Duration::ZERO);
-        let away = Failure::Fault(Fault::StoreUnavailable("x".into()));
+        let unavailable = Failure::Fault(Fault::StoreUnavailable("x".into()));
         let (mut time, mut attempts) = (Duration::ZERO, 0);
         while time < Duration::from_secs(60) {
-            time += backoff.note(Some(&away));
+            time += backoff.note(Some(&unavailable));
             attempts += 1;
         }
         assert!((30..40).contains(&attempts), "{attempts} attempts");
         assert_eq!(backoff.note(None), Duration::ZERO);
-        assert_eq!(backoff.note(Some(&away)), PAUSE);
+        assert_eq!(backoff.note(Some(&unavailable)), PAUSE);
     }
 }

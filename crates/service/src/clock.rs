@@ -31,7 +31,7 @@ pub struct Boot {
     pub micros: i64,
 }
 
-/// The time, and whether it is believed. All clones are one clock.
+/// The time, and whether it is trusted. All clones are one clock.
 #[derive(Clone)]
 pub struct Clock {
     source: Arc<dyn TimeSource>,
@@ -47,12 +47,12 @@ struct Watched {
     warned: bool,
 }
 
-/// A reading, judged.
+/// A reading, and whether it is trusted.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockReading {
     /// Wall time.
     pub now: Micros,
-    /// Why it is not believed.
+    /// Why it is not trusted.
     pub doubt: Option<Distrust>,
 }
 
@@ -93,13 +93,13 @@ impl Clock {
         self.source.read().wall
     }
 
-    /// Wall time, judged. The reading that finds a change logs it once.
+    /// Wall time, and whether it is trusted. The reading that finds a change logs it once.
     pub fn read(&self) -> ClockReading {
         let mut watched = self.watch();
         let store = watched.store.as_ref().and_then(Weak::upgrade);
         let ahead = store.as_ref().map_or(0, |store| store.clock_ahead());
         let before = watched.watch.distrust();
-        // Read under the lock: readings are judged in their order.
+        // Read under the lock: readings are checked in their order.
         let reading = self.source.read();
         watched.watch.compare(ahead);
         watched.watch.observe(reading);
@@ -111,9 +111,9 @@ impl Clock {
             (None, Some(doubt)) => tracing::error!(
                 seconds = seconds(doubt.jump),
                 store_seconds = seconds(ahead),
-                "the clock has jumped, or is not the store's: closing, paying and expiring wait until it is believed again"
+                "the clock has jumped, or is not the store's: closing, paying and expiring wait until it is trusted again"
             ),
-            (Some(_), None) => tracing::warn!("the clock is believed again: what waited is done now"),
+            (Some(_), None) => tracing::warn!("the clock is trusted again: what waited is done now"),
             (None, None) if !warned && ahead.abs() > SKEW_WARN => tracing::warn!(
                 seconds = seconds(ahead),
                 "the clock is not the store's: set it by NTP, from 5 s on closing, paying and expiring wait"
@@ -123,7 +123,7 @@ impl Clock {
         ClockReading { now: reading.wall, doubt }
     }
 
-    /// Wall time, if it is believed.
+    /// Wall time, if it is trusted.
     pub fn trusted(&self) -> Option<Micros> {
         let ClockReading { now, doubt } = self.read();
         doubt.is_none().then_some(now)
@@ -136,7 +136,7 @@ impl Clock {
         watched.store = Some(Arc::downgrade(store));
     }
 
-    /// What the store is to remember of a time that is believed now: the boot, and the wall time at its begin.
+    /// What the store is to remember of a time that is trusted now: the boot, and the wall time at its begin.
     pub(crate) fn trusted_boot(&self) -> Option<(String, i64)> {
         let (boot, now) = (self.source.boot()?, self.trusted()?);
         Some((boot.id, now.0.saturating_sub(boot.micros)))

@@ -16,7 +16,7 @@ use tally_store::Store;
 const DOUBT_META: &str = "clock_in_doubt";
 
 /// Which time was trusted: the boot, and the wall time at its begin.
-const BELIEVED_META: &str = "clock_believed";
+const TRUSTED_META: &str = "clock_believed";
 
 /// The newest instant.
 const NEWEST_META: &str = "newest_instant";
@@ -31,7 +31,7 @@ const NEWEST_MOVED_MIN: i64 = 10 * SECOND;
 pub(crate) struct ClockMemory {
     in_doubt: AtomicBool,
     /// The wall time at the begin of this boot.
-    believed: Mutex<Option<i64>>,
+    stored: Mutex<Option<i64>>,
     newest: Mutex<Micros>,
 }
 
@@ -39,12 +39,12 @@ impl ClockMemory {
     /// For a start: the clock continues with the stored state.
     pub(crate) fn resume(store: &dyn Store, clock: &Clock) -> Result<Self, Failure> {
         let in_doubt = store.meta(DOUBT_META)?.is_some_and(|doubt| !doubt.is_empty());
-        if !clock.resume(store.meta(BELIEVED_META)?.as_deref()) && in_doubt {
+        if !clock.resume(store.meta(TRUSTED_META)?.as_deref()) && in_doubt {
             clock.begin_untrusted();
         }
         Ok(Self {
             in_doubt: AtomicBool::new(in_doubt),
-            believed: Mutex::default(),
+            stored: Mutex::default(),
             newest: Mutex::new(newest(store)?),
         })
     }
@@ -56,11 +56,11 @@ impl ClockMemory {
 
     /// Notes what has changed.
     pub(crate) fn note(&self, store: &dyn Store, clock: &Clock) -> Result<(), Failure> {
-        let mut stored = self.believed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((boot, begin)) = clock.trusted_boot()
             && stored.is_none_or(|stored| stored.abs_diff(begin) > BOOT_MOVED_MIN)
         {
-            store.set_meta(BELIEVED_META, format!("{boot} {begin}").as_bytes())?;
+            store.set_meta(TRUSTED_META, format!("{boot} {begin}").as_bytes())?;
             *stored = Some(begin);
         }
         let in_doubt = clock.read().doubt.is_some();

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 pub enum Failure {
     /// A rejection by a rule.
     #[error("{}", .0.detail())]
-    Refused(Rejection),
+    Rejected(Rejection),
     /// Something is at fault, not the request.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -77,7 +77,7 @@ impl Failure {
             Self::Fault(fault) => {
                 Self::Fault(Fault::OutcomeUnknown(format!("a part of it is done; then: {fault}")))
             }
-            Self::Refused(rejection) => Self::Refused(rejection),
+            Self::Rejected(rejection) => Self::Rejected(rejection),
         }
     }
 
@@ -85,14 +85,14 @@ impl Failure {
     pub(crate) fn into_fault(self) -> Fault {
         match self {
             Self::Fault(fault) => fault,
-            Self::Refused(rejection) => Fault::Broken(rejection.detail()),
+            Self::Rejected(rejection) => Fault::Broken(rejection.detail()),
         }
     }
 }
 
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
-        Self::Refused(rejection)
+        Self::Rejected(rejection)
     }
 }
 
@@ -177,7 +177,7 @@ pub async fn blocking<T: Send + 'static>(
 pub fn common_fault<T>(results: &[Result<T, Failure>]) -> Option<Fault> {
     let fault = |one: &Result<T, Failure>| match one {
         Err(Failure::Fault(fault)) => Some(fault.clone()),
-        Ok(_) | Err(Failure::Refused(_)) => None,
+        Ok(_) | Err(Failure::Rejected(_)) => None,
     };
     let first = results.first().and_then(fault)?;
     results.iter().all(|one| fault(one).is_some()).then_some(first)

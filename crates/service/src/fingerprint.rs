@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_who_pays_and_who_is_paid_are_told_apart() {
+    fn kind_payer_and_payee_change_the_fingerprint() {
         let prints = Fingerprints::new(&Secret::new([7; 32]));
         let member = |byte| MemberId(Uuid([byte; 16]));
         let code = |text| Currency::parse(text).unwrap();

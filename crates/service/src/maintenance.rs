@@ -20,14 +20,14 @@ const STEP_PAUSE: Duration = Duration::from_millis(10);
 /// The task lease of a silent server: longer than the pause between two rounds.
 const LEASE: Duration = Duration::from_secs(40);
 /// The pause between two rounds.
-const LOOK_PAUSE: Duration = Duration::from_secs(30);
+const IDLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let (mut job, mut pace) = (Job::new("clean up in the store", Duration::ZERO), Pace::default());
     tally.tasks.maintenance.start("maintenance", tally, Next::After(STEP_PAUSE), move |tally| {
         let has_more = job.run(|| clean(tally, &mut pace)).is_some_and(|rows| rows > 0);
-        Next::After(if has_more { STEP_PAUSE } else { LOOK_PAUSE })
+        Next::After(if has_more { STEP_PAUSE } else { IDLE_PAUSE })
     })
 }
 

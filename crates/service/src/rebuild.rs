@@ -120,17 +120,17 @@ fn load(
     newest: &mut Micros,
     progress: &Progress,
 ) -> Result<Board, Failure> {
-    let hidden = store.bans(row.no)?;
+    let banned = store.bans(row.no)?;
     let key = row.id.as_str().to_owned();
     let bad = |rejection: Rejection| {
         Fault::Damaged(Box::new(CorruptRow { table: "boards", key, what: rejection.detail() }))
     };
-    let board = Board::new(row, hidden, ranking).map_err(bad)?;
-    play::learn(store, &board)?;
+    let board = Board::new(row, banned, ranking).map_err(bad)?;
+    play::load(store, &board)?;
     let rows = store.windows(board.no)?;
-    board.periods_mut().place(&rows, |_| None, |row| board.order_of_window(row.window));
-    let mut fill = |window: Window, order: &WindowRanking| {
-        archive::fill(store, &board, window, order, Readers::All, |step| match step {
+    board.periods_mut().place(&rows, |_| None, |row| board.new_ranking(row.window));
+    let mut fill = |window: Window, ranking: &WindowRanking| {
+        archive::fill(store, &board, window, ranking, Readers::All, |step| match step {
             Step::Read { newest: at, rows } => {
                 *newest = (*newest).max(at);
                 progress.add(rows);
@@ -138,9 +138,9 @@ fn load(
             Step::Placed { placed, of } => progress.build(placed, of),
         })
     };
-    fill(ALL_TIME, &board.order)?;
+    fill(ALL_TIME, &board.ranking)?;
     for live in board.live() {
-        fill(live.window, &live.order)?;
+        fill(live.window, &live.ranking)?;
     }
     if doubt.is_none() {
         scheduler::close_board(store, &board, now)?;
@@ -164,7 +164,7 @@ fn join(
     let Some(state) = store.board(BoardRef::No(row.no), None)? else { return Ok(None) };
     let board = Arc::new(Board::new(row, Vec::new(), ranking).map_err(bad)?);
     board.renew(&state).map_err(bad)?;
-    play::learn(store, &board)?;
+    play::load(store, &board)?;
     start.load(&board, |rows| progress.add(rows))?;
     scheduler::refresh(ArchivePlace { store, lanes: None }, &board, now)?;
     Ok(Some(board))

@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Fault};
 use crate::requests::Running;
 use crate::settings::Background;
-use crate::traces::Asked;
+use crate::traces::SampledEntry;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Refused, Reply};
+use tally_lanes::{AffinityGuard, BatchHandler, Lane, LaneTimings, Reply, SubmitError};
 use tally_rules::Rejection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
@@ -14,16 +14,16 @@ use tokio::sync::oneshot;
 pub(crate) type LaneReply<T> = Result<Result<T, Rejection>, Fault>;
 
 /// The receiver of a reply. Dropping the receiving end drops only the wait.
-pub(crate) struct Waiter<T> {
+pub(crate) struct PendingReply<T> {
     /// Ends with the reply, so that a retry is rejected as in progress exactly as long as it is.
     _running: Vec<Running>,
     /// Its affinity to a lane, if there are several: until its changes can be read.
-    seat: Option<AffinityGuard>,
+    guard: Option<AffinityGuard>,
     to: To<T>,
 }
 
 enum To<T> {
-    One(oneshot::Sender<LaneReply<T>>, Option<Box<Asked>>),
+    One(oneshot::Sender<LaneReply<T>>, Option<Box<SampledEntry>>),
     Place(Arc<Collector<T>>, usize),
 }
 
@@ -62,13 +62,13 @@ impl ReplyDispatcher {
 pub(crate) struct Entry<Q> {
     pub(crate) request: Q,
     pub(crate) running: Vec<Running>,
-    pub(crate) seat: Option<AffinityGuard>,
+    pub(crate) guard: Option<AffinityGuard>,
 }
 
 impl<Q> Entry<Q> {
     /// A request without guards.
     pub(crate) fn of(request: Q) -> Self {
-        Self { request, running: Vec::new(), seat: None }
+        Self { request, running: Vec::new(), guard: None }
     }
 }
 
@@ -77,47 +77,47 @@ type Collected<T> = (Vec<Option<LaneReply<T>>>, usize, Option<oneshot::Sender<Ve
 
 struct Collector<T> {
     state: Mutex<Collected<T>>,
-    asked: Option<Box<Asked>>,
+    sampled: Option<Box<SampledEntry>>,
 }
 
 /// One request; the caller waits, the lane does not.
 pub(crate) async fn ask<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
+    lane: &Lane<W, PendingReply<T>>,
     request: W::Request,
     running: Vec<Running>,
-    seat: Option<AffinityGuard>,
+    guard: Option<AffinityGuard>,
 ) -> Result<T, Failure>
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
-    lane.submit(request, waiter).map_err(refused)?;
-    Ok(told.await.map_err(|_| lost())???)
+    let (sender, reply) = oneshot::channel();
+    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    lane.submit(request, pending).map_err(submit_failure)?;
+    Ok(reply.await.map_err(|_| lost())???)
 }
 
 /// The same on a thread that may block. For lanes without threads it runs steps of the lane until there is a reply.
 pub(crate) fn ask_blocking<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
-    Entry { request, running, seat }: Entry<W::Request>,
+    lane: &Lane<W, PendingReply<T>>,
+    Entry { request, running, guard }: Entry<W::Request>,
     background: Background,
 ) -> Result<T, Failure>
 where
     W: BatchHandler<Answer = Result<T, Rejection>, Fault = Fault>,
 {
-    let (tell, told) = oneshot::channel();
-    let waiter = Waiter { _running: running, seat, to: To::One(tell, Asked::now()) };
-    lane.submit(request, waiter).map_err(refused)?;
+    let (sender, reply) = oneshot::channel();
+    let pending = PendingReply { _running: running, guard, to: To::One(sender, SampledEntry::now()) };
+    lane.submit(request, pending).map_err(submit_failure)?;
     if let Background::ByHand(meanwhile) = background {
         meanwhile();
-        while told.is_empty() && lane.step() {}
+        while reply.is_empty() && lane.step() {}
     }
-    Ok(told.blocking_recv().map_err(|_| lost())???)
+    Ok(reply.blocking_recv().map_err(|_| lost())???)
 }
 
 /// Neighbours in one lane, or none of them; replies in order.
 pub(crate) async fn ask_all<W, T: Send + 'static>(
-    lane: &Lane<W, Waiter<T>>,
+    lane: &Lane<W, PendingReply<T>>,
     requests: Vec<Entry<W::Request>>,
 ) -> Result<Vec<LaneReply<T>>, Failure>
 where
@@ -126,40 +126,40 @@ where
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    let (tell, told) = oneshot::channel();
+    let (sender, reply) = oneshot::channel();
     let answers = Arc::new(Collector {
-        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(tell))),
-        asked: Asked::now(),
+        state: Mutex::new((requests.iter().map(|_| None).collect(), requests.len(), Some(sender))),
+        sampled: SampledEntry::now(),
     });
-    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, seat })| {
-        (request, Waiter { _running: running, seat, to: To::Place(Arc::clone(&answers), at) })
+    let many = requests.into_iter().enumerate().map(|(at, Entry { request, running, guard })| {
+        (request, PendingReply { _running: running, guard, to: To::Place(Arc::clone(&answers), at) })
     });
-    lane.submit_all(many.collect()).map_err(refused)?;
-    told.await.map_err(|_| lost())
+    lane.submit_all(many.collect()).map_err(submit_failure)?;
+    reply.await.map_err(|_| lost())
 }
 
-impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
+impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
     fn passed(&mut self, passage: &LaneTimings) {
-        let asked = match &self.to {
-            To::One(_, asked) => asked,
-            To::Place(collector, _) => &collector.asked,
+        let sampled = match &self.to {
+            To::One(_, sampled) => sampled,
+            To::Place(collector, _) => &collector.sampled,
         };
-        if let Some(asked) = asked {
-            asked.passed(passage);
+        if let Some(sampled) = sampled {
+            sampled.passed(passage);
         }
     }
 
     fn send(self, answer: LaneReply<T>) {
-        let Self { _running, seat, to } = self;
+        let Self { _running, guard, to } = self;
         drop(_running);
-        match seat {
+        match guard {
             // It may have been done, and be published late: what follows must not be decided in another lane before.
-            Some(seat) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => seat.keep(),
-            seat => drop(seat),
+            Some(guard) if matches!(answer, Err(Fault::OutcomeUnknown(_))) => guard.keep(),
+            guard => drop(guard),
         }
         match to {
             // The receiver is gone when the client has hung up; its request is done all the same.
-            To::One(tell, _) => drop(tell.send(answer)),
+            To::One(sender, _) => drop(sender.send(answer)),
             To::Place(collector, at) => collector.put(at, answer),
         }
     }
@@ -168,22 +168,22 @@ impl<T: Send + 'static> Reply<LaneReply<T>> for Waiter<T> {
 impl<T> Collector<T> {
     fn put(&self, at: usize, answer: LaneReply<T>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (answers, missing, tell) = &mut *state;
+        let (answers, missing, sender) = &mut *state;
         answers[at] = Some(answer);
         *missing -= 1;
         if *missing == 0 {
             let all = answers.drain(..).map(|one| one.expect("every place was answered")).collect();
-            if let Some(tell) = tell.take() {
-                drop(tell.send(all));
+            if let Some(sender) = sender.take() {
+                drop(sender.send(all));
             }
         }
     }
 }
 
-fn refused<T>(refused: Refused<T>) -> Failure {
-    Failure::Fault(match refused {
-        Refused::Full(_) => Fault::Overloaded,
-        Refused::Draining(_) => Fault::Draining,
+fn submit_failure<T>(error: SubmitError<T>) -> Failure {
+    Failure::Fault(match error {
+        SubmitError::Full(_) => Fault::Overloaded,
+        SubmitError::Draining(_) => Fault::Draining,
     })
 }
 
@@ -208,8 +208,8 @@ mod tests {
     }
 
     fn dropped() -> (Box<dyn Send>, Receiver<ThreadId>) {
-        let (tell, hear) = channel();
-        (Box::new(Dropped(tell)), hear)
+        let (sender, receiver) = channel();
+        (Box::new(Dropped(sender)), receiver)
     }
 
     #[test]
@@ -218,17 +218,17 @@ mod tests {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_ne!(hear.recv().unwrap(), here);
-        let (replies, hear) = dropped();
+        assert_ne!(receiver.recv().unwrap(), here);
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN - 1, replies);
-        assert_eq!(hear.try_recv().unwrap(), here);
+        assert_eq!(receiver.try_recv().unwrap(), here);
         // Replies that wait on a runtime that ends are sent, and so are later ones.
         drop(runtime);
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_eq!(hear.try_recv().unwrap(), here);
+        assert_eq!(receiver.try_recv().unwrap(), here);
     }
 
     #[test]
@@ -236,8 +236,8 @@ mod tests {
         let runtime = Builder::new_current_thread().build().unwrap();
         let dispatcher = ReplyDispatcher::default();
         runtime.block_on(async { dispatcher.meet() });
-        let (replies, hear) = dropped();
+        let (replies, receiver) = dropped();
         dispatcher.dispatch(TASK_CALLERS_MIN, replies);
-        assert_eq!(hear.try_recv().unwrap(), thread::current().id());
+        assert_eq!(receiver.try_recv().unwrap(), thread::current().id());
     }
 }

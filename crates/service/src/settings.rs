@@ -30,7 +30,7 @@ pub struct Settings {
     pub contests_keep_micros: Option<i64>,
     /// How many API keys there may be.
     pub keys_max: usize,
-    /// When the clock is believed.
+    /// When the clock is trusted.
     pub clock: ClockBounds,
     /// Settings of the ledger and of contests.
     pub ledger: LedgerSettings,

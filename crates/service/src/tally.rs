@@ -46,7 +46,7 @@ use tally_store::{BoardNo, Loaded, ReadSet, Store, WriteSet};
 pub const SECRET_META: &str = "secret_fingerprint";
 
 /// How far the newest stored instant is ahead of the clock; logged if it is more than the clock may jump.
-fn look_ahead(micros: i64, most: i64) -> i64 {
+fn lead(micros: i64, most: i64) -> i64 {
     if micros > most {
         tracing::warn!(
             seconds = micros / SECOND,
@@ -123,12 +123,12 @@ impl Tally {
         clock.begin(settings.clock, &store);
         let clock_memory = ClockMemory::resume(&*store, &clock)?;
         if let Err(failure) = correct_names::names(&*store, settings.members.phone_country.as_deref()) {
-            tracing::warn!(%failure, "names that earlier versions stored were not mended; the next start goes on");
+            tracing::warn!(%failure, "names that earlier versions stored were not corrected; the next start continues");
         }
         let rebuilt = rebuild::rebuild(&*store, &settings, clock.read(), progress)?;
         currencies::check(&*store, &rebuilt.boards, &settings.ledger.currencies)?;
         let newest = rebuilt.newest.max(clock_memory.newest());
-        let newest_ahead = look_ahead(newest.since(clock.now()), settings.clock.jump_max);
+        let newest_ahead = lead(newest.since(clock.now()), settings.clock.jump_max);
         let instants = Instants::after(newest);
         let shared = Shared {
             store: Arc::clone(&store),
@@ -198,7 +198,7 @@ impl Tally {
         self.clock.trusted()
     }
 
-    /// The service's time, and whether it is believed.
+    /// The service's time, and whether it is trusted.
     pub fn decision_time(&self) -> DecisionTime {
         self.clock.read().into()
     }
@@ -236,7 +236,7 @@ impl Tally {
     /// The board of that name, also one that another server has just made. May block on the store.
     pub fn board(&self, id: &BoardId) -> Option<Arc<Board>> {
         self.boards.get(id).or_else(|| {
-            self.follower.as_ref()?.look_now();
+            self.follower.as_ref()?.refresh_blocking();
             self.boards.get(id)
         })
     }
@@ -247,7 +247,7 @@ impl Tally {
         if found.is_ok() || !self.has_others() {
             return found;
         }
-        self.looked_now().await;
+        self.refresh().await;
         // A leaderboard without players in memory may have some of another server.
         self.counted(self.boards.get(id).into_iter().collect()).await;
         self.boards.find(id)
@@ -258,10 +258,10 @@ impl Tally {
         if boards.is_empty() || !self.has_others() {
             return;
         }
-        self.looked_now().await;
+        self.refresh().await;
         let count = move || {
-            let counted = |order: &WindowRanking| order.remote().map_or((), RemoteRanking::count);
-            boards.iter().for_each(|board| board.each_order(|_, order| counted(order)));
+            let counted = |ranking: &WindowRanking| ranking.remote().map_or((), RemoteRanking::count);
+            boards.iter().for_each(|board| board.each_ranking(|_, ranking| counted(ranking)));
             Ok(())
         };
         // It cannot fail.
@@ -276,7 +276,7 @@ impl Tally {
     ) -> Result<T, Failure> {
         let known = self.has_others().then(|| self.boards.get(id).map(|board| board.no)).flatten();
         match ask().await {
-            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
+            Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) if self.is_another(id, known).await => {
                 ask().await
             }
             done => done,
@@ -288,21 +288,21 @@ impl Tally {
         if !self.has_others() {
             return false;
         }
-        self.looked_now().await;
+        self.refresh().await;
         self.boards.get(id).is_some_and(|board| Some(board.no) != known)
     }
 
     /// Reads the changes of other servers up to now. May block on the store.
-    pub(crate) fn look_now(&self) {
+    pub(crate) fn refresh_blocking(&self) {
         if let Some(follower) = &self.follower {
-            follower.look_now();
+            follower.refresh_blocking();
         }
     }
 
     /// The same for a caller that must not block.
-    pub async fn looked_now(&self) {
+    pub async fn refresh(&self) {
         if let Some(follower) = &self.follower {
-            follower.looked_now().await;
+            follower.refresh().await;
         }
     }
 

@@ -12,7 +12,7 @@ use tally_lanes::LaneTimings;
 /// Receives the lane timings of one request.
 pub trait Sink: Send + Sync + 'static {
     /// What it put into a lane then has passed it. Called on the lane's thread: it must not wait.
-    fn passed(&self, asked: Instant, passage: &LaneTimings);
+    fn passed(&self, entered: Instant, passage: &LaneTimings);
 }
 
 tokio::task_local! {
@@ -38,24 +38,24 @@ pub(crate) fn follow_blocking<T>(sink: Option<Arc<dyn Sink>>, work: impl FnOnce(
 }
 
 /// A lane entry of a sampled request.
-pub(crate) struct Asked {
+pub(crate) struct SampledEntry {
     sink: Arc<dyn Sink>,
     since: Instant,
     /// The piece of a batch that was noted last: neighbours go through the lane together.
-    told: Mutex<Option<Instant>>,
+    reported: Mutex<Option<Instant>>,
 }
 
-impl Asked {
+impl SampledEntry {
     /// For the next lane entry, if its request is sampled.
     pub(crate) fn now() -> Option<Box<Self>> {
         let sink = followed()?;
-        Some(Box::new(Self { sink, since: Instant::now(), told: Mutex::default() }))
+        Some(Box::new(Self { sink, since: Instant::now(), reported: Mutex::default() }))
     }
 
     /// Reports it, once for all that were together.
     pub(crate) fn passed(&self, passage: &LaneTimings) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
-        if told != Some(passage.begun) {
+        let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner).replace(passage.begun);
+        if reported != Some(passage.begun) {
             self.sink.passed(self.since, passage);
         }
     }
@@ -66,10 +66,10 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<u64>>);
+    struct Recorder(Mutex<Vec<u64>>);
 
-    impl Sink for Heard {
-        fn passed(&self, _asked: Instant, passage: &LaneTimings) {
+    impl Sink for Recorder {
+        fn passed(&self, _entered: Instant, passage: &LaneTimings) {
             self.0.lock().unwrap().push(passage.batch);
         }
     }
@@ -92,26 +92,26 @@ mod tests {
     #[test]
     fn what_is_followed_is_so_on_other_threads_too() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let heard = Arc::<Heard>::default();
-        let sink: Arc<dyn Sink> = Arc::<Heard>::clone(&heard);
-        let asked = runtime.block_on(follow(sink, async {
-            crate::blocking(|| Ok((Asked::now().is_some(), std::thread::current().id()))).await
+        let recorder = Arc::<Recorder>::default();
+        let sink: Arc<dyn Sink> = Arc::<Recorder>::clone(&recorder);
+        let entry = runtime.block_on(follow(sink, async {
+            crate::blocking(|| Ok((SampledEntry::now().is_some(), std::thread::current().id()))).await
         }));
         let here = std::thread::current().id();
-        assert!(asked.is_ok_and(|(followed, thread)| followed && thread != here));
-        assert!(Asked::now().is_none());
+        assert!(entry.is_ok_and(|(followed, thread)| followed && thread != here));
+        assert!(SampledEntry::now().is_none());
     }
 
     #[test]
     fn neighbours_that_were_together_are_told_once() {
-        let heard = Arc::<Heard>::default();
-        let sink: Arc<dyn Sink> = Arc::<Heard>::clone(&heard);
-        let asked = follow_blocking(Some(sink), Asked::now).unwrap();
+        let recorder = Arc::<Recorder>::default();
+        let sink: Arc<dyn Sink> = Arc::<Recorder>::clone(&recorder);
+        let entry = follow_blocking(Some(sink), SampledEntry::now).unwrap();
         let start = Instant::now();
         let later = start + std::time::Duration::from_millis(1);
         for (batch, begun) in [(1, start), (1, start), (2, later), (2, later)] {
-            asked.passed(&passage(batch, begun));
+            entry.passed(&passage(batch, begun));
         }
-        assert_eq!(*heard.0.lock().unwrap(), [1, 2]);
+        assert_eq!(*recorder.0.lock().unwrap(), [1, 2]);
     }
 }

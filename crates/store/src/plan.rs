@@ -344,7 +344,7 @@ impl WriteSet {
         assert!(self.imports.is_sorted_by(|a, b| a.0 < b.0), "changed imports ascend");
         assert!(self.profiles.is_sorted_by(|a, b| a.0 < b.0), "changed profiles ascend");
         assert!(self.bans.is_sorted_by(|a, b| a.0 < b.0), "changed bans ascend");
-        assert!(self.windows.is_sorted_by(|a, b| a.0 < b.0), "changed parts ascend");
+        assert!(self.windows.is_sorted_by(|a, b| a.0 < b.0), "changed windows ascend");
         assert!(self.blocks.is_sorted_by(|a, b| a.0 < b.0), "changed blocks ascend");
         assert!(self.boards.is_sorted_by(|a, b| a.no() < b.no()), "changed boards ascend");
         assert!(self.keys.is_sorted_by(|a, b| a.id() < b.id()), "changed keys ascend");

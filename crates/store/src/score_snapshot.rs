@@ -60,7 +60,7 @@ pub trait ScoreSnapshot {
     fn archives(&mut self, after: Option<ArchiveKey>, limit: usize) -> Page<ArchiveKey, ()>;
 
     /// Banned players of a board.
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError>;
 
     /// Applications for a contest.
     fn applications(

@@ -22,24 +22,24 @@ pub enum BoardRef<'a> {
 pub struct Revisions {
     each: Vec<u64>,
     /// Shards that were unavailable when the board was read: their revisions are of an earlier read.
-    unheard: ShardSet,
+    unreached: ShardSet,
 }
 
 impl Revisions {
     /// These revisions, in the order of the shards.
     pub fn new(each: Vec<u64>) -> Self {
-        Self { each, unheard: ShardSet::default() }
+        Self { each, unreached: ShardSet::default() }
     }
 
     /// Marks the revisions of some shards as those of an earlier read. No decision may rely on them.
     #[must_use]
-    pub fn without(self, unheard: ShardSet) -> Self {
-        Self { unheard, ..self }
+    pub fn without(self, unreached: ShardSet) -> Self {
+        Self { unreached, ..self }
     }
 
     /// Shards whose revisions are of an earlier read.
-    pub fn unheard(&self) -> ShardSet {
-        self.unheard
+    pub fn unreached(&self) -> ShardSet {
+        self.unreached
     }
 
     /// The revision of one shard.
@@ -48,8 +48,8 @@ impl Revisions {
     }
 
     /// Whether a shard has this revision, and was available.
-    pub fn stands(&self, shard: usize, revision: u64) -> bool {
-        self.of(shard) == revision && !self.unheard.has(shard)
+    pub fn holds(&self, shard: usize, revision: u64) -> bool {
+        self.of(shard) == revision && !self.unreached.has(shard)
     }
 
     /// Whether any revision is known.
@@ -65,7 +65,7 @@ impl Revisions {
 
     /// Whether `other` is newer, or from more shards.
     pub fn are_less_than(&self, other: &Self) -> bool {
-        self.are_behind(other) || self.unheard.bits() & !other.unheard.bits() != 0
+        self.are_behind(other) || self.unreached.bits() & !other.unreached.bits() != 0
     }
 
     /// Records a new revision of one shard.

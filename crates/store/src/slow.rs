@@ -32,7 +32,7 @@ pub struct Slow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Space: earlier writes have to be flushed first.
-    Fold,
+    Flush,
     /// Another writer, or a connection.
     Turn,
     /// Reading the rows of its read set.
@@ -50,7 +50,7 @@ impl Stage {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Fold => "fold",
+            Self::Flush => "fold",
             Self::Turn => "turn",
             Self::Read => "read",
             Self::Decide => "decide",

@@ -45,11 +45,11 @@ fn spread(config: &Config, data: &DataDir, place: Place, from: &[String]) -> Res
     let mut shown = Shown::new(started)?;
     let done = reshard(from, &to, &options, &mut tell, &mut |progress| shown.show(progress));
     let Resharded { rows, shards: (before, after), resumed } = done.context("move the records")?;
-    let (looked, seconds) = (shown.looked(), started.elapsed().as_secs_f64());
+    let (scanned, seconds) = (shown.scanned(), started.elapsed().as_secs_f64());
     println!(
-        "{rows} records are on {after} databases now and were on {before}{}: looked at {looked} in {seconds:.1} s, {:.0} a second",
+        "{rows} records are on {after} databases now and were on {before}{}: looked at {scanned} in {seconds:.1} s, {:.0} a second",
         if resumed { "; this went on with what was begun before" } else { "" },
-        looked as f64 / seconds.max(0.001)
+        scanned as f64 / seconds.max(0.001)
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -91,7 +91,7 @@ impl Shown {
     }
 
     /// Records that this run has read.
-    fn looked(&self) -> u64 {
+    fn scanned(&self) -> u64 {
         self.last.done - self.first.map_or(0, |(_, before)| before)
     }
 }

@@ -8,8 +8,8 @@ mod reload;
 use crate::cli::{Cli, ServeArgs};
 use crate::config::{Config, Usage};
 use crate::data_dir::{DataDir, new_token};
-use crate::doctor::{Standing, files};
-use crate::store::{self, Opened, Opening, Parted};
+use crate::doctor::{RepeatedChecks, files};
+use crate::store::{self, Opened, Opening, StoreLoss};
 use crate::{demo, limit_settings, log, member_settings, money_settings};
 use anyhow::{Context, Result, bail};
 pub(crate) use listen::{Listen, UNIX};
@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             _ = terminate.recv() => return Ok(Some(End::Early)),
             _ = interrupt.recv() => return Ok(Some(End::Early)),
             loaded = &mut load => loaded.context("load")??,
-            parted = server.store.parted() => return Ok(Some(End::Parted(parted))),
+            loss = server.store.loss() => return Ok(Some(End::StoreLost(loss))),
             never = show_progress(&server.gate) => match never {},
         }
         announce_ready(&server, started)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
     let mut signals = (terminate, interrupt);
     let end = match early {
         // No change was acknowledged, so this process has lost none.
-        Some(End::Parted(Parted::Lost(lost))) => bail!("{lost}"),
+        Some(End::StoreLost(StoreLoss::Lost(lost))) => bail!("{lost}"),
         Some(end) => end,
         None => server.serve(&config, &mut signals)?,
     };
@@ -86,13 +86,13 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs) -> Result<ExitCode> {
             server.retract();
             std::process::exit(0);
         }
-        End::Asked => {
+        End::Signal => {
             tracing::info!("draining");
             server.stop();
             Ok(ExitCode::SUCCESS)
         }
-        End::Parted(Parted::Lost(lost)) => bail!("{lost}"),
-        End::Parted(Parted::Taken(holder)) => {
+        End::StoreLost(StoreLoss::Lost(lost)) => bail!("{lost}"),
+        End::StoreLost(StoreLoss::Taken(holder)) => {
             tracing::error!("another server has taken the store over: {holder}");
             server.gate.drain();
             server.retract();
@@ -107,9 +107,9 @@ enum End {
     /// It was stopped before it was ready.
     Early,
     /// It was stopped.
-    Asked,
+    Signal,
     /// It cannot go on with its store.
-    Parted(Parted),
+    StoreLost(StoreLoss),
 }
 
 impl Server {
@@ -215,16 +215,16 @@ impl Server {
     /// Serves until its end, and reloads the store after lost commits.
     fn serve(&mut self, config: &Config, signals: &mut (Signal, Signal)) -> Result<End> {
         loop {
-            let standing = self.standing(config);
+            let checks = self.repeated_checks(config);
             let end = self.runtime.block_on(async {
                 tokio::select! {
-                    _ = signals.0.recv() => End::Asked,
-                    _ = signals.1.recv() => End::Asked,
-                    never = standing.watch(&self.gate) => match never {},
-                    parted = self.store.parted() => End::Parted(parted),
+                    _ = signals.0.recv() => End::Signal,
+                    _ = signals.1.recv() => End::Signal,
+                    never = checks.watch(&self.gate) => match never {},
+                    loss = self.store.loss() => End::StoreLost(loss),
                 }
             });
-            let End::Parted(Parted::Lost(lost)) = end else { return Ok(end) };
+            let End::StoreLost(StoreLoss::Lost(lost)) = end else { return Ok(end) };
             if let Some(end) = self.reload(config, lost, signals)? {
                 return Ok(end);
             }
@@ -232,9 +232,9 @@ impl Server {
     }
 
     /// The components for the repeated checks.
-    fn standing(&self, config: &Config) -> Standing {
+    fn repeated_checks(&self, config: &Config) -> RepeatedChecks {
         let (databases, applications) = (self.store.databases.clone(), self.applications.clone());
-        Standing { config: config.clone(), databases, applications }
+        RepeatedChecks { config: config.clone(), databases, applications }
     }
 
     /// Waits until everything is loaded.

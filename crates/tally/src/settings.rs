@@ -86,7 +86,7 @@ settings! {
     "traces.timeout" = "5s" "How long the collector may take to answer. After this time it counts as unavailable.";
     "idempotency.keep" = "24h" "How long outcomes of requests with an Idempotency-Key are kept.";
     "clock.jump_max" = "60s" "How far the wall clock may part from the monotonic clock between two readings; beyond it the wall clock is not trusted.";
-    "clock.steady" = "10m" "How long both must agree after a jump before the wall clock is believed again; until then nothing is closed, paid or expired.";
+    "clock.steady" = "10m" "How long both must agree after a jump before the wall clock is trusted again; until then nothing is closed, paid or expired.";
     "lane.batch_rows_max" = "1000" "Rows of one batch, of scores or of money.";
     "lane.batch_bytes_max" = "4194304" "Bytes of one batch.";
     "lane.queue_requests_max" = "20000" "Requests that wait for a batch; above it, 503.";

@@ -21,7 +21,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// The shortest lease: a shorter one would end at every pause of a busy machine.
 const LEASE_MIN: Duration = Duration::from_secs(1);
 /// The interval of checks whether the store was taken over; nothing is answered meanwhile.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const CHECK_PAUSE: Duration = Duration::from_millis(100);
 
 /// The value for rankings in this process.
 const MEMORY: &str = "memory";
@@ -41,7 +41,7 @@ pub(crate) enum Opening {
 }
 
 /// Why a running server cannot continue with its store.
-pub(crate) enum Parted {
+pub(crate) enum StoreLoss {
     /// This other process has taken it over.
     Taken(String),
     /// It has lost acknowledged commits.
@@ -262,17 +262,17 @@ impl Opened {
 
     /// Waits until this process cannot continue with the store; returns the reason. Logs while the store does not respond.
     /// Never returns for a store in a file.
-    pub(crate) async fn parted(&self) -> Parted {
+    pub(crate) async fn loss(&self) -> StoreLoss {
         if self.databases.is_empty() {
             return std::future::pending().await;
         }
         let mut sure = true;
         loop {
             if let Some(lost) = self.store.lost() {
-                return Parted::Lost(lost);
+                return StoreLoss::Lost(lost);
             }
             if let Some(holder) = self.databases.iter().find_map(|store| store.taken_by()) {
-                return Parted::Taken(holder);
+                return StoreLoss::Taken(holder);
             }
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {
@@ -282,7 +282,7 @@ impl Opened {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
                 }
             }
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(CHECK_PAUSE).await;
         }
     }
 }

@@ -25,7 +25,7 @@ pub fn audit(client: &mut Client) -> Vec<Value> {
 
 /// Every board, by the pages of the list.
 pub fn boards(client: &mut Client) -> Vec<Value> {
-    walk(client, "/v1/leaderboards?limit=100", "items").0
+    read_pages(client, "/v1/leaderboards?limit=100", "items").0
 }
 
 /// All pages of a board, as a board of the model.
@@ -33,7 +33,7 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
     let name = shown["board"].as_str().expect("a board has a name");
     let target = format!("/v1/leaderboards/{}/scores?limit=1000", segment(name));
     let definition = Definition::of_json(shown);
-    let (entries, pages) = walk(client, &target, "entries");
+    let (entries, pages) = read_pages(client, &target, "entries");
     let records = entries.iter().map(|entry| Record::of_json(&definition, entry)).collect();
     let board = Board::of(definition, records);
     assert_eq!(
@@ -41,7 +41,7 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
         board.entries(&Range::default()),
         "the pages of `{name}` are not a sort of its records"
     );
-    let backwards = walk(client, &format!("{target}&order=worst"), "entries").0;
+    let backwards = read_pages(client, &format!("{target}&order=worst"), "entries").0;
     let reversed: Vec<Value> = entries.iter().rev().cloned().collect();
     assert_eq!(backwards, reversed, "`{name}` read from the worst is not the reverse of the best first");
     // Without an all-time window, a page is that of the first period.
@@ -59,7 +59,7 @@ pub fn audit_board(client: &mut Client, shown: &Value) -> Board {
 fn audit_profiles(client: &mut Client, shown: &Value, board: &Board) -> Vec<Value> {
     let name = shown["board"].as_str().expect("a board has a name");
     let target = format!("/v1/leaderboards/{}/scores?limit=1000&expand=player", segment(name));
-    let (entries, _) = walk(client, &target, "entries");
+    let (entries, _) = read_pages(client, &target, "entries");
     let without = |entry: &Value| {
         let mut entry = entry.clone();
         let profile = entry.as_object_mut().and_then(|entry| entry.remove("profile"));
@@ -82,7 +82,7 @@ fn audit_profiles(client: &mut Client, shown: &Value, board: &Board) -> Vec<Valu
 }
 
 /// A list to its end: the items, and the pages with them.
-pub fn walk(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec<Value>) {
+pub fn read_pages(client: &mut Client, target: &str, member: &str) -> (Vec<Value>, Vec<Value>) {
     let (mut items, mut pages) = (Vec::new(), Vec::new());
     let mut next = target.to_owned();
     loop {

@@ -209,13 +209,13 @@ pub struct Board {
     /// Its definition.
     pub definition: Definition,
     records: Vec<Record>,
-    hidden: BTreeSet<String>,
+    banned: BTreeSet<String>,
 }
 
 impl Board {
     /// A board without records.
     pub fn new(definition: Definition) -> Self {
-        Self { definition, records: Vec::new(), hidden: BTreeSet::new() }
+        Self { definition, records: Vec::new(), banned: BTreeSet::new() }
     }
 
     /// A board with these records.
@@ -223,28 +223,28 @@ impl Board {
         let mut players: Vec<&str> = records.iter().map(|record| record.player.as_str()).collect();
         players.sort_unstable();
         assert!(players.windows(2).all(|two| two[0] != two[1]), "a player stands twice on a board");
-        Self { definition, records, hidden: BTreeSet::new() }
+        Self { definition, records, banned: BTreeSet::new() }
     }
 
     /// The number of players in its ranks.
     pub fn total(&self) -> usize {
-        self.records.iter().filter(|record| !self.hidden.contains(&record.player)).count()
+        self.records.iter().filter(|record| !self.banned.contains(&record.player)).count()
     }
 
     /// Bans a player, on the board or not.
     pub fn ban(&mut self, player: &str) {
-        self.hidden.insert(player.to_owned());
+        self.banned.insert(player.to_owned());
     }
 
     /// Unbans a player.
     pub fn restore(&mut self, player: &str) {
-        self.hidden.remove(player);
+        self.banned.remove(player);
     }
 
     /// Removes everything of a player; returns whether there was anything.
     pub fn erase(&mut self, player: &str) -> bool {
-        let hidden = self.hidden.remove(player);
-        self.remove(player) || hidden
+        let banned = self.banned.remove(player);
+        self.remove(player) || banned
     }
 
     /// A player's record, banned or not.
@@ -282,12 +282,12 @@ impl Board {
 
     /// Every ranked record with its rank, from the best.
     pub fn sorted(&self) -> Vec<(u64, &Record)> {
-        self.ranked(|player| !self.hidden.contains(player))
+        self.ranked(|player| !self.banned.contains(player))
     }
 
     /// The ranks of these players among each other, as entries of a response.
     pub fn among(&self, players: &[&str]) -> Vec<Value> {
-        let shown = |player: &str| players.contains(&player) && !self.hidden.contains(player);
+        let shown = |player: &str| players.contains(&player) && !self.banned.contains(player);
         let entry = |(rank, record): (u64, &Record)| {
             let mut entry = record.json(&self.definition, Some(rank));
             entry["overall_rank"] = json!(self.rank(&record.player));

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn without_options_the_authorities_of_browsers_are_believed() {
+    fn without_options_the_authorities_of_browsers_are_trusted() {
         let trust = read(&[]).unwrap();
         assert_eq!((trust.ca(), trust.identity(), trust.name()), (None, None, None));
     }

@@ -50,7 +50,7 @@ pub(crate) struct Collector {
 
 /// Why the collector did not take a message.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum PostError {
     /// A retry may succeed; the collector may have named the pause before it.
     Later(String, Option<Duration>),
     /// A retry cannot succeed.
@@ -66,7 +66,7 @@ pub async fn probe(settings: &Settings) -> Result<(), String> {
     let mut collector = Collector::new(settings)?;
     match collector.post(Bytes::new()).await {
         Ok(_) => Ok(()),
-        Err(Refused::Later(why, _) | Refused::Never(why)) => Err(why),
+        Err(PostError::Later(why, _) | PostError::Never(why)) => Err(why),
     }
 }
 
@@ -86,35 +86,35 @@ impl Collector {
     }
 
     /// Sends a message; returns the number of its spans that the collector rejected.
-    pub(crate) async fn post(&mut self, message: Bytes) -> Result<u64, Refused> {
+    pub(crate) async fn post(&mut self, message: Bytes) -> Result<u64, PostError> {
         let timeout = self.timeout;
         let done = tokio::time::timeout(timeout, self.exchange(message)).await;
         let done =
-            done.unwrap_or_else(|_| Err(Refused::Later(format!("it did not answer in {timeout:?}"), None)));
+            done.unwrap_or_else(|_| Err(PostError::Later(format!("it did not answer in {timeout:?}"), None)));
         if done.is_err() {
             self.open = None;
         }
         done
     }
 
-    async fn exchange(&mut self, message: Bytes) -> Result<u64, Refused> {
+    async fn exchange(&mut self, message: Bytes) -> Result<u64, PostError> {
         let kept = self.open.take();
         if let Some(mut open) = kept
             && let Ok(answer) = self.send(&mut open, message.clone()).await
         {
             self.open = Some(open);
-            return judge(answer);
+            return interpret(answer);
         }
         let mut open = self.connect().await?;
         let answer = self.send(&mut open, message).await;
-        let answer = answer.map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
+        let answer = answer.map_err(|why| PostError::Later(format!("the connection broke: {why}"), None))?;
         self.open = Some(open);
-        judge(answer)
+        interpret(answer)
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Refused> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, PostError> {
         let Address { host, port, .. } = &self.address;
-        let lost = |why: std::io::Error| Refused::Later(format!("it cannot be reached: {why}"), None);
+        let lost = |why: std::io::Error| PostError::Later(format!("it cannot be reached: {why}"), None);
         let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(lost)?;
         match &self.tls {
             None => begin(stream).await,
@@ -122,7 +122,7 @@ impl Collector {
                 Ok(stream) => begin(stream).await,
                 Err(tally_tls::Failure::Lost(why)) => Err(lost(why)),
                 // A certificate can be renewed while spans wait.
-                Err(tally_tls::Failure::Untrusted(why)) => Err(Refused::Later(why, None)),
+                Err(tally_tls::Failure::Untrusted(why)) => Err(PostError::Later(why, None)),
             },
         }
     }
@@ -151,17 +151,17 @@ impl Collector {
 
 async fn begin(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> Result<SendRequest<Full<Bytes>>, Refused> {
+) -> Result<SendRequest<Full<Bytes>>, PostError> {
     let (open, connection) = handshake(TokioIo::new(stream))
         .await
-        .map_err(|why| Refused::Later(format!("the connection broke: {why}"), None))?;
+        .map_err(|why| PostError::Later(format!("the connection broke: {why}"), None))?;
     // This task ends with the other half, which reports its errors.
     tokio::spawn(async move { drop(connection.await) });
     Ok(open)
 }
 
 /// The meaning of a response, by its status as OTLP defines it.
-fn judge((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, Refused> {
+fn interpret((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result<u64, PostError> {
     if status.is_success() {
         let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
         let rejected = answer.partial_success.map_or(0, |partial| partial.rejected_spans);
@@ -171,8 +171,8 @@ fn judge((status, after, body): (StatusCode, Option<Duration>, Bytes)) -> Result
         String::from_utf8_lossy(&body).chars().filter(|one| !one.is_control()).take(SHOWN_MAX).collect();
     let why = format!("it answered {status}{}{text}", if text.is_empty() { "" } else { ": " });
     Err(match status.as_u16() {
-        429 | 502 | 503 | 504 => Refused::Later(why, after),
-        _ => Refused::Never(why),
+        429 | 502 | 503 | 504 => PostError::Later(why, after),
+        _ => PostError::Never(why),
     })
 }
 
@@ -193,18 +193,19 @@ mod tests {
 
     #[test]
     fn an_answer_says_whether_to_come_again() {
-        let answer = |status: u16| judge((StatusCode::from_u16(status).unwrap(), None, Bytes::from("why\n")));
-        assert!(matches!(answer(503), Err(Refused::Later(why, None)) if why.ends_with("Unavailable: why")));
+        let answer =
+            |status: u16| interpret((StatusCode::from_u16(status).unwrap(), None, Bytes::from("why\n")));
+        assert!(matches!(answer(503), Err(PostError::Later(why, None)) if why.ends_with("Unavailable: why")));
         for (status, later) in
             [(429, true), (502, true), (504, true), (400, false), (401, false), (500, false)]
         {
-            assert_eq!(matches!(answer(status), Err(Refused::Later(..))), later, "{status}");
+            assert_eq!(matches!(answer(status), Err(PostError::Later(..))), later, "{status}");
         }
         let partial_success =
             Some(ExportTracePartialSuccess { rejected_spans: 3, error_message: "x".into() });
         let body = ExportTraceServiceResponse { partial_success }.encode_to_vec();
-        assert_eq!(judge((StatusCode::OK, None, body.into())).unwrap(), 3);
+        assert_eq!(interpret((StatusCode::OK, None, body.into())).unwrap(), 3);
         // An unreadable success still means that the spans were taken.
-        assert_eq!(judge((StatusCode::OK, None, "{}".into())).unwrap(), 0);
+        assert_eq!(interpret((StatusCode::OK, None, "{}".into())).unwrap(), 0);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! It is a task and not a thread: it waits nearly always, and a panic in it does not end the process.
 
-use crate::collector::{Collector, Refused};
+use crate::collector::{Collector, PostError};
 use crate::parent::Parent;
 use crate::span::{self, Span, Trace};
 use crate::{Ratio, Settings};
@@ -33,19 +33,19 @@ const PAUSES: [Duration; 3] =
 /// The longest pause that a collector may request.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How often the log reports an unavailable collector.
-const SAID_EVERY: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The span exporter: sampling, the queue and the counts.
 pub struct Traces {
     ratio: Ratio,
-    queue: mpsc::Sender<Told>,
+    queue: mpsc::Sender<MakeSpans>,
     counts: Arc<Counts>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Makes the spans when they are sent.
-type Told = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
+type MakeSpans = Box<dyn FnOnce(&mut Vec<Span>) + Send>;
 
 /// The number of spans by result.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ impl Traces {
             resource: span::resource(&settings.service, settings.version),
             version: settings.version,
             counts: Arc::clone(&counts),
-            away: None,
+            failing_since: None,
         };
         let task = Mutex::new(Some(runtime.spawn(exporter.run())));
         Ok(Arc::new(Self { ratio: settings.ratio, queue, counts, stop, task }))
@@ -126,7 +126,7 @@ impl Traces {
 }
 
 struct Exporter {
-    waiting: mpsc::Receiver<Told>,
+    waiting: mpsc::Receiver<MakeSpans>,
     stopped: watch::Receiver<bool>,
     collector: Collector,
     /// The address of the collector, for the log.
@@ -135,7 +135,7 @@ struct Exporter {
     version: &'static str,
     counts: Arc<Counts>,
     /// When the log last reported the collector as unavailable; `None` while it is available.
-    away: Option<Instant>,
+    failing_since: Option<Instant>,
 }
 
 impl Exporter {
@@ -149,12 +149,12 @@ impl Exporter {
     }
 
     /// Waits for something to send; `None` after the queue was closed.
-    async fn first(&mut self) -> Option<Told> {
+    async fn first(&mut self) -> Option<MakeSpans> {
         if !self.waiting.is_closed() {
             tokio::select! {
                 biased;
                 _ = self.stopped.changed() => self.waiting.close(),
-                told = self.waiting.recv() => return told,
+                make = self.waiting.recv() => return make,
             }
         }
         self.waiting.recv().await
@@ -164,7 +164,7 @@ impl Exporter {
     async fn gather(&mut self, spans: &mut Vec<Span>) {
         let until = Instant::now() + GATHERED_FOR;
         while spans.len() < SPANS_MAX {
-            let told = if self.waiting.is_closed() {
+            let make = if self.waiting.is_closed() {
                 self.waiting.recv().await
             } else {
                 tokio::select! {
@@ -173,12 +173,12 @@ impl Exporter {
                         self.waiting.close();
                         continue;
                     }
-                    told = self.waiting.recv() => told,
+                    make = self.waiting.recv() => make,
                     () = sleep_until(until) => return,
                 }
             };
-            let Some(told) = told else { return };
-            told(spans);
+            let Some(make) = make else { return };
+            make(spans);
         }
     }
 
@@ -190,14 +190,14 @@ impl Exporter {
         let undelivered = loop {
             match self.collector.post(message.clone()).await {
                 Ok(rejected) => {
-                    self.is_back();
+                    self.log_recovery();
                     let rejected = rejected.min(count);
                     self.counts.sent.fetch_add(count - rejected, Relaxed);
                     self.counts.rejected.fetch_add(rejected, Relaxed);
                     return;
                 }
-                Err(Refused::Never(why)) => break why,
-                Err(Refused::Later(why, asked)) => {
+                Err(PostError::Never(why)) => break why,
+                Err(PostError::Later(why, asked)) => {
                     let pause = pauses.next().filter(|_| !self.waiting.is_closed());
                     let Some(pause) = pause else { break why };
                     // A server that stops skips the pause: it makes one more attempt.
@@ -205,7 +205,7 @@ impl Exporter {
                 }
             }
         };
-        self.is_away(&undelivered);
+        self.log_failure(&undelivered);
         self.counts.undelivered.fetch_add(count, Relaxed);
     }
 
@@ -218,16 +218,16 @@ impl Exporter {
         }
     }
 
-    fn is_away(&mut self, why: &str) {
+    fn log_failure(&mut self, why: &str) {
         let now = Instant::now();
-        if self.away.is_none_or(|said| now - said >= SAID_EVERY) {
-            self.away = Some(now);
+        if self.failing_since.is_none_or(|logged| now - logged >= LOG_INTERVAL) {
+            self.failing_since = Some(now);
             tracing::warn!(collector = %self.shown, why, "traces are not delivered");
         }
     }
 
-    fn is_back(&mut self) {
-        if self.away.take().is_some() {
+    fn log_recovery(&mut self) {
+        if self.failing_since.take().is_some() {
             tracing::info!(collector = %self.shown, "traces are delivered again");
         }
     }

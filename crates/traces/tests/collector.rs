@@ -182,7 +182,7 @@ async fn a_connection_that_was_closed_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_collector_is_believed_by_its_certificate() {
+async fn a_collector_is_trusted_by_its_certificate() {
     let (address, seen) = collector(true).await;
     let trusted = format!("https://{address}?ssl-ca={}", file("ca.pem"));
     probe(&settings(&trusted, LONG)).await.unwrap();

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_nobody_runs_is_refused() {
+    fn an_unlisted_command_is_refused() {
         let error = plan(&format!("{GOOD}```sh\nmake\n```\n")).unwrap_err().to_string();
         assert!(error.starts_with("nothing runs `make`"), "{error}");
     }

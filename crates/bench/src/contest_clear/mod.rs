@@ -55,7 +55,7 @@ struct Place {
     others: u64,
     client: Client,
     plain: Plain,
-    desks: RedisApplications,
+    applications: RedisApplications,
     /// For each size the times of each way.
     times: [[Latencies; 3]; 2],
     _server: Redis,
@@ -103,17 +103,24 @@ impl Place {
         let address = server.address();
         let mut client = Client::open(address).during("connect to Redis")?;
         fill(&mut client, others).during("set other keys")?;
-        let desks = RedisApplications::open(&format!("redis://{address}"), &RedisOptions::default());
+        let applications = RedisApplications::open(&format!("redis://{address}"), &RedisOptions::default());
         let plain = Plain::open(address).during("connect to Redis")?;
         let times = Default::default();
-        Ok(Self { others, client, plain, desks: desks.during("connect to Redis")?, times, _server: server })
+        Ok(Self {
+            others,
+            client,
+            plain,
+            applications: applications.during("connect to Redis")?,
+            times,
+            _server: server,
+        })
     }
 
     /// Writes applications, and reads and clears them in one way.
     fn turn(&mut self, way: Way, (at, size): (usize, usize), counts: bool) -> Result<(), Error> {
         let (mut read, took) = match way {
             Way::Scan | Way::Index => self.plain.turn(way == Way::Scan, size).during("clear applications")?,
-            Way::Tally => by_tally(&self.desks, size)?,
+            Way::Tally => by_tally(&self.applications, size)?,
         };
         read.sort_unstable();
         let wanted: Vec<String> = (0..size).map(player).collect();
@@ -152,9 +159,9 @@ fn player(number: usize) -> String {
 }
 
 /// The Redis part of a start, by the client of the server.
-fn by_tally(desks: &RedisApplications, size: usize) -> Result<(Vec<String>, Duration), Error> {
+fn by_tally(applications: &RedisApplications, size: usize) -> Result<(Vec<String>, Duration), Error> {
     let key = ApplicationsKey { contest: Uuid([7; 16]), number: Uuid([8; 16]) };
-    desks.begin(key).during("begin to take applications")?;
+    applications.begin(key).during("begin to take applications")?;
     let row = |number| {
         let player = PlayerId::new(&player(number)).map_err(|error| Error::Proof(format!("{error:?}")))?;
         Ok(ApplicationRow {
@@ -166,10 +173,10 @@ fn by_tally(desks: &RedisApplications, size: usize) -> Result<(Vec<String>, Dura
     };
     let rows = (0..size).map(row).collect::<Result<_, Error>>()?;
     let change = ApplicationsChange { mark: "bench".into(), rows, ..ApplicationsChange::default() };
-    desks.change(key, &change).during("write applications")?;
+    applications.change(key, &change).during("write applications")?;
     let began = Instant::now();
-    let page = desks.page(key, Status::Accepted, 0, PAGE).during("read applications")?;
-    desks.clear(key).during("clear applications")?;
+    let page = applications.page(key, Status::Accepted, 0, PAGE).during("read applications")?;
+    applications.clear(key).during("clear applications")?;
     let took = began.elapsed();
     Ok((page.into_iter().map(|(player, _)| player.as_str().to_owned()).collect(), took))
 }

@@ -156,7 +156,7 @@ fn fill(ours: &Ours, runtime: &Runtime, (members, fee): (u32, bool), numbers: &[
     };
     let mut record = Record::new(no(CONTEST + members), definition, None, Micros(1));
     record.state = State::Open;
-    record.desk =
+    record.applications =
         ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
     ours.fill(CONTEST + members, record, |place, application| {
         application.member = Some(member(members, place.into()));

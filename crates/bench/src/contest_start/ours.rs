@@ -51,7 +51,7 @@ impl Ours {
         record: Record,
         mut with: impl FnMut(u32, &mut Application),
     ) -> Result<(), Error> {
-        let accepted = record.desk.accepted;
+        let accepted = record.applications.accepted;
         let contests =
             ContestWriteSet { contests: vec![(id(contest), record)], ..ContestWriteSet::default() };
         self.put(&contests).during("make the contest")?;
@@ -97,7 +97,7 @@ impl Place for Ours {
         let definition = Contest { title: "A contest".into(), capacity: members, ..Contest::default() };
         let mut record = Record::new(no(contest), definition, None, Micros(1));
         record.state = State::Open;
-        record.desk =
+        record.applications =
             ApplicationCounts { accepted: members, places: members.into(), ..ApplicationCounts::default() };
         self.fill(contest, record, |_, _| {})
     }

@@ -87,7 +87,7 @@ pub(super) fn notes(report: &mut Report) {
          allocated",
     );
     report.note(
-        "tally also judges each application and makes the leaderboard, and clears more than 500 applications in transactions \
+        "tally also checks each application and makes the leaderboard, and clears more than 500 applications in transactions \
          of their own; the others make none and delete by the contest's key",
     );
 }

@@ -68,12 +68,12 @@ pub(crate) async fn load(url: &str, name: &str, path: &Path) -> mysql_async::Res
 /// The rows of the table, in order of players.
 pub(crate) async fn contents(url: &str, name: &str) -> mysql_async::Result<Contents> {
     let mut contents = Contents::default();
-    walk(url, name, |(player, score, changed_at)| contents.add(player, *score, 0, *changed_at)).await?;
+    read_rows(url, name, |(player, score, changed_at)| contents.add(player, *score, 0, *changed_at)).await?;
     Ok(contents)
 }
 
 /// Every row, in order of players.
-pub(crate) async fn walk(url: &str, name: &str, mut each: impl FnMut(&Row)) -> mysql_async::Result<()> {
+pub(crate) async fn read_rows(url: &str, name: &str, mut each: impl FnMut(&Row)) -> mysql_async::Result<()> {
     let mut conn = connect(url).await?;
     let statement = format!(
         "SELECT player, score, changed_at FROM {name} WHERE player > ? ORDER BY player LIMIT {WALK_ROWS}"

@@ -19,7 +19,7 @@ use crate::submit::{BEGIN_MICROS, Contents};
 use crate::upsert::lanes::Lanes;
 use crate::upsert::shares::{divide, streams};
 use mysql_async::prelude::Queryable;
-use program::Said;
+use program::Figures;
 use std::path::Path;
 use tally_load::player;
 use tally_load::report::{Report, number};
@@ -63,7 +63,7 @@ const LANES_TIMES: u64 = 8;
 struct Cell {
     name: &'static str,
     mode: &'static str,
-    rounds: Vec<Said>,
+    rounds: Vec<Figures>,
 }
 
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
@@ -102,16 +102,16 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
             }
             options.say(&format!("round {}: {}, {}", round + 1, cell.name, cell.mode));
             reset(&database, &urls.0)?;
-            let said = program::run(&options.drivers, way, &urls.0, &operations)?;
+            let figures = program::run(&options.drivers, way, &urls.0, &operations)?;
             let contents = database.runtime.block_on(table::contents(&urls.0, "records"));
             let contents = contents.during("read a table")?;
-            proven(cell, &said, &work, &expected, &contents)?;
-            cell.rounds.push(said);
+            proven(cell, &figures, &work, &expected, &contents)?;
+            cell.rounds.push(figures);
         }
         options.say(&format!("round {}: lanes", round + 1));
-        let said = submit(&database, &lanes, round, &lanes_work)?;
-        proven(&ours, &said, &lanes_work, &lanes_expected, &lanes.contents(round)?)?;
-        ours.rounds.push(said);
+        let figures = submit(&database, &lanes, round, &lanes_work)?;
+        proven(&ours, &figures, &lanes_work, &lanes_expected, &lanes.contents(round)?)?;
+        ours.rounds.push(figures);
     }
     lanes.stop();
     cells.push(ours);
@@ -152,11 +152,11 @@ fn reset(database: &Database, url: &str) -> Result<(), Error> {
 }
 
 /// A round of the lanes, with the figures of the program.
-fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Result<Said, Error> {
+fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Result<Figures, Error> {
     let shares = divide(streams(work.callers, work.players, work.seed), work.callers, work.of_each);
     let done = database.runtime.block_on(lanes.round(board, shares)).during("submit")?;
     let nanos = |percent| (done.round.latencies.percentile_ms(percent) * 1e6) as u64;
-    Ok(Said {
+    Ok(Figures {
         operations: done.round.latencies.count(),
         nanos: (done.round.seconds * 1e9) as u64,
         p50_nanos: nanos(50.0),
@@ -169,14 +169,14 @@ fn submit(database: &Database, lanes: &Lanes, board: usize, work: &Work) -> Resu
 /// Checks that all submits were done, read and written.
 fn proven(
     cell: &Cell,
-    said: &Said,
+    figures: &Figures,
     work: &Work,
     expected: &Expected,
     contents: &Contents,
 ) -> Result<(), Error> {
     let name = format!("{}, {}", cell.name, cell.mode);
-    prove(said.operations == work.operations(), || format!("{name}: not every submit was done"))?;
-    prove(said.previous == expected.previous, || format!("{name}: it saw other scores before"))?;
+    prove(figures.operations == work.operations(), || format!("{name}: not every submit was done"))?;
+    prove(figures.previous == expected.previous, || format!("{name}: it saw other scores before"))?;
     let same = contents.rows == work.players && contents.hash() == expected.contents.hash();
     prove(same, || format!("{name}: the same submits led to another table"))
 }

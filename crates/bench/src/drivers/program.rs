@@ -12,7 +12,7 @@ pub(super) const BUILD: &str = "cargo xtask drivers";
 
 /// Its figures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Figures {
     pub(super) operations: u64,
     pub(super) nanos: u64,
     pub(super) p50_nanos: u64,
@@ -28,7 +28,7 @@ pub(super) fn run(
     (way, mode): (&str, &str),
     url: &str,
     operations: &Path,
-) -> Result<Said, Error> {
+) -> Result<Figures, Error> {
     let mut command = Command::new(program);
     command.args([way, mode, url]).arg(operations).stdin(Stdio::null());
     let output = command.output().during("start the program of other drivers")?;
@@ -46,8 +46,9 @@ mod tests {
     #[test]
     fn what_it_says_is_a_line_of_numbers() {
         let line = r#"{"operations":2,"nanos":9,"p50_nanos":3,"p95_nanos":4,"p99_nanos":5,"previous":-7}"#;
-        let said = Said { operations: 2, nanos: 9, p50_nanos: 3, p95_nanos: 4, p99_nanos: 5, previous: -7 };
-        assert_eq!(serde_json::from_str::<Said>(line).unwrap(), said);
+        let said =
+            Figures { operations: 2, nanos: 9, p50_nanos: 3, p95_nanos: 4, p99_nanos: 5, previous: -7 };
+        assert_eq!(serde_json::from_str::<Figures>(line).unwrap(), said);
     }
 
     #[test]

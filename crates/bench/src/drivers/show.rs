@@ -10,13 +10,13 @@ const THEIRS: &str = "R2 on MySQL, 23 machines: blocking 100 %, in a procedure 7
 impl Cell {
     /// Submits per second over all rounds.
     fn rate(&self) -> f64 {
-        let operations: u64 = self.rounds.iter().map(|said| said.operations).sum();
-        let nanos: u64 = self.rounds.iter().map(|said| said.nanos).sum();
+        let operations: u64 = self.rounds.iter().map(|figures| figures.operations).sum();
+        let nanos: u64 = self.rounds.iter().map(|figures| figures.nanos).sum();
         operations as f64 / nanos as f64 * 1e9
     }
 
     /// A latency in milliseconds: the mean over all rounds.
-    fn latency(&self, of: impl Fn(&super::Said) -> u64) -> f64 {
+    fn latency(&self, of: impl Fn(&super::Figures) -> u64) -> f64 {
         let nanos: u64 = self.rounds.iter().map(of).sum();
         nanos as f64 / self.rounds.len() as f64 / 1e6
     }
@@ -37,9 +37,9 @@ pub(super) fn show(report: &mut Report, cells: &[Cell]) {
             cell.mode.to_owned(),
             number(cell.rate()),
             percent(cell),
-            number(cell.latency(|said| said.p50_nanos)),
-            number(cell.latency(|said| said.p95_nanos)),
-            number(cell.latency(|said| said.p99_nanos)),
+            number(cell.latency(|figures| figures.p50_nanos)),
+            number(cell.latency(|figures| figures.p95_nanos)),
+            number(cell.latency(|figures| figures.p99_nanos)),
         ]);
     }
     if let Some(baseline) = baseline {

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::server::Server;
 use crate::targets::SUBMIT_BESIDE_STREAMS;
 use std::time::Duration;
-use streams::{Heard, Listeners, What};
+use streams::{Listeners, Received, What};
 use tally_load::open::{self, Bounds, Journey, Outcome, Protocol, Scene, Schedule};
 use tally_load::report::{Ratio, Report, Table, number, or_dash};
 use tally_load::{Latencies, People, Skew, Target, fill};
@@ -25,7 +25,7 @@ const QUIET: &str = "quiet";
 struct Run {
     name: &'static str,
     outcome: Outcome,
-    heard: Heard,
+    received: Received,
     cores: Option<f64>,
     resident: Option<u64>,
 }
@@ -66,12 +66,12 @@ pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
         let cores =
             server.process.cpu_s().zip(before).map(|(now, then)| (now - then) / outcome.lasted.as_secs_f64());
         let resident = server.process.resident_bytes();
-        let heard = listeners.map(Listeners::close).transpose()?.unwrap_or_default();
-        prove(heard.broken == 0, || format!("{name}: {} of {streams} were ended", heard.broken))?;
-        runs.push(Run { name, outcome, heard, cores, resident });
+        let received = listeners.map(Listeners::close).transpose()?.unwrap_or_default();
+        prove(received.broken == 0, || format!("{name}: {} of {streams} were ended", received.broken))?;
+        runs.push(Run { name, outcome, received, cores, resident });
     }
     server.stop()?;
-    let told = runs[2].heard.events;
+    let told = runs[2].received.events;
     prove(told > u64::from(streams), || format!("streams of the board heard {told} events"))?;
     show(&mut report, &runs, streams);
     report.note(crate::disk::sentence(sync));
@@ -140,8 +140,8 @@ fn show(report: &mut Report, runs: &[Run], streams: u32) {
             ms(99.9),
             number(latencies.max_ms()),
             or_dash(run.cores, number),
-            each(run.heard.events),
-            each(run.heard.bytes / 1024),
+            each(run.received.events),
+            each(run.received.bytes / 1024),
             or_dash(run.resident, |bytes| number(bytes as f64 / 1_048_576.0)),
         ]);
     }

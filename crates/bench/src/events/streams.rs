@@ -22,7 +22,7 @@ pub(super) enum What {
 
 /// What all subscribers received.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct Received {
     /// Events, or responses.
     pub(super) events: u64,
     pub(super) bytes: u64,
@@ -80,14 +80,14 @@ impl Listeners {
     }
 
     /// Closes them; returns what they received.
-    pub(super) fn close(self) -> Result<Heard, Error> {
+    pub(super) fn close(self) -> Result<Received, Error> {
         let of = |count: &AtomicU64| count.load(Ordering::SeqCst);
         let Shared { events, bytes, broken, .. } = &*self.shared;
-        let heard = Heard { events: of(events), bytes: of(bytes), broken: of(broken) };
+        let received = Received { events: of(events), bytes: of(bytes), broken: of(broken) };
         self.shared.over.store(true, Ordering::SeqCst);
         self.shared.ended.notify_one();
         self.thread.join().expect("listening does not panic").during("listen")?;
-        Ok(heard)
+        Ok(received)
     }
 }
 

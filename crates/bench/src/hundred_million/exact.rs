@@ -12,7 +12,7 @@ use tally_store::plan::ALL_TIME;
 /// Players whose rank is checked.
 const SAMPLES: usize = 200;
 /// Rows of one read.
-const WALK_ROWS: usize = 50_000;
+const PAGE_ROWS: usize = 50_000;
 
 /// A player with its rank from a server.
 pub(super) struct Given {
@@ -75,10 +75,10 @@ pub(super) fn count(place: &Place<'_>, given: &[Given]) -> Result<u64, Error> {
             before[samples.partition_point(|(sample, _)| *sample <= own)] += 1;
             last = Some(player);
         };
-        let walked = store.scan_scores(board.no, ALL_TIME, after.as_ref(), WALK_ROWS, &mut each);
-        let walked = walked.during("read every row")?;
-        rows += walked as u64;
-        if walked < WALK_ROWS {
+        let scanned = store.scan_scores(board.no, ALL_TIME, after.as_ref(), PAGE_ROWS, &mut each);
+        let scanned = scanned.during("read every row")?;
+        rows += scanned as u64;
+        if scanned < PAGE_ROWS {
             break;
         }
         after = last;

@@ -8,7 +8,7 @@ use tally_load::report::{Chart, Ratio, Table};
 
 /// The result of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct StepResult {
     /// The number of players, and the seed.
     pub(super) players: u64,
     pub(super) seed: u64,
@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub(super) notes: Vec<String>,
 }
 
-impl Found {
+impl StepResult {
     pub(super) fn figure(&mut self, name: &str, value: f64) {
         self.figures.insert(name.to_owned(), value);
     }

@@ -3,7 +3,7 @@
 //! Arrivals are due by the clock, so a pause is not hidden. Every second with a wait of more than 50 ms is compared with the slow
 //! log of the server, and with what the disk did then.
 
-use super::found::Found;
+use super::found::StepResult;
 use super::place::Place;
 use super::watch::{Watched, watch};
 use super::{BOARD, GIB, Run};
@@ -43,35 +43,35 @@ const ZIPF: Load = Load {
     seconds: 1_800,
 };
 
-pub(super) fn zipf(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn zipf(run: &Run<'_>) -> Result<StepResult, Error> {
     load(&Place::sqlite(run)?, &ZIPF)
 }
 
-pub(super) fn reads(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn reads(run: &Run<'_>) -> Result<StepResult, Error> {
     let title = "nine ±5 for one submit, Zipf, HTTP";
     load(&Place::sqlite(run)?, &Load { title, reads: 90, seconds: 120, ..ZIPF })
 }
 
-pub(super) fn uniform(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn uniform(run: &Run<'_>) -> Result<StepResult, Error> {
     let title = "half ±5, half submits, uniform, HTTP";
     load(&Place::sqlite(run)?, &Load { title, skew: "uniform", seconds: 120, ..ZIPF })
 }
 
-pub(super) fn redis(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn redis(run: &Run<'_>) -> Result<StepResult, Error> {
     let title = "half ±5, half submits, Zipf, Redis protocol";
     load(&Place::sqlite(run)?, &Load { title, redis: true, seconds: 120, ..ZIPF })
 }
 
-pub(super) fn rising(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn rising(run: &Run<'_>) -> Result<StepResult, Error> {
     let title = "half ±5, half submits, Zipf, HTTP, rising to 80,000 a second";
     load(&Place::sqlite(run)?, &Load { title, rate: "0..80000", seconds: 120, ..ZIPF })
 }
 
-pub(super) fn mariadb(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn mariadb(run: &Run<'_>) -> Result<StepResult, Error> {
     load(&Place::mariadb(run)?, &Load { seconds: 120, ..ZIPF })
 }
 
-fn load(place: &Place<'_>, load: &Load) -> Result<Found, Error> {
+fn load(place: &Place<'_>, load: &Load) -> Result<StepResult, Error> {
     let run = place.run;
     let started = place.start()?;
     let figures = run.path("load.json");
@@ -143,9 +143,9 @@ fn pauses(figures: &Value, watched: &Watched) -> Vec<Pause> {
     slow.collect()
 }
 
-fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> Found {
+fn show(place: &Place<'_>, load: &Load, figures: &Value, watched: &Watched) -> StepResult {
     let name = place.name;
-    let mut found = Found::default();
+    let mut found = StepResult::default();
     let columns = ["of", "a second", "failed", "p50 ms", "p95", "p99", "p99.9", "max"];
     let mut table = Table::new(&format!("{}, {name}", load.title), &columns);
     let iterations = &figures["iterations"];

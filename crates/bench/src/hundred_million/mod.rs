@@ -19,7 +19,7 @@ use crate::database;
 use crate::error::{During, Error};
 use crate::options::{Options, Size};
 use crate::redis;
-use found::Found;
+use found::StepResult;
 use std::path::{Path, PathBuf};
 use tally_load::report::{Report, number};
 

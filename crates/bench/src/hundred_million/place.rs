@@ -117,7 +117,7 @@ fn phases(http: SocketAddr, began: Instant) -> Vec<(String, f64)> {
     let mut phases: Vec<(String, f64)> = Vec::new();
     // The longest possible start: a server that died does not respond.
     while began.elapsed() < Duration::from_secs(1800) {
-        if let Ok((_, body)) = tally_load::look(http, "/readyz") {
+        if let Ok((_, body)) = tally_load::get_json(http, "/readyz") {
             let phase = body["phase"].as_str().unwrap_or_default().to_owned();
             let ready = phase == "ready";
             if phases.last().is_none_or(|(last, _)| *last != phase) {
@@ -136,7 +136,7 @@ fn phases(http: SocketAddr, began: Instant) -> Vec<(String, f64)> {
 
 /// The response of a server to a path.
 pub(super) fn ask(server: &Server, path: &str) -> Result<Value, Error> {
-    let (status, body) = tally_load::look(server.listens.http, path).during("ask the server")?;
+    let (status, body) = tally_load::get_json(server.listens.http, path).during("ask the server")?;
     prove(status == 200, || format!("{path} was answered with {status}: {body}"))?;
     Ok(body)
 }

@@ -1,7 +1,7 @@
 //! From kill -9 to exact ranks: the server is killed during submits, and started again.
 
 use super::exact;
-use super::found::Found;
+use super::found::StepResult;
 use super::place::{Place, Start, ask, target};
 use super::{BOARD, GIB, Run, WRITERS};
 use crate::error::{During, Error, prove};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use tally_load::report::{Ratio, Table, number};
 use tally_load::{Acknowledged, Kind, Plan, Skew};
 
-pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn sqlite(run: &Run<'_>) -> Result<StepResult, Error> {
     recover(&Place::sqlite(run)?)
 }
 
-pub(super) fn mariadb(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn mariadb(run: &Run<'_>) -> Result<StepResult, Error> {
     recover(&Place::mariadb(run)?)
 }
 
@@ -28,7 +28,7 @@ struct Recovered {
     proven: u64,
 }
 
-fn recover(place: &Place<'_>) -> Result<Found, Error> {
+fn recover(place: &Place<'_>) -> Result<StepResult, Error> {
     let run = place.run;
     let kills = run.options.pick(1, 3);
     let mut acknowledged = Acknowledged::new(WRITERS);
@@ -38,7 +38,7 @@ fn recover(place: &Place<'_>) -> Result<Found, Error> {
         run.options.say(&format!("{}: kill {} of {kills}", place.name, kill + 1));
         kill_under_load(run, started, &mut acknowledged, kill as u64)?;
         started = place.start()?;
-        all.push(look(run, &started, &acknowledged)?);
+        all.push(measure(run, &started, &acknowledged)?);
     }
     let given = exact::ask_ranks(place, &started.server, run.options.seed)?;
     started.server.stop()?;
@@ -76,7 +76,7 @@ fn kill_under_load(
 }
 
 /// The server's own figures, and whether it has everything acknowledged.
-fn look(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
+fn measure(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<Recovered, Error> {
     let server = &started.server;
     let status = ask(server, "/v1/status")?;
     let boards = status["boards"].as_array().map_or(&[][..], Vec::as_slice);
@@ -98,7 +98,7 @@ fn look(run: &Run<'_>, started: &Start, acknowledged: &Acknowledged) -> Result<R
     })
 }
 
-fn show(place: &Place<'_>, all: &[Recovered], ranks: usize, rows: u64) -> Result<Found, Error> {
+fn show(place: &Place<'_>, all: &[Recovered], ranks: usize, rows: u64) -> Result<StepResult, Error> {
     let players = place.run.players as f64;
     let columns =
         ["kill", "s to exact ranks", "phases", "resident GiB", "peak GiB", "board GiB", "bytes a player"];
@@ -115,7 +115,7 @@ fn show(place: &Place<'_>, all: &[Recovered], ranks: usize, rows: u64) -> Result
             number(one.board / players),
         ]);
     }
-    let mut found = Found { tables: vec![table], ..Found::default() };
+    let mut found = StepResult { tables: vec![table], ..StepResult::default() };
     let worst = all.iter().map(|one| one.seconds).fold(0.0, f64::max);
     let resident = all.iter().map(|one| one.resident).fold(0.0, f64::max) / GIB;
     found.figure("recovery_s", worst);

@@ -1,6 +1,6 @@
 //! Filling a store by `tally seed scores`, which continues after an interruption.
 
-use super::found::Found;
+use super::found::StepResult;
 use super::place::{Place, target};
 use super::{BOARD, Run, WRITERS};
 use crate::error::{During, Error, prove};
@@ -8,15 +8,15 @@ use std::process::Stdio;
 use std::time::Instant;
 use tally_load::report::{Table, number};
 
-pub(super) fn sqlite(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn sqlite(run: &Run<'_>) -> Result<StepResult, Error> {
     seed(&Place::sqlite(run)?)
 }
 
-pub(super) fn mariadb(run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn mariadb(run: &Run<'_>) -> Result<StepResult, Error> {
     seed(&Place::mariadb(run)?)
 }
 
-fn seed(place: &Place<'_>) -> Result<Found, Error> {
+fn seed(place: &Place<'_>) -> Result<StepResult, Error> {
     let run = place.run;
     let is_new = !place.folder.join("data").exists();
     let started = place.start()?;
@@ -42,7 +42,7 @@ fn seed(place: &Place<'_>) -> Result<Found, Error> {
     let players = run.players as f64;
     let row = [number(players), number(made as f64), number(rate), number(bytes as f64 / players)];
     table.row(std::iter::once(place.name.to_owned()).chain(row).collect());
-    let mut found = Found { tables: vec![table], ..Found::default() };
+    let mut found = StepResult { tables: vec![table], ..StepResult::default() };
     found.figure("seed_rate", rate);
     found.note(format!(
         "{}: by `tally seed scores` without a server beside it, names of 16 to 24 signs, a few thousand different scores; \

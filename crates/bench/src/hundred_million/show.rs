@@ -1,6 +1,6 @@
 //! The report: the results of all steps in order, and R3's own figures beside the matching ones.
 
-use super::found::Found;
+use super::found::StepResult;
 use super::{GIB, Run};
 use crate::targets::{R3_MEMORY_GIB, R3_RATE};
 use tally_load::report::{Report, Table, number, or_dash};
@@ -8,7 +8,7 @@ use tally_load::report::{Report, Table, number, or_dash};
 /// Bytes of a member of a plain sorted set of Redis 7, with ids of this length.
 const REDIS_BYTES: f64 = 130.0;
 
-pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, Found)]) {
+pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, StepResult)]) {
     report.tables.push(beside_r3(run, all));
     report.tables.push(steps(all));
     for (_, found) in all {
@@ -34,11 +34,11 @@ pub(super) fn show(report: &mut Report, run: &Run<'_>, all: &[(&'static str, Fou
     ));
 }
 
-fn figure(all: &[(&'static str, Found)], step: &str, name: &str) -> Option<f64> {
+fn figure(all: &[(&'static str, StepResult)], step: &str, name: &str) -> Option<f64> {
     all.iter().find(|(other, _)| *other == step)?.1.figures.get(name).copied()
 }
 
-fn beside_r3(run: &Run<'_>, all: &[(&'static str, Found)]) -> Table {
+fn beside_r3(run: &Run<'_>, all: &[(&'static str, StepResult)]) -> Table {
     let columns = ["", "R3", "tally, SQLite", "tally, MariaDB"];
     let mut table =
         Table::new(&format!("R3 beside tally with {} players", number(run.players as f64)), &columns);
@@ -63,7 +63,7 @@ fn beside_r3(run: &Run<'_>, all: &[(&'static str, Found)]) -> Table {
     table
 }
 
-fn steps(all: &[(&'static str, Found)]) -> Table {
+fn steps(all: &[(&'static str, StepResult)]) -> Table {
     let mut table = Table::new("Steps", &["step", "began", "seconds", "others used %"]);
     for (name, found) in all {
         let others = or_dash(found.others_percent, |percent| format!("{percent:.0}"));

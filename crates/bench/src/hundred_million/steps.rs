@@ -1,6 +1,6 @@
 //! The steps in their order; each runs once.
 
-use super::{Found, Run, loads, recover, seed};
+use super::{Run, StepResult, loads, recover, seed};
 use crate::cpu::Cpu;
 use crate::error::{During, Error};
 use crate::options::Options;
@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub(super) name: &'static str,
     /// What it does, for the progress line.
     about: &'static str,
-    work: fn(&Run<'_>) -> Result<Found, Error>,
+    work: fn(&Run<'_>) -> Result<StepResult, Error>,
 }
 
 /// Every step. Those on a store come after the step that fills it.
@@ -55,9 +55,9 @@ pub(super) const STEPS: &[Step] = &[
 ];
 
 /// Runs a step, or reads its result if it has run.
-pub(super) fn once(step: &Step, run: &Run<'_>) -> Result<Found, Error> {
+pub(super) fn once(step: &Step, run: &Run<'_>) -> Result<StepResult, Error> {
     let path = run.path(&format!("{}.json", step.name));
-    if let Some(found) = Found::read(&path, run.players, run.options.seed) {
+    if let Some(found) = StepResult::read(&path, run.players, run.options.seed) {
         run.options.say(&format!("{}: found before", step.name));
         return Ok(found);
     }
@@ -79,29 +79,29 @@ fn of_scenario(
     run: &Run<'_>,
     measure: fn(&Options) -> Result<Report, Error>,
     change: impl FnOnce(&mut Options),
-) -> Result<Found, Error> {
+) -> Result<StepResult, Error> {
     let mut options = run.options.clone();
     change(&mut options);
     let beside = run.path("beside");
     std::fs::create_dir_all(&beside).during("make a folder")?;
     options.scratch = Some(beside);
     let Report { tables, ratios, charts, notes, .. } = measure(&options)?;
-    Ok(Found { tables, ratios, charts, notes, ..Found::default() })
+    Ok(StepResult { tables, ratios, charts, notes, ..StepResult::default() })
 }
 
-fn close(run: &Run<'_>) -> Result<Found, Error> {
+fn close(run: &Run<'_>) -> Result<StepResult, Error> {
     of_scenario(run, periods::measure, |options| {
         options.members = Some(run.options.pick(run.players / 50, run.players))
     })
 }
 
-fn journal(run: &Run<'_>) -> Result<Found, Error> {
+fn journal(run: &Run<'_>) -> Result<StepResult, Error> {
     of_scenario(run, store::measure, |options| {
         options.rows = Some(run.options.pick(run.players / 50, run.players))
     })
 }
 
-fn redis_at_a_tenth(run: &Run<'_>) -> Result<Found, Error> {
+fn redis_at_a_tenth(run: &Run<'_>) -> Result<StepResult, Error> {
     of_scenario(run, mixed::measure, |options| {
         options.members = Some(run.options.pick(run.players / 500, run.players / 10))
     })

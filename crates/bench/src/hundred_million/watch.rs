@@ -11,7 +11,7 @@ use std::time::Duration;
 use tally_service::clock;
 
 /// The interval of samples, far below the time that the server keeps its slow log.
-const LOOK: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The samples.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(super) fn watch(server: &Server, data: &Path, over: &AtomicBool) -> Watched 
             watched.written = crate::spent::written_by(pid).zip(before).map(|(now, then)| now - then);
             return watched;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(INTERVAL);
     }
 }
 
@@ -73,7 +73,7 @@ impl Watched {
     /// The second of the disk in these microseconds in which a write waited longest.
     pub(super) fn disk_in(&self, from: i64, until: i64) -> Option<Counts> {
         // A sample covers the second before it.
-        let near = self.disk.range(from..=until + LOOK.as_micros() as i64).map(|(_, counts)| *counts);
+        let near = self.disk.range(from..=until + INTERVAL.as_micros() as i64).map(|(_, counts)| *counts);
         near.max_by(|a, b| a.ms_a_write().total_cmp(&b.ms_a_write()))
     }
 

@@ -3,7 +3,7 @@
 //! Keys of a cluster lie in different slots, and a cluster rejects an `MGET` of those. So the `MGET` has keys with one
 //! hash tag, on one node; pipelines go to all nodes at once. One thread sends everything.
 
-use super::{LOOK_UPS, Pages, Way, prove_page};
+use super::{LOOKUPS, Pages, Way, prove_page};
 use crate::error::{During, Error, prove};
 use crate::redis::client::Client;
 use crate::redis::cluster::Cluster;
@@ -43,7 +43,7 @@ impl Gets {
                 let node = if nodes.len() == 1 { 0 } else { node_of(&mut clients[0], &key)? };
                 Ok((key, node))
             };
-            (0..LOOK_UPS).map(place).collect::<io::Result<Vec<Key>>>()
+            (0..LOOKUPS).map(place).collect::<io::Result<Vec<Key>>>()
         };
         let (spread, together) = (keys("item:")?, keys("{page}item:")?);
         let value = |number: usize| format!("{number:0BYTES$}").into_bytes();
@@ -52,7 +52,7 @@ impl Gets {
                 clients[*node].call(&[b"SET", key.as_bytes(), &value(number)])?;
             }
         }
-        let values = (0..LOOK_UPS).map(|number| Reply::Bulk(value(number))).collect();
+        let values = (0..LOOKUPS).map(|number| Reply::Bulk(value(number))).collect();
         Ok(Self { clients, spread, together, values })
     }
 
@@ -100,7 +100,7 @@ impl Pages for Gets {
     }
 
     fn prove_alone(&mut self) -> Result<(), Error> {
-        let (key, node) = self.spread[LOOK_UPS / 2].clone();
+        let (key, node) = self.spread[LOOKUPS / 2].clone();
         let mut other_type = |commands: &[&[&str]]| {
             commands.iter().try_for_each(|command| self.clients[node].call(command).map(drop))
         };
@@ -108,8 +108,8 @@ impl Pages for Gets {
         let got = pipeline(&mut self.clients, &self.spread).during("ask for a page of values")?;
         let failed = |(at, got): (usize, &Reply)| (got != &self.values[at]).then_some(at);
         let failed: Vec<usize> = got.iter().enumerate().filter_map(failed).collect();
-        prove(failed == [LOOK_UPS / 2], || format!("not one look-up failed, but {failed:?}"))?;
-        let Reply::Bulk(value) = &self.values[LOOK_UPS / 2] else { unreachable!("values are bytes") };
+        prove(failed == [LOOKUPS / 2], || format!("not one look-up failed, but {failed:?}"))?;
+        let Reply::Bulk(value) = &self.values[LOOKUPS / 2] else { unreachable!("values are bytes") };
         let command = [b"SET", key.as_bytes(), value];
         self.clients[node].call(&command).during("set the value again")?;
         if self.clients.len() == 1 {

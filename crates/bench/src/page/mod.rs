@@ -23,7 +23,7 @@ use tally_load::Latencies;
 use tally_load::report::Report;
 
 /// Look-ups of a page.
-const LOOK_UPS: usize = 100;
+const LOOKUPS: usize = 100;
 /// The added round trip: none, and that of a data centre.
 const ROUND_TRIPS: [Duration; 2] = [Duration::ZERO, Duration::from_millis(1)];
 /// The fewest pages of a size, however long they take.
@@ -72,7 +72,7 @@ struct Distance {
 }
 
 pub(crate) fn measure(options: &Options) -> Result<Report, Error> {
-    let title = format!("a page of {LOOK_UPS} look-ups: loop, one command, pipeline");
+    let title = format!("a page of {LOOKUPS} look-ups: loop, one command, pipeline");
     let mut report = Report::new("page", &title, options);
     let release = crate::process::release(&options.redis, &["--version"]).unwrap_or_default();
     // The rest describes its build.
@@ -130,7 +130,7 @@ fn round_trip_ms(at: SocketAddr) -> std::io::Result<f64> {
 
 /// Pages of every size; the three ways alternate, so that drift affects all.
 fn measure_pages(pages: &mut dyn Pages, options: &Options) -> Result<Vec<(usize, [Latencies; 3])>, Error> {
-    let sizes: &[usize] = options.pick(&[1, LOOK_UPS], &[1, 10, 30, LOOK_UPS]);
+    let sizes: &[usize] = options.pick(&[1, LOOKUPS], &[1, 10, 30, LOOKUPS]);
     let mut all = Vec::with_capacity(sizes.len());
     for &look_ups in sizes {
         let mut times: [Latencies; 3] = Default::default();

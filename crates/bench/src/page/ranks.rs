@@ -2,7 +2,7 @@
 //!
 //! Boards are dense: those are in one slot each on a cluster too, so the boards of a page are spread over all nodes.
 
-use super::{LOOK_UPS, Pages, Way, prove_page};
+use super::{LOOKUPS, Pages, Way, prove_page};
 use crate::error::{During, Error, prove};
 use std::time::{Duration, Instant};
 use tally_ranking::page::Ranked;
@@ -18,7 +18,7 @@ const STEP: u64 = 7_919;
 /// Boards in a Redis or in a cluster.
 pub(super) struct Ranks {
     ranking: RedisBackend,
-    parts: Vec<RedisWindow>,
+    windows: Vec<RedisWindow>,
     players: Vec<PlayerId>,
     ranks: Vec<u64>,
 }
@@ -33,11 +33,11 @@ impl Ranks {
         let ranking = RedisBackend::connect(url, &Options::default())?;
         let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
         // One more, which is not loaded.
-        let boards = 0..=LOOK_UPS as u64;
-        let parts: Vec<RedisWindow> = boards.map(|part| ranking.part(1, part, &definition)).collect();
+        let boards = 0..=LOOKUPS as u64;
+        let windows: Vec<RedisWindow> = boards.map(|window| ranking.window(1, window, &definition)).collect();
         let score = |number: u64| number * STEP % PRIME;
-        for part in &parts[..LOOK_UPS] {
-            let mut loader = part.load(1)?;
+        for window in &windows[..LOOKUPS] {
+            let mut loader = window.load(1)?;
             for number in 0..players {
                 let record = Record { score: score(number) as i64, subscore: 0, at: Micros(0) };
                 loader.push(&id(number), &record, 1)?;
@@ -45,10 +45,10 @@ impl Ranks {
             loader.finish()?;
         }
         let better = |own: u64| (0..players).filter(|other| score(*other) > score(own)).count() as u64;
-        let numbers = 0..LOOK_UPS as u64;
+        let numbers = 0..LOOKUPS as u64;
         let (players, ranks) =
             (numbers.clone().map(id).collect(), numbers.map(|own| 1 + better(own)).collect());
-        Ok(Self { ranking, parts, players, ranks })
+        Ok(Self { ranking, windows, players, ranks })
     }
 }
 
@@ -64,11 +64,11 @@ fn rank(answer: Result<Option<Ranked>, RankingError>) -> u64 {
 impl Pages for Ranks {
     fn ask(&mut self, way: Way, look_ups: usize) -> Result<Duration, Error> {
         let players = &self.players[..look_ups];
-        let items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(players).collect();
+        let items: Vec<(&RedisWindow, &PlayerId)> = self.windows.iter().zip(players).collect();
         let asked = Instant::now();
         let answers = match way {
             Way::Loop => items.iter().flat_map(|item| self.ranking.ranks(&[*item])).collect(),
-            Way::Command => self.parts[0].ranks(players),
+            Way::Command => self.windows[0].ranks(players),
             Way::Pipeline => self.ranking.ranks(&items),
         };
         let took = asked.elapsed();
@@ -78,13 +78,13 @@ impl Pages for Ranks {
     }
 
     fn prove_alone(&mut self) -> Result<(), Error> {
-        let mut items: Vec<(&RedisWindow, &PlayerId)> = self.parts.iter().zip(&self.players).collect();
-        items[LOOK_UPS / 2].0 = &self.parts[LOOK_UPS];
+        let mut items: Vec<(&RedisWindow, &PlayerId)> = self.windows.iter().zip(&self.players).collect();
+        items[LOOKUPS / 2].0 = &self.windows[LOOKUPS];
         let mut answers = self.ranking.ranks(&items);
-        let lost = answers.remove(LOOK_UPS / 2);
+        let lost = answers.remove(LOOKUPS / 2);
         prove(lost == Err(RankingError::Lost), || format!("a board that was never loaded says {lost:?}"))?;
         let mut known = self.ranks.clone();
-        known.remove(LOOK_UPS / 2);
+        known.remove(LOOKUPS / 2);
         let ranks: Vec<u64> = answers.into_iter().map(rank).collect();
         prove_page(&ranks, &known, Way::Pipeline)
     }

@@ -1,6 +1,6 @@
 //! The report of `page`: a table for each distance beside R4's figures, ratios, and how the time grows with a page.
 
-use super::{Cell, Distance, LOOK_UPS, Way};
+use super::{Cell, Distance, LOOKUPS, Way};
 use crate::targets::PAGE_TIMES_LOOP;
 use std::time::Duration;
 use tally_load::report::{Axis, Chart, Ratio, Report, Series, Table, number};
@@ -21,7 +21,7 @@ pub(super) fn show(report: &mut Report, distances: &[Distance], release: &str) {
         let away = away(distance.added);
         report.tables.push(table(distance, &away));
         for cell in &distance.cells {
-            let [alone, command, pipeline] = cell.medians(LOOK_UPS);
+            let [alone, command, pipeline] = cell.medians(LOOKUPS);
             let name = |way| format!("{}, {away}: loop / {way}", cell.name);
             let mut add = |way, times| {
                 report.ratios.push(if cell.ours {
@@ -71,7 +71,7 @@ fn table(distance: &Distance, away: &str) -> Table {
         "loop / pipeline",
         "as 365 : 19 : 25",
     ];
-    let mut table = Table::new(&format!("{LOOK_UPS} look-ups, {away}"), &columns);
+    let mut table = Table::new(&format!("{LOOKUPS} look-ups, {away}"), &columns);
     let mut add = |name: &str, ms: [f64; 3], p99: String| {
         let scaled = |way: Way| number(THEIRS[0] * ms[way as usize] / ms[0]);
         let times = |way: Way| format!("{} ×", number(ms[0] / ms[way as usize]));
@@ -81,9 +81,9 @@ fn table(distance: &Distance, away: &str) -> Table {
         table.row(vec![name.to_owned(), alone, command, pipeline, p99, times.0, times.1, shape]);
     };
     for cell in &distance.cells {
-        let all = cell.sizes.iter().find(|(size, _)| *size == LOOK_UPS);
+        let all = cell.sizes.iter().find(|(size, _)| *size == LOOKUPS);
         let p99 = all.map_or(0.0, |(_, times)| times[Way::Pipeline as usize].percentile_ms(99.0));
-        add(cell.name, cell.medians(LOOK_UPS), number(p99));
+        add(cell.name, cell.medians(LOOKUPS), number(p99));
     }
     add("R4: values, cluster", THEIRS, "–".to_owned());
     table

@@ -37,7 +37,7 @@ const RANKS: usize = 500;
 /// The time after the close for the allocator to release memory.
 const SOON: Duration = Duration::from_secs(1);
 /// The interval of checks whether the day is closed.
-const LOOK_AGAIN: Duration = Duration::from_micros(500);
+const RETRY_PAUSE: Duration = Duration::from_micros(500);
 
 /// The service's figures.
 pub(super) struct Ours {
@@ -87,7 +87,7 @@ pub(super) fn measure(folder: &Path, players: u64, options: &Options) -> Result<
     phase.set(CLOSING);
     ahead.store(3_600_000_000, Ordering::SeqCst);
     while order_bytes(&tally).is_some() {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(RETRY_PAUSE);
     }
     phase.set(AFTER);
     seconds[CLOSING] = lap();
@@ -194,7 +194,7 @@ fn serve(store: Arc<dyn Store>, clock: Clock) -> Result<Arc<Tally>, Failure> {
 /// Bytes of the day's ranking while it is in memory.
 fn order_bytes(tally: &Tally) -> Option<u64> {
     let board = tally.boards.get(&board())?;
-    board.periods().live(day()).map(|live| live.order.bytes())
+    board.periods().live(day()).map(|live| live.ranking.bytes())
 }
 
 /// Submits until the end; returns the waits, and the number of scores in the day.

@@ -19,7 +19,7 @@ const SLOTS: usize = 16_384;
 const NODES: usize = 3;
 /// How long the nodes may take to agree.
 const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// One node, and its address for clients.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Cluster {
                 if Instant::now() > deadline {
                     return Err(io::Error::other("the nodes do not agree"));
                 }
-                std::thread::sleep(LOOK_AGAIN);
+                std::thread::sleep(RETRY_PAUSE);
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// How long it may take to write its contents into a log.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// A running server; it ends with the value.
 #[derive(Debug)]
@@ -82,6 +82,6 @@ pub(crate) fn configure(client: &mut Client, settings: &[(&str, &str)]) -> std::
         if Instant::now() > deadline {
             return Err(std::io::Error::other("Redis did not finish its log"));
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(RETRY_PAUSE);
     }
 }

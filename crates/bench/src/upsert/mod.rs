@@ -201,12 +201,12 @@ fn load(database: &Database, url: &str, end: &Contents, folder: &Path, rounds: u
     let mut lines = Lines::create(&file).during("write what all ended with")?;
     let mut written = Ok(());
     let table = format!("upserts_1_{SINGLES}");
-    let walked = table::walk(url, &table, |row| {
+    let scanned = table::read_rows(url, &table, |row| {
         if written.is_ok() {
             written = lines.add(row);
         }
     });
-    database.runtime.block_on(walked).during("read a table")?;
+    database.runtime.block_on(scanned).during("read a table")?;
     written.and_then(|()| lines.end()).during("write what all ended with")?;
     let mut seconds = 0.0;
     for _ in 0..rounds {

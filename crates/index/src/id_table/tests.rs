@@ -20,7 +20,7 @@ fn a_bucket_passed_too_often_to_count_still_finds_and_forgets() {
     }
 }
 #[test]
-fn who_is_not_there_is_not_looked_for_forever_where_all_buckets_were_passed() {
+fn a_missing_player_ends_the_search_where_all_buckets_were_passed() {
     let (first, second) = (0, 0x8000_0000);
     let location = |slot| Location { slot, leaf: 0 };
     let mut table = Table::with_buckets(2);

@@ -8,25 +8,25 @@ use super::model::{Answer, Fault, Request, Store};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-type Heard = Result<Answer, Fault>;
+type Outcome = Result<Answer, Fault>;
 
 /// Collects the answers of one run. Clones share the list of answers; each has its own requests.
 #[derive(Clone, Default)]
-pub(super) struct Ears {
+pub(super) struct Recorder {
     /// `std` on purpose: never held across a scheduling point.
-    heard: Arc<Mutex<Vec<(u32, Heard)>>>,
-    asked: Vec<Request>,
+    outcomes: Arc<Mutex<Vec<(u32, Outcome)>>>,
+    submitted: Vec<Request>,
     refused: Vec<u32>,
     /// Ids that were submitted together.
     groups: Vec<Vec<u32>>,
 }
 
-impl Ears {
+impl Recorder {
     /// A reply for this request.
     pub(super) fn listen(&mut self, request: Request) -> Boxed {
-        self.asked.push(request);
-        let heard = Arc::clone(&self.heard);
-        Box::new(move |answer| heard.lock().unwrap().push((request.id, answer)))
+        self.submitted.push(request);
+        let outcomes = Arc::clone(&self.outcomes);
+        Box::new(move |answer| outcomes.lock().unwrap().push((request.id, answer)))
     }
 
     /// Records a request that the lane refused.
@@ -41,43 +41,43 @@ impl Ears {
 
     /// Merges what another caller recorded.
     pub(super) fn merge(&mut self, other: Self) {
-        assert!(Arc::ptr_eq(&self.heard, &other.heard));
-        self.asked.extend(other.asked);
+        assert!(Arc::ptr_eq(&self.outcomes, &other.outcomes));
+        self.submitted.extend(other.submitted);
         self.refused.extend(other.refused);
         self.groups.extend(other.groups);
     }
 
     /// All answers so far, in the order in which they were sent.
-    pub(super) fn heard(&self) -> Vec<(u32, Heard)> {
-        self.heard.lock().unwrap().clone()
+    pub(super) fn outcomes(&self) -> Vec<(u32, Outcome)> {
+        self.outcomes.lock().unwrap().clone()
     }
 
     /// The answer of one request.
-    pub(super) fn of(&self, id: u32) -> Heard {
-        self.heard().iter().find(|(whose, _)| *whose == id).expect("it heard something").1
+    pub(super) fn of(&self, id: u32) -> Outcome {
+        self.outcomes().iter().find(|(whose, _)| *whose == id).expect("it has an outcome").1
     }
 
     /// Checks a run whose lane has ended.
     pub(super) fn audit(&self, store: &Store) {
-        let heard = self.heard();
-        self.each_heard_once(&heard);
-        self.in_order(&heard);
-        self.applied_as_told(&heard, store);
+        let outcomes = self.outcomes();
+        self.each_answered_once(&outcomes);
+        self.in_order(&outcomes);
+        self.applied_as_answered(&outcomes, store);
         if !store.left_unresolved() {
-            assert_eq!(store.shown, store.truth, "readers see what is stored");
+            assert_eq!(store.shown, store.stored, "readers see what is stored");
         }
     }
 
-    fn each_heard_once(&self, heard: &[(u32, Heard)]) {
-        for request in &self.asked {
-            let times = heard.iter().filter(|(id, _)| *id == request.id).count();
+    fn each_answered_once(&self, outcomes: &[(u32, Outcome)]) {
+        for request in &self.submitted {
+            let times = outcomes.iter().filter(|(id, _)| *id == request.id).count();
             let due = usize::from(!self.refused.contains(&request.id));
-            assert_eq!(times, due, "request {} heard {times} answers", request.id);
+            assert_eq!(times, due, "request {} got {times} answers", request.id);
         }
     }
 
-    fn in_order(&self, heard: &[(u32, Heard)]) {
-        let ids: Vec<u32> = heard.iter().map(|(id, _)| *id).collect();
+    fn in_order(&self, outcomes: &[(u32, Outcome)]) {
+        let ids: Vec<u32> = outcomes.iter().map(|(id, _)| *id).collect();
         let mut last = BTreeMap::new();
         for id in &ids {
             let before = last.insert(id / 100, *id);
@@ -89,9 +89,9 @@ impl Ears {
         }
     }
 
-    fn applied_as_told(&self, heard: &[(u32, Heard)], store: &Store) {
-        let told: BTreeMap<u32, Heard> = heard.iter().copied().collect();
-        let requests: BTreeMap<u32, Request> = self.asked.iter().map(|one| (one.id, *one)).collect();
+    fn applied_as_answered(&self, outcomes: &[(u32, Outcome)], store: &Store) {
+        let answered: BTreeMap<u32, Outcome> = outcomes.iter().copied().collect();
+        let requests: BTreeMap<u32, Request> = self.submitted.iter().map(|one| (one.id, *one)).collect();
         let mut replayed: BTreeMap<u8, i64> = BTreeMap::new();
         let mut applied: Vec<u32> = Vec::new();
         for id in store.log.iter().flatten() {
@@ -99,16 +99,16 @@ impl Ears {
             let value = replayed.entry(request.key).or_default();
             let (before, after) = (*value, *value + request.add);
             *value = after;
-            match told[id] {
+            match answered[id] {
                 Ok(answer) => assert_eq!(answer, Answer { id: *id, before, after }, "as if alone"),
                 Err(fault) => assert_eq!(fault, Fault::Unknown, "{id} failed and was applied"),
             }
             applied.push(*id);
         }
-        assert_eq!(replayed, store.truth);
+        assert_eq!(replayed, store.stored);
         let acknowledged: Vec<u32> =
-            heard.iter().filter(|(_, answer)| answer.is_ok()).map(|(id, _)| *id).collect();
-        applied.retain(|id| told[id].is_ok());
+            outcomes.iter().filter(|(_, answer)| answer.is_ok()).map(|(id, _)| *id).collect();
+        applied.retain(|id| answered[id].is_ok());
         assert_eq!(applied, acknowledged, "each applied once, answered in the order of the log");
     }
 }

@@ -16,7 +16,7 @@ type Counts = Arc<Vec<(AtomicU32, AtomicU32)>>;
 const PLACES: usize = 3;
 
 #[test]
-fn one_that_is_alone_meets_nobody_at_its_places() {
+fn an_exclusive_batch_meets_no_other_at_its_places() {
     explore(300, || {
         let gate = Barrier::default();
         let counts: Counts = Arc::new((0..PLACES).map(|_| Default::default()).collect());
@@ -50,7 +50,7 @@ fn one_that_is_alone_meets_nobody_at_its_places() {
 }
 
 #[test]
-fn one_that_is_alone_meets_nobody() {
+fn an_exclusive_batch_meets_no_other() {
     explore(300, || {
         let gate = Barrier::default();
         let (beside, alone) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -109,7 +109,7 @@ fn one_that_loses_patience_leaves_the_line_to_the_others() {
 }
 
 #[test]
-fn nobody_waits_for_one_that_is_stuck() {
+fn no_batch_waits_for_one_that_is_stuck() {
     shuttle::check_random(
         || {
             let gate = Barrier::default();

@@ -1,10 +1,10 @@
 //! The content of a batch, why it ends, and what a full queue refuses.
 
-use super::audit::Ears;
+use super::audit::Recorder;
 use super::model::{Request, Store};
 use super::{Boxed, explore, start};
 use crate::batch::{Waiting, take};
-use crate::{Bounds, Cut, Kind, Lane, Refused, Weight};
+use crate::{Bounds, Cut, Kind, Lane, SubmitError, Weight};
 use shuttle::sync::mpsc::{self, Receiver, Sender};
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ fn cuts_are_counted_under_their_own_number() {
 struct Held {
     lane: Lane<Store, Boxed>,
     thread: crate::LaneThread<Store>,
-    ears: Ears,
+    recorder: Recorder,
     leave: Sender<()>,
     _begun: Receiver<()>,
 }
@@ -84,14 +84,14 @@ impl Held {
         let (leave, wait_leave) = mpsc::channel();
         let store = Store { gate: Some((tell_begun, wait_leave)), ..Store::default() };
         let (lane, thread) = start(BOUNDS, store);
-        let mut held = Self { lane, thread, ears: Ears::default(), leave, _begun: begun };
+        let mut held = Self { lane, thread, recorder: Recorder::default(), leave, _begun: begun };
         assert!(held.submit(Request::new(0, 0)).is_ok());
         held._begun.recv().expect("the first request goes at once");
         held
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), Refused<(Request, Boxed)>> {
-        self.lane.submit(request, self.ears.listen(request))
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError<(Request, Boxed)>> {
+        self.lane.submit(request, self.recorder.listen(request))
     }
 
     /// Releases the store, and audits.
@@ -99,7 +99,7 @@ impl Held {
         drop(self.leave);
         self.lane.drain();
         let store = self.thread.join().unwrap();
-        self.ears.audit(&store);
+        self.recorder.audit(&store);
         (store, self.lane.stats())
     }
 }
@@ -127,17 +127,17 @@ fn a_full_queue_refuses_and_gives_back() {
         let mut held = Held::start();
         held.submit(Request::new(1, 0)).unwrap();
         let pair = [Request::new(2, 0), Request::new(3, 0), Request::new(4, 0)];
-        let many = pair.iter().map(|one| (*one, held.ears.listen(*one))).collect();
+        let many = pair.iter().map(|one| (*one, held.recorder.listen(*one))).collect();
         let refused = held.lane.submit_all(many).expect_err("one waits, three more are too many");
-        assert!(matches!(refused, Refused::Full(_)));
+        assert!(matches!(refused, SubmitError::Full(_)));
         assert_eq!(refused.into_inner().iter().map(|(request, _)| request.id).collect::<Vec<_>>(), [2, 3, 4]);
-        (2..5).for_each(|id| held.ears.refused(id));
+        (2..5).for_each(|id| held.recorder.refused(id));
         for id in 5..7 {
             assert!(held.submit(Request::new(id, 0)).is_ok());
         }
         let refused = held.submit(Request::new(7, 0)).expect_err("three wait");
-        assert!(matches!(refused, Refused::Full((Request { id: 7, .. }, _))));
-        held.ears.refused(7);
+        assert!(matches!(refused, SubmitError::Full((Request { id: 7, .. }, _))));
+        held.recorder.refused(7);
         let (store, stats) = held.finish();
         assert_eq!(store.log, [vec![0], vec![1, 5, 6]]);
         assert_eq!((stats.refused_full, stats.refused_draining), (4, 0));
@@ -151,8 +151,8 @@ fn bytes_are_bounded_but_an_empty_queue_takes_anything() {
         let mut heavy = Request::new(1, 0);
         heavy.weight.bytes = 5_000;
         assert!(held.submit(heavy).is_ok(), "refused, it could never succeed");
-        assert!(matches!(held.submit(Request::new(2, 0)), Err(Refused::Full(_))));
-        held.ears.refused(2);
+        assert!(matches!(held.submit(Request::new(2, 0)), Err(SubmitError::Full(_))));
+        held.recorder.refused(2);
         assert_eq!(held.finish().0.log, [[0], [1]]);
     });
 }
@@ -163,8 +163,8 @@ fn a_drain_is_the_end_of_the_last_batch() {
         let mut held = Held::start();
         held.submit(Request::new(1, 0)).unwrap();
         held.lane.drain();
-        assert!(matches!(held.submit(Request::new(2, 0)), Err(Refused::Draining(_))));
-        held.ears.refused(2);
+        assert!(matches!(held.submit(Request::new(2, 0)), Err(SubmitError::Draining(_))));
+        held.recorder.refused(2);
         let (store, stats) = held.finish();
         assert_eq!(store.log, [[0], [1]]);
         assert_eq!((stats.cut(Cut::Drain), stats.refused_draining), (1, 1));

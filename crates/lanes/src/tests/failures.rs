@@ -1,6 +1,6 @@
 //! Failures of a whole batch: retried, store unavailable, commit in doubt.
 
-use super::audit::Ears;
+use super::audit::Recorder;
 use super::model::{Event, Fault, Request, Store};
 use super::{explore, one_batch, start};
 use crate::{Bounds, backoff};
@@ -23,8 +23,8 @@ fn three() -> Vec<Request> {
 fn a_deadlock_is_retried_until_it_succeeds() {
     shuttle::check_random(
         || {
-            let (ears, store, stats) = one_batch(BOUNDS, Store::scripted(&[Event::Retry; 3]), three());
-            assert!((0..3).all(|id| ears.of(id).is_ok()));
+            let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[Event::Retry; 3]), three());
+            assert!((0..3).all(|id| recorder.of(id).is_ok()));
             assert_eq!((store.commits, store.pauses, stats.retries, stats.faults), (4, 3, 3, 0));
         },
         5,
@@ -35,10 +35,10 @@ fn a_deadlock_is_retried_until_it_succeeds() {
 fn retries_are_bounded_and_end_with_the_last_fault() {
     shuttle::check_random(
         || {
-            let (ears, store, stats) = one_batch(BOUNDS, Store::scripted(&[Event::Retry; 4]), three());
-            assert!((0..3).all(|id| ears.of(id) == Err(Fault::Deadlock)));
+            let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[Event::Retry; 4]), three());
+            assert!((0..3).all(|id| recorder.of(id) == Err(Fault::Deadlock)));
             assert_eq!((store.commits, store.pauses, stats.retries, stats.faults), (4, 3, 3, 3));
-            assert!(store.truth.is_empty());
+            assert!(store.stored.is_empty());
         },
         5,
     );
@@ -48,8 +48,8 @@ fn retries_are_bounded_and_end_with_the_last_fault() {
 fn a_store_that_is_away_is_not_retried() {
     shuttle::check_random(
         || {
-            let (ears, store, _) = one_batch(BOUNDS, Store::scripted(&[Event::Unavailable]), three());
-            assert!((0..3).all(|id| ears.of(id) == Err(Fault::Unavailable)));
+            let (recorder, store, _) = one_batch(BOUNDS, Store::scripted(&[Event::Unavailable]), three());
+            assert!((0..3).all(|id| recorder.of(id) == Err(Fault::Unavailable)));
             assert_eq!((store.commits, store.pauses), (1, 0));
         },
         5,
@@ -61,8 +61,8 @@ fn a_lost_commit_that_was_durable_is_acknowledged() {
     shuttle::check_random(
         || {
             let lost = Event::Lost { committed: true, silent: 0 };
-            let (ears, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
-            assert!((0..3).all(|id| ears.of(id).is_ok()));
+            let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
+            assert!((0..3).all(|id| recorder.of(id).is_ok()));
             assert_eq!((store.commits, stats.resolves), (1, 1));
         },
         5,
@@ -74,11 +74,11 @@ fn a_lost_commit_that_left_no_trace_is_retried() {
     shuttle::check_random(
         || {
             let lost = Event::Lost { committed: false, silent: 0 };
-            let (ears, store, _) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
-            assert!((0..3).all(|id| ears.of(id).is_ok()));
+            let (recorder, store, _) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
+            assert!((0..3).all(|id| recorder.of(id).is_ok()));
             assert_eq!(store.log, [[0, 1, 2]]);
-            let (ears, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost; 4]), three());
-            assert!((0..3).all(|id| ears.of(id) == Err(Fault::RolledBack)), "it is known, so it is said");
+            let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost; 4]), three());
+            assert!((0..3).all(|id| recorder.of(id) == Err(Fault::RolledBack)), "it is known, so it is said");
             assert_eq!((store.commits, stats.resolves, store.log.len()), (4, 4, 0));
         },
         5,
@@ -91,9 +91,9 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
     fn scenario(committed: bool) {
         let lost = Event::Lost { committed, silent: 3 };
         let (lane, thread) = start(BOUNDS, Store::scripted(&[lost]));
-        let mut ears = Ears::default();
+        let mut recorder = Recorder::default();
         let (tell, hear) = mpsc::channel();
-        let mut first = Some(ears.listen(Request::new(0, 0)));
+        let mut first = Some(recorder.listen(Request::new(0, 0)));
         let reply = move |answer| {
             first.take().expect("once")(answer);
             tell.send(answer).unwrap();
@@ -102,7 +102,7 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
         assert_eq!(hear.recv(), Ok(Err(Fault::Unknown)));
         for id in 1..5 {
             let request = Request::new(id, 0);
-            lane.submit(request, ears.listen(request)).unwrap();
+            lane.submit(request, recorder.listen(request)).unwrap();
             shuttle::thread::yield_now();
         }
         // Only a lane that does not drain keeps trying until the commit is resolved.
@@ -111,11 +111,11 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
         }
         lane.drain();
         let store = thread.join().unwrap();
-        ears.audit(&store);
+        recorder.audit(&store);
         assert!(!store.left_unresolved());
         assert_eq!(store.log.first().is_some_and(|ids| ids == &[0]), committed);
         for id in 1..5 {
-            assert!(ears.of(id).is_ok() || ears.of(id) == Err(Fault::Behind));
+            assert!(recorder.of(id).is_ok() || recorder.of(id) == Err(Fault::Behind));
         }
     }
     explore(500, || scenario(true));
@@ -126,8 +126,8 @@ fn nothing_is_committed_before_a_lost_commit_is_resolved() {
 fn a_drain_does_not_wait_for_ever_for_a_lost_commit() {
     explore(200, || {
         let lost = Event::Lost { committed: true, silent: u32::MAX };
-        let (ears, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
-        assert!((0..3).all(|id| ears.of(id) == Err(Fault::Unknown)));
+        let (recorder, store, stats) = one_batch(BOUNDS, Store::scripted(&[lost]), three());
+        assert!((0..3).all(|id| recorder.of(id) == Err(Fault::Unknown)));
         assert!(store.left_unresolved());
         assert_eq!((store.commits, stats.queued_requests, stats.in_flight), (1, 0, 0));
     });

@@ -13,7 +13,7 @@ mod model;
 mod schedules;
 mod splitting;
 
-use audit::Ears;
+use audit::Recorder;
 use model::{Request, Store};
 
 use crate::{Bounds, Lane, LaneThread};
@@ -33,13 +33,13 @@ fn start(bounds: Bounds, store: Store) -> (Lane<Store, Boxed>, LaneThread<Store>
 }
 
 /// Starts a lane that handles these requests in one batch, drains it and audits the run.
-fn one_batch(bounds: Bounds, store: Store, requests: Vec<Request>) -> (Ears, Store, crate::Stats) {
+fn one_batch(bounds: Bounds, store: Store, requests: Vec<Request>) -> (Recorder, Store, crate::Stats) {
     let (lane, thread) = start(bounds, store);
-    let mut ears = Ears::default();
-    let many = requests.into_iter().map(|request| (request, ears.listen(request))).collect();
+    let mut recorder = Recorder::default();
+    let many = requests.into_iter().map(|request| (request, recorder.listen(request))).collect();
     lane.submit_all(many).expect("there is room");
     lane.drain();
     let store = thread.join().expect("the lane ends well");
-    ears.audit(&store);
-    (ears, store, lane.stats())
+    recorder.audit(&store);
+    (recorder, store, lane.stats())
 }

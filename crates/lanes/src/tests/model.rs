@@ -75,7 +75,7 @@ pub(super) struct Store {
     pub(super) pauses: u64,
     /// Ids of each transaction.
     pub(super) log: Vec<Vec<u32>>,
-    pub(super) truth: BTreeMap<u8, i64>,
+    pub(super) stored: BTreeMap<u8, i64>,
     pub(super) shown: BTreeMap<u8, i64>,
     /// An in-doubt commit, and how many attempts to resolve it still fail.
     pub(super) lost: Option<(Option<Committed>, u32)>,
@@ -93,7 +93,7 @@ impl Default for Store {
             commits: 0,
             pauses: 0,
             log: Vec::new(),
-            truth: BTreeMap::new(),
+            stored: BTreeMap::new(),
             shown: BTreeMap::new(),
             lost: None,
             unpublished: None,
@@ -127,7 +127,7 @@ impl Store {
     fn transact(&mut self, batch: &[Request]) -> Committed {
         let mut set = WorkingSet::new();
         for key in keys_to_load(batch.iter().map(|request| request.key)) {
-            set.load(key, self.truth.get(&key).copied());
+            set.load(key, self.stored.get(&key).copied());
         }
         let mut answers = Vec::new();
         for request in batch {
@@ -137,7 +137,7 @@ impl Store {
             answers.push(Answer { id: request.id, before, after });
         }
         let changes = set.into_writes();
-        apply(&mut self.truth, &changes);
+        apply(&mut self.stored, &changes);
         let ids: Vec<u32> = batch.iter().map(|request| request.id).collect();
         self.log.push(ids.clone());
         self.unpublished = Some(ids);

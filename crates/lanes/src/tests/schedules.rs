@@ -1,9 +1,9 @@
 //! Many concurrent callers, under every kind of schedule, with every kind of failure.
 
-use super::audit::Ears;
+use super::audit::Recorder;
 use super::model::{Event, Request, Store};
 use super::{Boxed, explore, start};
-use crate::{Bounds, Lane, Refused, Weight};
+use crate::{Bounds, Lane, SubmitError, Weight};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::mpsc;
 use shuttle::thread;
@@ -18,7 +18,7 @@ const TIGHT: Bounds = Bounds {
 
 /// Random requests of one caller, alone or as neighbours. Records refusals and checks that refused requests came
 /// back whole.
-fn call(lane: &Lane<Store, Boxed>, mut ears: Ears, caller: u32, count: u32) -> Ears {
+fn call(lane: &Lane<Store, Boxed>, mut recorder: Recorder, caller: u32, count: u32) -> Recorder {
     let mut rng = thread_rng();
     let mut next = caller * 100;
     let end = next + count;
@@ -27,20 +27,20 @@ fn call(lane: &Lane<Store, Boxed>, mut ears: Ears, caller: u32, count: u32) -> E
         let requests: Vec<Request> = (next..next + size).map(|id| random_request(id, &mut rng)).collect();
         next += size;
         let ids: Vec<u32> = requests.iter().map(|request| request.id).collect();
-        let mut many: Vec<_> = requests.iter().map(|one| (*one, ears.listen(*one))).collect();
+        let mut many: Vec<_> = requests.iter().map(|one| (*one, recorder.listen(*one))).collect();
         let back = if size == 1 {
             let (request, reply) = many.remove(0);
             lane.submit(request, reply).map_err(|refused| vec![refused.into_inner()])
         } else {
-            ears.grouped(ids.clone());
-            lane.submit_all(many).map_err(Refused::into_inner)
+            recorder.grouped(ids.clone());
+            lane.submit_all(many).map_err(SubmitError::into_inner)
         };
         if let Err(back) = back {
             assert_eq!(back.iter().map(|(request, _)| *request).collect::<Vec<_>>(), requests);
-            ids.into_iter().for_each(|id| ears.refused(id));
+            ids.into_iter().for_each(|id| recorder.refused(id));
         }
     }
-    ears
+    recorder
 }
 
 fn random_request(id: u32, rng: &mut impl Rng) -> Request {
@@ -67,29 +67,29 @@ fn hostile() -> Store {
 
 fn many_callers(store: Store, bounds: Bounds, drain_midway: bool) {
     let (lane, lane_thread) = start(bounds, store);
-    let mut ears = Ears::default();
+    let mut recorder = Recorder::default();
     let callers: Vec<_> = (0..3)
         .map(|caller| {
-            let (lane, ears) = (lane.clone(), ears.clone());
-            thread::spawn(move || call(&lane, ears, caller, 5))
+            let (lane, recorder) = (lane.clone(), recorder.clone());
+            thread::spawn(move || call(&lane, recorder, caller, 5))
         })
         .collect();
     if drain_midway {
         lane.drain();
-        let mut late = ears.clone();
+        let mut late = recorder.clone();
         let request = Request::new(300, 0);
         let refused = lane.submit(request, late.listen(request));
-        assert!(matches!(refused, Err(Refused::Draining(_))), "a draining lane takes nothing");
+        assert!(matches!(refused, Err(SubmitError::Draining(_))), "a draining lane takes nothing");
         late.refused(300);
-        ears.merge(late);
+        recorder.merge(late);
     }
     for caller in callers {
-        ears.merge(caller.join().unwrap());
+        recorder.merge(caller.join().unwrap());
     }
     // Without an earlier drain, dropping the last handle ends the lane.
     drop(lane);
     let store = lane_thread.join().unwrap();
-    ears.audit(&store);
+    recorder.audit(&store);
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn callers_that_wait_for_each_answer_are_woken() {
 }
 
 #[test]
-fn a_caller_that_goes_away_disturbs_nobody() {
+fn a_caller_that_disconnects_disturbs_no_other() {
     explore(1_000, || {
         let (lane, lane_thread) = start(TIGHT, Store::default());
-        let mut ears = Ears::default();
+        let mut recorder = Recorder::default();
         let gone = {
             let lane = lane.clone();
             thread::spawn(move || {
@@ -150,7 +150,7 @@ fn a_caller_that_goes_away_disturbs_nobody() {
                     let (tell, hear) = mpsc::channel();
                     // A reply ignores that its caller no longer waits.
                     let reply: Boxed = Box::new(move |answer| {
-                        let _nobody = tell.send(answer);
+                        let _no_receiver = tell.send(answer);
                     });
                     let taken = lane.submit(Request::new(id, 1), reply).is_ok();
                     drop(hear);
@@ -160,13 +160,13 @@ fn a_caller_that_goes_away_disturbs_nobody() {
         };
         for id in 0..3 {
             let request = Request::new(id, 0);
-            lane.submit(request, ears.listen(request)).expect("three and three fit the queue");
+            lane.submit(request, recorder.listen(request)).expect("three and three fit the queue");
         }
         gone.join().unwrap();
         lane.drain();
         let store = lane_thread.join().unwrap();
-        assert_eq!(ears.heard().len(), 3);
-        assert_eq!(store.truth, [(0, 6), (1, 101 + 102 + 103)].into(), "what was accepted was done");
-        assert_eq!(store.shown, store.truth);
+        assert_eq!(recorder.outcomes().len(), 3);
+        assert_eq!(store.stored, [(0, 6), (1, 101 + 102 + 103)].into(), "what was accepted was done");
+        assert_eq!(store.shown, store.stored);
     });
 }

@@ -14,10 +14,10 @@ fn every_set_of_guilty_rows() {
                     let guilty = (0..count).filter(|id| set >> id & 1 == 1).collect();
                     let store = Store { guilty, ..Store::default() };
                     let requests = (0..count).map(|id| Request::new(id, (id % 2) as u8)).collect();
-                    let (ears, _, stats) = one_batch(Bounds::default(), store, requests);
+                    let (recorder, _, stats) = one_batch(Bounds::default(), store, requests);
                     for id in 0..count {
-                        assert_eq!(ears.of(id).is_err(), set >> id & 1 == 1, "{id} of set {set:b}");
-                        assert!(ears.of(id).is_ok() || ears.of(id) == Err(Fault::Guilty));
+                        assert_eq!(recorder.of(id).is_err(), set >> id & 1 == 1, "{id} of set {set:b}");
+                        assert!(recorder.of(id).is_ok() || recorder.of(id) == Err(Fault::Guilty));
                     }
                     assert!(stats.commits < 2 * u64::from(count));
                     assert_eq!(stats.commits, 2 * stats.splits + 1);
@@ -89,10 +89,10 @@ fn a_store_that_goes_away_while_splitting_is_not_asked_again() {
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Unavailable]);
             store.guilty = [1, 7].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
-            let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
+            let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!(store.commits, 3);
             assert!(store.log.is_empty());
-            assert!((0..8).all(|id| ears.of(id) == Err(Fault::Unavailable)));
+            assert!((0..8).all(|id| recorder.of(id) == Err(Fault::Unavailable)));
             assert_eq!(stats.faults, 8);
         },
         5,
@@ -107,9 +107,9 @@ fn a_piece_that_cannot_be_done_now_fails_alone() {
             let mut store = Store::scripted(&[Event::Fine, Event::Fine, Event::Piece]);
             store.guilty = [1].into();
             let requests = (0..8).map(|id| Request::new(id, 0)).collect();
-            let (ears, store, stats) = one_batch(Bounds::default(), store, requests);
+            let (recorder, store, stats) = one_batch(Bounds::default(), store, requests);
             assert_eq!((store.commits, stats.faults, stats.retries), (5, 2, 0));
-            assert!((0..8).all(|id| (ears.of(id) == Err(Fault::Unavailable)) == (id < 2)));
+            assert!((0..8).all(|id| (recorder.of(id) == Err(Fault::Unavailable)) == (id < 2)));
         },
         5,
     );

@@ -37,21 +37,21 @@ impl BatchHandler for Forgetful {
     }
 }
 
-type Heard = Result<u32, &'static str>;
+type Outcome = Result<u32, &'static str>;
 
-struct Tell(Sender<Heard>);
+struct ReplyTo(Sender<Outcome>);
 
-impl Reply<Heard> for Tell {
-    fn send(self, answer: Heard) {
+impl Reply<Outcome> for ReplyTo {
+    fn send(self, answer: Outcome) {
         self.0.send(answer).expect("the test listens");
     }
 }
 
-fn lane(batch_rows_max: usize) -> (Lane<Forgetful, Tell>, impl Fn(u32), Receiver<Heard>) {
+fn lane(batch_rows_max: usize) -> (Lane<Forgetful, ReplyTo>, impl Fn(u32), Receiver<Outcome>) {
     let (tell, heard) = channel();
     let lane = Lane::by_hand("hand", Bounds { batch_rows_max, ..Bounds::default() }, Forgetful::default());
     let into = lane.clone();
-    (lane, move |request| into.submit(request, Tell(tell.clone())).unwrap(), heard)
+    (lane, move |request| into.submit(request, ReplyTo(tell.clone())).unwrap(), heard)
 }
 
 #[test]

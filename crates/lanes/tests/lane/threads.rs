@@ -6,7 +6,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Refused, Reply, Weight};
+use tally_lanes::{Barrier, BatchHandler, Blocked, Bounds, Failure, Lane, Reply, SubmitError, Weight};
 
 /// Adds up; every 10th number is guilty, every 7th commit must be retried.
 #[derive(Default)]
@@ -60,13 +60,13 @@ impl BatchHandler for Sum {
     }
 }
 
-type Heard = Result<u64, &'static str>;
+type Outcome = Result<u64, &'static str>;
 
 /// A reply of its own type, as an edge would write it.
-struct Tell(mpsc::Sender<Heard>);
+struct ReplyTo(mpsc::Sender<Outcome>);
 
-impl Reply<Heard> for Tell {
-    fn send(self, answer: Heard) {
+impl Reply<Outcome> for ReplyTo {
+    fn send(self, answer: Outcome) {
         // The caller has dropped its reply; there is no receiver.
         let _ = self.0.send(answer);
     }
@@ -83,7 +83,7 @@ fn threads_of_the_system_get_their_answers() {
                 let (tell, hear) = mpsc::channel();
                 let numbers = caller * 1_000 + 1..caller * 1_000 + 1_000;
                 for number in numbers.clone() {
-                    lane.submit(number, Tell(tell.clone())).expect("there is room");
+                    lane.submit(number, ReplyTo(tell.clone())).expect("there is room");
                 }
                 for number in numbers {
                     let due = if number % 10 == 0 { Err("guilty") } else { Ok(number) };
@@ -109,25 +109,25 @@ fn dies(of: u64) {
     let bounds = Bounds { batch_rows_max: 2, ..Bounds::default() };
     let (lane, lane_thread) = Lane::start("dying", bounds, sum).unwrap();
     let (tell, hear) = mpsc::channel();
-    let together = vec![(1, Tell(tell.clone())), (of, Tell(tell.clone())), (3, Tell(tell.clone()))];
+    let together = vec![(1, ReplyTo(tell.clone())), (of, ReplyTo(tell.clone())), (3, ReplyTo(tell.clone()))];
     lane.submit_all(together).expect("there is room");
     // Two are in the batch, one is in the lane's inbox, and four are in the queue.
     begun.recv().expect("the batch has begun");
     for number in 4..8 {
-        lane.submit(number, Tell(tell.clone())).expect("it still lives");
+        lane.submit(number, ReplyTo(tell.clone())).expect("it still lives");
     }
     leave.send(()).expect("the lane waits for it");
     drop(tell);
     let heard = hear.recv_timeout(Duration::from_secs(20));
     assert_eq!(heard, Err(RecvTimeoutError::Disconnected), "no answer, and no reply that could give one");
     let (nobody, _) = mpsc::channel();
-    assert!(matches!(lane.submit(9, Tell(nobody)), Err(Refused::Draining((9, _)))));
+    assert!(matches!(lane.submit(9, ReplyTo(nobody)), Err(SubmitError::Draining((9, _)))));
     lane.drain();
     assert!(lane_thread.join().is_err());
 }
 
 #[test]
-fn a_panic_in_commit_leaves_nobody_hanging() {
+fn a_panic_in_commit_leaves_no_caller_hanging() {
     (0..50).for_each(|_| dies(PANIC_IN_COMMIT));
 }
 
@@ -137,7 +137,7 @@ fn a_publish_that_forgets_an_answer_is_a_bug() {
 }
 
 #[test]
-fn whoever_need_not_wait_for_one_that_is_slow_goes_by_one_that_does() {
+fn a_batch_that_need_not_wait_for_a_slow_one_passes_one_that_does() {
     const LONG: Duration = Duration::from_secs(3600);
     let gate = Barrier::default();
     let slow = gate.pass(2, false, LONG).expect("nobody is there");

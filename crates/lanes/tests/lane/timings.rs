@@ -43,11 +43,11 @@ impl BatchHandler for Reads {
     }
 }
 
-type Heard = (Vec<LaneTimings>, Result<u32, &'static str>);
+type Outcome = (Vec<LaneTimings>, Result<u32, &'static str>);
 
-struct Ear(Vec<LaneTimings>, Sender<Heard>);
+struct Recorder(Vec<LaneTimings>, Sender<Outcome>);
 
-impl Reply<Result<u32, &'static str>> for Ear {
+impl Reply<Result<u32, &'static str>> for Recorder {
     fn passed(&mut self, passage: &LaneTimings) {
         self.0.push(passage.clone());
     }
@@ -57,12 +57,12 @@ impl Reply<Result<u32, &'static str>> for Ear {
     }
 }
 
-fn handle(requests: &[u32]) -> (Vec<Heard>, Instant) {
-    let (tell, heard): (_, Receiver<Heard>) = channel();
-    let (lane, thread): (Lane<Reads, Ear>, LaneThread<_>) =
+fn handle(requests: &[u32]) -> (Vec<Outcome>, Instant) {
+    let (tell, heard): (_, Receiver<Outcome>) = channel();
+    let (lane, thread): (Lane<Reads, Recorder>, LaneThread<_>) =
         Lane::start("lane", Bounds::default(), Reads::default()).expect("a thread");
     let asked = Instant::now();
-    let many = requests.iter().map(|request| (*request, Ear(Vec::new(), tell.clone()))).collect();
+    let many = requests.iter().map(|request| (*request, Recorder(Vec::new(), tell.clone()))).collect();
     assert!(lane.submit_all(many).is_ok());
     drop(tell);
     lane.drain();

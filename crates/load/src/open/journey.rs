@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn who_signs_in_acts_with_that_token() {
+    fn a_signed_in_member_uses_that_token() {
         let mut director = director(Journey::Mixed, 0);
         let mut actor = director.actor();
         let (head, body) = text(&mut director, SIGN_IN, &actor);

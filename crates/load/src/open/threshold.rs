@@ -31,7 +31,7 @@ pub struct Threshold {
 
 /// The result of one threshold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct ThresholdResult {
     /// Its text.
     pub threshold: String,
     /// The measured value, in the same unit.
@@ -101,7 +101,7 @@ impl Threshold {
 
     /// Compares the run with it.
     #[must_use]
-    pub fn judge(&self, outcome: &Outcome) -> Judged {
+    pub fn check(&self, outcome: &Outcome) -> ThresholdResult {
         let call = self.call.as_ref().and_then(|name| outcome.calls.iter().find(|call| call.name == name));
         let (latencies, errors, all) = match call {
             Some(call) => (&call.latencies, call.failed(), call.asked()),
@@ -123,7 +123,7 @@ impl Threshold {
             _ if self.percent => "%",
             _ => "",
         };
-        Judged { threshold: self.text.clone(), value, unit, kept }
+        ThresholdResult { threshold: self.text.clone(), value, unit, kept }
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_judged_by_what_was_measured() {
+    fn they_are_checked_by_what_was_measured() {
         let (outcome, calls) = (outcome(), ["sign-in", "transfer"]);
         for (text, kept) in [
             ("p95<96ms", true),
@@ -166,8 +166,8 @@ mod tests {
             // No sign-in.
             ("sign-in.p95<100s", false),
         ] {
-            let judged = Threshold::parse(text, &calls).unwrap().judge(&outcome);
-            assert_eq!(judged.kept, kept, "{judged:?}");
+            let result = Threshold::parse(text, &calls).unwrap().check(&outcome);
+            assert_eq!(result.kept, kept, "{result:?}");
         }
     }
 

@@ -170,9 +170,9 @@ impl Report {
             lines.push(format!("command: {}", self.command));
         }
         if let Some(others) = self.others_percent {
-            let judged =
+            let verdict =
                 if others > OTHERS_PERCENT_MAX { ": too much for the figures to be quoted" } else { "" };
-            lines.push(format!("others used {others:.0} % of the processors during the run{judged}"));
+            lines.push(format!("others used {others:.0} % of the processors during the run{verdict}"));
         }
         if self.small {
             lines.push("small numbers, to see that it works: the figures mean little".to_owned());

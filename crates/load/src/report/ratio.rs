@@ -64,14 +64,15 @@ impl Ratio {
     /// A quotient that must be at least the floor.
     #[must_use]
     pub fn at_least(name: &str, value: f64, target: Target) -> Self {
-        Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.judged()
+        Self { floor: Some(target.floor), aim: Some(target.aim), ..Self::times(name, value) }.with_verdict()
     }
 
     /// A figure of this unit that must be at most the floor.
     #[must_use]
     pub fn at_most(name: &str, value: f64, unit: &str, target: Target) -> Self {
         let (floor, aim) = (Some(target.floor), Some(target.aim));
-        Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }.judged()
+        Self { unit: unit.to_owned(), more_is_better: false, floor, aim, ..Self::times(name, value) }
+            .with_verdict()
     }
 
     /// The figure with its unit.
@@ -79,7 +80,7 @@ impl Ratio {
         format!("{} {}", number(value), self.unit)
     }
 
-    fn judged(mut self) -> Self {
+    fn with_verdict(mut self) -> Self {
         let reaches =
             |target: Option<f64>| {
                 target.is_some_and(|target| {

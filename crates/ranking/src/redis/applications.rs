@@ -56,7 +56,7 @@ pub struct StoredApplication {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationsRead {
     /// The counts; `places` is not used.
-    pub desk: ApplicationCounts,
+    pub counts: ApplicationCounts,
     /// The number of decisions.
     pub revision: u64,
     /// Whether a start has frozen them.
@@ -128,13 +128,13 @@ impl RedisApplications {
 
     /// Begins to accept applications under a number that was never used.
     pub fn begin(&self, key: ApplicationsKey) -> Result<(), RankingError> {
-        self.redis.change(&self.request(Script::DeskBegin, key, Vec::new())).map(drop)
+        self.redis.change(&self.request(Script::ApplicationsBegin, key, Vec::new())).map(drop)
     }
 
     /// Counts, and the applications of some players.
-    pub fn look(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
-        look(self.ask(
-            Script::DeskRead,
+    pub fn read(&self, key: ApplicationsKey, players: &[PlayerId]) -> Result<ApplicationsRead, RankingError> {
+        decode_read(self.ask(
+            Script::ApplicationsRead,
             key,
             players.iter().map(|player| player.as_bytes().to_vec()).collect(),
         )?)
@@ -142,9 +142,9 @@ impl RedisApplications {
 
     /// The counts of several contests, queried at once. Each fails alone.
     pub fn counts(&self, keys: &[ApplicationsKey]) -> Vec<Result<ApplicationCounts, RankingError>> {
-        let one = |key: &ApplicationsKey| self.request(Script::DeskRead, *key, Vec::new());
+        let one = |key: &ApplicationsKey| self.request(Script::ApplicationsRead, *key, Vec::new());
         let answers = self.redis.all(&keys.iter().map(one).collect::<Vec<_>>());
-        answers.into_iter().map(|answer| Ok(look(answer?)?.desk)).collect()
+        answers.into_iter().map(|answer| Ok(decode_read(answer?)?.counts)).collect()
     }
 
     /// At most `limit` applications in one status by their places, above `above`.
@@ -156,7 +156,7 @@ impl RedisApplications {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, RankingError> {
         let args = vec![vec![letter(status)], decimal(above), decimal(limit as u64)];
-        let mut values = reply::list(self.ask(Script::DeskPage, key, args)?)?.into_iter();
+        let mut values = reply::list(self.ask(Script::ApplicationsPage, key, args)?)?.into_iter();
         let mut rows = Vec::with_capacity(values.len() / 2);
         while let Some(name) = values.next() {
             let kept = kept(reply::next(&mut values)?)?.ok_or(RankingError::Lost)?;
@@ -188,7 +188,7 @@ impl RedisApplications {
             args.push(row.to.map_or_else(Vec::new, |to| vec![letter(to)]));
             args.push(row.applied_at.0.to_string().into_bytes());
         }
-        let mut request = self.request(Script::DeskChange, key, args);
+        let mut request = self.request(Script::ApplicationsChange, key, args);
         if let Some((one, ..)) = &change.request {
             request.keys.extend(self.of_request(key.contest, one).names);
         }
@@ -207,7 +207,8 @@ impl RedisApplications {
     /// The stored outcome of a request.
     pub fn recall(&self, contest: Uuid, request: &RequestKey) -> Result<Option<Vec<u8>>, RankingError> {
         let PartitionKeys { slot, names } = self.of_request(contest, request);
-        let asked = Request { script: Script::DeskRecall, slot, keys: names, args: Vec::new(), entries: 0 };
+        let asked =
+            Request { script: Script::ApplicationsRecall, slot, keys: names, args: Vec::new(), entries: 0 };
         match self.redis.all(&[asked]).pop().unwrap_or(Err(RankingError::Lost))? {
             Value::Nil => Ok(None),
             value => reply::bytes(value).map(Some),
@@ -216,21 +217,21 @@ impl RedisApplications {
 
     /// Stops all decisions: a start of that number reads the accepted players.
     pub fn freeze(&self, key: ApplicationsKey, number: u64) -> Result<(), RankingError> {
-        self.redis.change(&self.request(Script::DeskFreeze, key, vec![decimal(number)])).map(drop)
+        self.redis.change(&self.request(Script::ApplicationsFreeze, key, vec![decimal(number)])).map(drop)
     }
 
     /// Allows decisions again after a freeze by a start below that number, which cannot happen any more.
     pub fn thaw(&self, key: ApplicationsKey, below: u64) -> Result<(), RankingError> {
-        self.redis.change(&self.request(Script::DeskThaw, key, vec![decimal(below)])).map(drop)
+        self.redis.change(&self.request(Script::ApplicationsThaw, key, vec![decimal(below)])).map(drop)
     }
 
     /// Deletes everything. It may be deleted already.
     pub fn clear(&self, key: ApplicationsKey) -> Result<(), RankingError> {
-        self.redis.change(&self.request(Script::DeskClear, key, Vec::new())).map(drop)
+        self.redis.change(&self.request(Script::ApplicationsClear, key, Vec::new())).map(drop)
     }
 
     fn request(&self, script: Script, key: ApplicationsKey, args: Vec<Vec<u8>>) -> Request {
-        let keys = keys::of_desk(&self.redis.address().prefix, key.contest, key.number);
+        let keys = keys::of_applications(&self.redis.address().prefix, key.contest, key.number);
         Request { script, slot: keys.slot, keys: keys.names, args, entries: 0 }
     }
 
@@ -244,17 +245,17 @@ impl RedisApplications {
 }
 
 /// Decodes the answer of scripts that return counts.
-fn look(answer: Value) -> Result<ApplicationsRead, RankingError> {
+fn decode_read(answer: Value) -> Result<ApplicationsRead, RankingError> {
     let mut values = reply::list(answer)?.into_iter();
     let mut count = || -> Result<u32, RankingError> {
         let number = reply::number(&reply::next(&mut values)?)?;
         u32::try_from(number).map_err(|_| reply::strange("more applications than there can be"))
     };
-    let desk = ApplicationCounts { pending: count()?, accepted: count()?, rejected: count()?, places: 0 };
+    let counts = ApplicationCounts { pending: count()?, accepted: count()?, rejected: count()?, places: 0 };
     let revision = reply::number(&reply::next(&mut values)?)?;
     let frozen = reply::signed(&reply::next(&mut values)?)? >= 0;
     let last = text(reply::bytes(reply::next(&mut values)?)?)?;
-    Ok(ApplicationsRead { desk, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
+    Ok(ApplicationsRead { counts, revision, frozen, last, rows: values.map(kept).collect::<Result<_, _>>()? })
 }
 
 /// A stored application: its list, its place, when the player applied, and the mark.

@@ -92,7 +92,7 @@ impl Redis {
 
     /// Connects; fails if no node answers.
     pub(super) fn connect(&self) -> Result<(), RankingError> {
-        self.handle.block_on(self.shared.reach_somebody())
+        self.handle.block_on(self.shared.reach_any_node())
     }
 
     /// Like [`Self::connect`]. A server that does not answer now is connected to when it is needed.
@@ -116,7 +116,7 @@ impl Redis {
 
     /// Sends all requests at once and waits for the answers.
     pub(super) fn all(&self, requests: &[Request]) -> Answers {
-        reexecute::hear(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
+        reexecute::next_answers(requests).unwrap_or_else(|| self.handle.block_on(self.shared.all(requests)))
     }
 
     /// Like [`Self::all`], without blocking a thread. It runs on the client's own threads, so its connections belong to
@@ -178,7 +178,7 @@ impl Drop for Redis {
 }
 
 impl Shared {
-    async fn reach_somebody(&self) -> Result<(), RankingError> {
+    async fn reach_any_node(&self) -> Result<(), RankingError> {
         if self.reach.address.cluster {
             return self.ask_slots().await;
         }
@@ -187,13 +187,13 @@ impl Shared {
     }
 
     async fn each_node(&self, command: &redis::Cmd) -> Result<Vec<(String, Value)>, RankingError> {
-        self.reach_somebody().await?;
+        self.reach_any_node().await?;
         let map = self.map();
         let mut answers = Vec::new();
         for node in map.nodes.iter().filter(|node| map.ranges.iter().any(|range| Arc::ptr_eq(&range.2, node)))
         {
             let live = node.live().await?;
-            let answer = live.ask(command).await.map_err(|failure| node.away(&failure.to_string()))?;
+            let answer = live.ask(command).await.map_err(|failure| node.unavailable(&failure.to_string()))?;
             answers.push((node.name(), answer));
         }
         Ok(answers)
@@ -241,7 +241,7 @@ impl Shared {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
-            last = node.away(&failure.to_string());
+            last = node.unavailable(&failure.to_string());
             // All other failures are refusals of the node.
             unanswered |= matches!(failure, Failure::Broken(_) | Failure::Unavailable(_));
             sent.store(unanswered, Ordering::Relaxed);
@@ -260,7 +260,9 @@ impl Shared {
     ) -> Result<(), RankingError> {
         let why = failure.to_string();
         match failure {
-            Failure::Scripts => live.load_scripts().await.map_err(|failure| node.away(&failure.to_string())),
+            Failure::Scripts => {
+                live.load_scripts().await.map_err(|failure| node.unavailable(&failure.to_string()))
+            }
             Failure::Moved(owner) => self.follow(node, slot, &owner).await,
             Failure::Broken(_) => {
                 node.fail(live, &why).await;
@@ -269,13 +271,13 @@ impl Shared {
             Failure::Demoted(_) => {
                 node.rest(live, &why).await;
                 self.ask_slots_unless(node).await;
-                Err(node.away(&why))
+                Err(node.unavailable(&why))
             }
             Failure::Unavailable(_) => {
                 node.rest(live, &why).await;
-                Err(node.away(&why))
+                Err(node.unavailable(&why))
             }
-            Failure::Moving(_) => Err(node.away(&why)),
+            Failure::Moving(_) => Err(node.unavailable(&why)),
             Failure::Refused(why) => Err(RankingError::Refused(why)),
             // Occurs only while connecting.
             Failure::Untrusted(why) => Err(RankingError::Untrusted(why)),
@@ -339,7 +341,7 @@ impl Shared {
             Ok(answer) => answer,
             Err(failure) => {
                 node.rest(&live, &failure.to_string()).await;
-                return Err(node.away(&failure.to_string()));
+                return Err(node.unavailable(&failure.to_string()));
             }
         };
         let mut map = Map::default();
@@ -352,7 +354,7 @@ impl Shared {
             map.ranges.push((first, last, owner));
         }
         if map.ranges.is_empty() {
-            return Err(node.away("it knows no slots"));
+            return Err(node.unavailable("it knows no slots"));
         }
         // The nodes of the address stay: all others may disappear one day.
         for (host, port) in &self.reach.address.hosts {

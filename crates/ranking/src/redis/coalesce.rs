@@ -27,7 +27,7 @@ const ENTRIES: usize = 1_000;
 const COMMON: usize = 2;
 
 /// The answer to one read.
-type Heard = Result<Value, RankingError>;
+type QueryResult = Result<Value, RankingError>;
 
 /// The waiting reads of one partition.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) struct ReadQueue {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<(Request, oneshot::Sender<Heard>)>,
+    waiting: VecDeque<(Request, oneshot::Sender<QueryResult>)>,
     flying: usize,
 }
 
@@ -48,7 +48,7 @@ impl ReadQueue {
     }
 
     /// Sends a request together with others, without blocking a thread.
-    pub(super) async fn ask(self: &Arc<Self>, redis: &Redis, request: Request) -> Heard {
+    pub(super) async fn ask(self: &Arc<Self>, redis: &Redis, request: Request) -> QueryResult {
         let (sender, receiver) = oneshot::channel();
         let sets_out = {
             let mut state = self.state();
@@ -78,7 +78,7 @@ impl ReadQueue {
 
     /// The waiting requests as one query, with their readers. If there are none, returns `None` and counts one query
     /// less in flight.
-    fn next(&self) -> Option<(Request, Vec<oneshot::Sender<Heard>>)> {
+    fn next(&self) -> Option<(Request, Vec<oneshot::Sender<QueryResult>>)> {
         let mut state = self.state();
         let Some((mut request, first)) = state.waiting.pop_front() else {
             state.flying -= 1;
@@ -103,7 +103,7 @@ impl ReadQueue {
 }
 
 /// The answer to each read, as if it had been sent alone.
-fn each(answer: Value, readers: usize) -> Result<Vec<Heard>, RankingError> {
+fn each(answer: Value, readers: usize) -> Result<Vec<QueryResult>, RankingError> {
     let answers = reply::list(answer)?;
     if answers.len() != readers {
         return Err(reply::strange("another number of stretches than was asked for"));

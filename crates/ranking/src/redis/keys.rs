@@ -21,7 +21,7 @@ pub(super) struct PartitionKeys {
 impl PartitionKeys {
     /// The players that changed recently, and whether a server watches.
     pub(super) fn watched(&self) -> [String; 2] {
-        let tag = self.names[0].strip_suffix(":z").expect("the order comes first");
+        let tag = self.names[0].strip_suffix(":z").expect("the ranking comes first");
         [format!("{tag}:l"), format!("{tag}:w")]
     }
 }
@@ -30,17 +30,23 @@ impl PartitionKeys {
 pub(super) fn of_window(
     prefix: &str,
     board: u32,
-    part: u64,
+    window: u64,
     partitions: u16,
     dense: bool,
 ) -> Vec<PartitionKeys> {
     (0..partitions)
-        .map(|partition| of_partition(prefix, board, part, (partition, partitions), dense))
+        .map(|partition| of_partition(prefix, board, window, (partition, partitions), dense))
         .collect()
 }
 
-fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), dense: bool) -> PartitionKeys {
-    let plain = format!("{prefix}:{board}.{part}");
+fn of_partition(
+    prefix: &str,
+    board: u32,
+    window: u64,
+    (which, of): (u16, u16),
+    dense: bool,
+) -> PartitionKeys {
+    let plain = format!("{prefix}:{board}.{window}");
     let mut tag = plain.clone();
     if of > 1 {
         // On average this takes as many tries as there are partitions.
@@ -55,19 +61,19 @@ fn of_partition(prefix: &str, board: u32, part: u64, (which, of): (u16, u16), de
 
 /// The keys of a contest's applications under one number, all in one slot: metadata, pending, accepted, rejected, and
 /// the applications. Each opening has its own number, so late changes find no key.
-pub(super) fn of_desk(prefix: &str, contest: Uuid, number: Uuid) -> PartitionKeys {
-    let tag = desk_tag(prefix, contest);
+pub(super) fn of_applications(prefix: &str, contest: Uuid, number: Uuid) -> PartitionKeys {
+    let tag = contest_tag(prefix, contest);
     let names = ["d", "p", "a", "r", "b"].map(|kind| format!("{{{tag}}}:{number}:{kind}"));
     PartitionKeys { slot: slot(tag.as_bytes()), names: names.to_vec() }
 }
 
 /// The key of the outcome of a request about a contest's applications. It is in their slot, and it expires.
 pub(super) fn of_request(prefix: &str, contest: Uuid, scope: &str, key: &str) -> PartitionKeys {
-    let tag = desk_tag(prefix, contest);
+    let tag = contest_tag(prefix, contest);
     PartitionKeys { slot: slot(tag.as_bytes()), names: vec![format!("{{{tag}}}:q:{scope}\0{key}")] }
 }
 
-fn desk_tag(prefix: &str, contest: Uuid) -> String {
+fn contest_tag(prefix: &str, contest: Uuid) -> String {
     format!("{prefix}:contest:{contest}")
 }
 
@@ -118,11 +124,11 @@ mod tests {
         let names = |count| of_window("tally", 7, 0, count, true).pop().unwrap().names;
         assert_eq!(names(1), ["{tally:7.0}:z", "{tally:7.0}:m", "{tally:7.0}:d"]);
         let (contest, number) = (Uuid([1; 16]), Uuid([2; 16]));
-        let desk = of_desk("tally", contest, number);
+        let keys = of_applications("tally", contest, number);
         let tag = "{tally:contest:01010101-0101-0101-0101-010101010101}";
-        assert_eq!(desk.names[1], format!("{tag}:02020202-0202-0202-0202-020202020202:p"));
+        assert_eq!(keys.names[1], format!("{tag}:02020202-0202-0202-0202-020202020202:p"));
         let request = of_request("tally", contest, "local", "a}b");
-        assert_eq!((request.names[0].clone(), request.slot), (format!("{tag}:q:local\0a}}b"), desk.slot));
+        assert_eq!((request.names[0].clone(), request.slot), (format!("{tag}:q:local\0a}}b"), keys.slot));
         assert_eq!(names(16)[0], "{tally:7.0.15/16.42}:z");
         assert_eq!(partition("zoé".as_bytes(), 16), 0);
     }

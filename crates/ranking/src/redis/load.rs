@@ -28,7 +28,7 @@ const UNDER_WAY_MAX: usize = 8;
 /// A load in progress.
 #[derive(Debug)]
 pub struct Loader {
-    part: RedisWindow,
+    window: RedisWindow,
     epoch: u64,
     /// By partition, whether the load writes it.
     begun: Vec<bool>,
@@ -39,13 +39,13 @@ pub struct Loader {
 impl Loader {
     /// Begins in every partition, except those that may stay and are readable.
     pub(super) fn begin(
-        part: &RedisWindow,
+        window: &RedisWindow,
         epoch: u64,
         may_stay: impl Fn(usize) -> bool,
     ) -> Result<Self, RankingError> {
-        let rows = vec![Vec::new(); part.partitions()];
-        let begun = vec![true; part.partitions()];
-        let mut loader = Self { part: part.clone(), epoch, begun, rows, under_way: VecDeque::new() };
+        let rows = vec![Vec::new(); window.partitions()];
+        let begun = vec![true; window.partitions()];
+        let mut loader = Self { window: window.clone(), epoch, begun, rows, under_way: VecDeque::new() };
         let keep = |at| decimal(u64::from(may_stay(at)));
         let begun = loader.in_begun(Script::Begin, |at| vec![loader.epoch(), keep(at)])?;
         loader.begun = begun.iter().map(|begun| Ok(reply::number(begun)? == 1)).collect::<Result<_, _>>()?;
@@ -73,12 +73,12 @@ impl Loader {
     }
 
     fn put(&mut self, player: &PlayerId, record: Option<Record>, version: u64) -> Result<(), RankingError> {
-        let partition = self.part.partition_of(player);
+        let partition = self.window.partition_of(player);
         if !self.writes(partition) {
             return Ok(());
         }
         let movement = Movement { player: player.clone(), record, ranked: false };
-        let row = self.part.row(&VersionedMovement { movement, version, previous: None });
+        let row = self.window.row(&VersionedMovement { movement, version, previous: None });
         self.rows[partition].push(row);
         if self.rows[partition].len() < ROWS_AT_ONCE {
             return Ok(());
@@ -105,14 +105,14 @@ impl Loader {
     fn send(&mut self, partition: usize) {
         let rows = std::mem::take(&mut self.rows[partition]);
         if !rows.is_empty() {
-            let request = self.part.bulk(partition, self.epoch(), rows.into_iter());
-            self.under_way.push_back(self.part.redis().start(request));
+            let request = self.window.bulk(partition, self.epoch(), rows.into_iter());
+            self.under_way.push_back(self.window.redis().start(request));
         }
     }
 
     fn wait(&mut self) -> Result<(), RankingError> {
         let Some(oldest) = self.under_way.pop_front() else { return Ok(()) };
-        self.part.redis().wait(oldest).map(drop)
+        self.window.redis().wait(oldest).map(drop)
     }
 
     /// Runs a script in each partition that the load writes.
@@ -122,7 +122,7 @@ impl Loader {
         args: impl Fn(usize) -> Vec<Vec<u8>>,
     ) -> Result<Vec<Value>, RankingError> {
         let begun = (0..self.begun.len()).filter(|at| self.begun[*at]);
-        let requests: Vec<Request> = begun.map(|at| self.part.request(script, at, args(at))).collect();
-        self.part.redis().all(&requests).into_iter().collect()
+        let requests: Vec<Request> = begun.map(|at| self.window.request(script, at, args(at))).collect();
+        self.window.redis().all(&requests).into_iter().collect()
     }
 }

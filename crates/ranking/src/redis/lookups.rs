@@ -41,23 +41,23 @@ pub(super) enum Count {
 }
 
 pub(super) fn ranks(redis: &Redis, items: &[Item<'_>]) -> Vec<Result<Option<Ranked>, RankingError>> {
-    let ranked = |(part, _): &Item<'_>, standing: Lookup| {
-        let (_, record) = part.decoded(&standing.member)?;
-        let (ranking, counts, total) = (part.ranking(), standing.counts, standing.total);
+    let ranked = |(window, _): &Item<'_>, lookup: Lookup| {
+        let (_, record) = window.decoded(&lookup.member)?;
+        let (ranking, counts, total) = (window.ranking(), lookup.counts, lookup.total);
         let percentile = rank::percentile(ranking, counts, total);
         Ok(Ranked { rank: rank::rank(ranking, counts), record, total, percentile })
     };
-    let found = standings(redis, items, Count::Ahead);
+    let found = look_up(redis, items, Count::Ahead);
     items.iter().zip(found).map(|(item, found)| found?.map(|found| ranked(item, found)).transpose()).collect()
 }
 
 /// Looks up each item in one round trip, or two if a window is partitioned.
-pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
-    let mut looks = first_round(redis, items, count);
-    let mut all: Lookups = looks
+pub(super) fn look_up(redis: &Redis, items: &[Item<'_>], count: Count) -> Lookups {
+    let mut first = first_round(redis, items, count);
+    let mut all: Lookups = first
         .iter_mut()
-        .map(|look| {
-            let (total, seen) = std::mem::replace(look, Ok((0, None)))?;
+        .map(|found| {
+            let (total, seen) = std::mem::replace(found, Ok((0, None)))?;
             Ok(seen.map(|seen| {
                 let counts =
                     Counts { before: seen.place, better: seen.better, distinct_better: seen.distinct };
@@ -66,9 +66,9 @@ pub(super) fn standings(redis: &Redis, items: &[Item<'_>], count: Count) -> Look
         })
         .collect();
     second_round(redis, items, count, &mut all);
-    for standing in all.iter_mut().flatten().flatten() {
+    for lookup in all.iter_mut().flatten().flatten() {
         // Other players may be removed between the rounds.
-        standing.total = standing.total.max(standing.counts.before.max(standing.counts.better) + 1);
+        lookup.total = lookup.total.max(lookup.counts.before.max(lookup.counts.better) + 1);
     }
     all
 }
@@ -80,19 +80,19 @@ fn first_round(
     count: Count,
 ) -> Vec<Result<(u64, Option<RankedMember>), RankingError>> {
     let mut by_place: BTreeMap<(*const (), usize), Vec<usize>> = BTreeMap::new();
-    for (at, (part, player)) in items.iter().enumerate() {
-        by_place.entry((part.identity(), part.partition_of(player))).or_default().push(at);
+    for (at, (window, player)) in items.iter().enumerate() {
+        by_place.entry((window.identity(), window.partition_of(player))).or_default().push(at);
     }
     let mut asks: Vec<(PartitionQuery, PlayerFields, Vec<usize>)> = Vec::new();
     for ((_, partition), whom) in by_place {
         for some in whom.chunks(AT_ONCE) {
-            let part = items[some[0]].0;
+            let window = items[some[0]].0;
             let want = match count {
-                _ if part.is_split() => PlayerFields::Kept,
-                Count::Ahead => PlayerFields::Counts(part.ranking()),
+                _ if window.is_split() => PlayerFields::Kept,
+                Count::Ahead => PlayerFields::Counts(window.ranking()),
                 Count::Before => PlayerFields::Place,
             };
-            let players = some.iter().map(|at| part.codec().field(items[*at].1)).collect();
+            let players = some.iter().map(|at| window.codec().field(items[*at].1)).collect();
             asks.push((
                 PartitionQuery { partition, players, ..PartitionQuery::default() },
                 want,
@@ -107,8 +107,8 @@ fn first_round(
         let answer = value.and_then(|value| items[whom[0]].0.answer(ask, *want, value));
         match answer {
             Ok(answer) => {
-                for (at, look) in whom.iter().zip(answer.players) {
-                    all[*at] = look.map(|look| (answer.total, look.and_then(|look| look.seen)));
+                for (at, found) in whom.iter().zip(answer.players) {
+                    all[*at] = found.map(|found| (answer.total, found.and_then(|found| found.seen)));
                 }
             }
             Err(error) => whom.iter().for_each(|at| all[*at] = Err(error.clone())),
@@ -119,39 +119,39 @@ fn first_round(
 
 /// Counts the entries before each player that was found in a partitioned window, in all of its partitions.
 fn second_round(redis: &Redis, items: &[Item<'_>], count: Count, all: &mut Lookups) {
-    let mut by_part: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
-    for (at, (part, _)) in items.iter().enumerate() {
-        if part.is_split() && matches!(all[at], Ok(Some(_))) {
-            by_part.entry(part.identity()).or_default().push(at);
+    let mut by_window: BTreeMap<*const (), Vec<usize>> = BTreeMap::new();
+    for (at, (window, _)) in items.iter().enumerate() {
+        if window.is_split() && matches!(all[at], Ok(Some(_))) {
+            by_window.entry(window.identity()).or_default().push(at);
         }
     }
     let mut asks: Vec<(PartitionQuery, &[usize])> = Vec::new();
-    for whom in by_part.values() {
-        let part = items[whom[0]].0;
+    for whom in by_window.values() {
+        let window = items[whom[0]].0;
         for some in whom.chunks(AT_ONCE) {
             let bounds: Vec<Vec<u8>> = some
                 .iter()
-                .filter_map(|at| Some(part.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
+                .filter_map(|at| Some(window.bound(&all[*at].as_ref().ok()?.as_ref()?.member, count)))
                 .collect();
             let ask =
                 |partition| PartitionQuery { partition, bounds: bounds.clone(), ..PartitionQuery::default() };
-            asks.extend((0..part.partitions()).map(|partition| (ask(partition), some)));
+            asks.extend((0..window.partitions()).map(|partition| (ask(partition), some)));
         }
     }
     let requests: Vec<Request> =
         asks.iter().map(|(ask, whom)| items[whom[0]].0.ask_request(ask, PlayerFields::Kept)).collect();
     for ((ask, whom), value) in asks.iter().zip(redis.all(&requests)) {
-        let part = items[whom[0]].0;
-        let answer = value.and_then(|value| part.answer(ask, PlayerFields::Kept, value));
+        let window = items[whom[0]].0;
+        let answer = value.and_then(|value| window.answer(ask, PlayerFields::Kept, value));
         for (nth, at) in whom.iter().enumerate() {
-            let Ok(Some(standing)) = &mut all[*at] else { continue };
+            let Ok(Some(lookup)) = &mut all[*at] else { continue };
             match &answer {
                 Ok(answer) => {
                     // The first partition's answer begins the sums.
-                    let begun = if ask.partition == 0 { 0 } else { standing.total };
-                    standing.total = begun + answer.total;
-                    let counts = &mut standing.counts;
-                    match (count, part.ranking()) {
+                    let begun = if ask.partition == 0 { 0 } else { lookup.total };
+                    lookup.total = begun + answer.total;
+                    let counts = &mut lookup.counts;
+                    match (count, window.ranking()) {
                         (Count::Ahead, Ranking::Competition) => counts.better += answer.counts[nth],
                         _ => counts.before += answer.counts[nth],
                     }
@@ -175,8 +175,8 @@ impl RedisWindow {
     pub(super) fn present(&self, player: &PlayerId) -> Result<Option<Vec<u8>>, RankingError> {
         let (partition, field) = self.whereabouts(player);
         let ask = PartitionQuery { partition, players: vec![field], ..PartitionQuery::default() };
-        let look = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
-        Ok(look.and_then(|look| look.seen).map(|seen| seen.member))
+        let found = only(self.ask(&[ask], PlayerFields::Kept))?.players.pop().unwrap_or(Ok(None))?;
+        Ok(found.and_then(|found| found.seen).map(|seen| seen.member))
     }
 
     pub(super) fn record(&self, player: &PlayerId) -> Result<Option<Record>, RankingError> {
@@ -184,7 +184,7 @@ impl RedisWindow {
     }
 
     pub(super) fn find(&self, player: &PlayerId) -> Result<Option<(Record, u64)>, RankingError> {
-        let found = standings(self.redis(), &[(self, player)], Count::Before).pop().unwrap_or(Ok(None))?;
+        let found = look_up(self.redis(), &[(self, player)], Count::Before).pop().unwrap_or(Ok(None))?;
         found.map(|found| Ok((self.decoded(&found.member)?.1, found.counts.before))).transpose()
     }
 
@@ -211,9 +211,9 @@ impl RedisWindow {
         let mut answers: Vec<Answer> = self.ask(&asks, want).into_iter().collect::<Result<_, _>>()?;
         let counted: u64 =
             answers.iter().flat_map(|answer| answer.counts.iter().chain(&answer.distinct)).sum();
-        let look: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
+        let found: Option<HashEntry> = answers[partition].players.pop().unwrap_or(Ok(None))?;
         // The player's present entry is not one of the others.
-        let own = look.and_then(|look| look.seen).is_some_and(|own| match self.ranking() {
+        let own = found.and_then(|found| found.seen).is_some_and(|own| match self.ranking() {
             Ranking::Ordinal => own.member < bound,
             Ranking::Competition => self.codec().score_of(&own.member) < bound.as_slice(),
             Ranking::Dense => self.codec().score_of(&own.member) < bound.as_slice() && own.same == 1,
@@ -229,29 +229,29 @@ impl RedisWindow {
         }
         let items: Vec<Item<'_>> = asked.iter().map(|player| (self, *player)).collect();
         let (mut found, mut missing) = (Vec::with_capacity(items.len()), Vec::new());
-        for (player, standing) in asked.iter().zip(standings(self.redis(), &items, Count::Ahead)) {
-            match standing? {
-                Some(standing) => found.push(standing),
+        for (player, lookup) in asked.iter().zip(look_up(self.redis(), &items, Count::Ahead)) {
+            match lookup? {
+                Some(lookup) => found.push(lookup),
                 None => missing.push((*player).clone()),
             }
         }
         // Members sort like the ranking.
         found.sort_unstable_by(|a, b| a.member.cmp(&b.member));
-        let total = match found.iter().map(|standing| standing.total).max() {
+        let total = match found.iter().map(|lookup| lookup.total).max() {
             Some(total) => total,
             None => self.total()?,
         };
         let mut entries: Vec<(u64, RankedEntry)> = Vec::with_capacity(found.len());
         let (mut better, mut distinct) = (0, 0);
-        for (at, standing) in found.iter().enumerate() {
+        for (at, lookup) in found.iter().enumerate() {
             let score = |at: usize| self.codec().score_of(&found[at].member);
             if at > 0 && score(at - 1) != score(at) {
                 better = at as u64;
                 distinct += 1;
             }
             let counts = Counts { before: at as u64, better, distinct_better: distinct };
-            let (player, record) = self.decoded(&standing.member)?;
-            let overall = RankedEntry { rank: rank::rank(self.ranking(), standing.counts), player, record };
+            let (player, record) = self.decoded(&lookup.member)?;
+            let overall = RankedEntry { rank: rank::rank(self.ranking(), lookup.counts), player, record };
             entries.push((rank::rank(self.ranking(), counts), overall));
         }
         Ok(Among { total, entries, missing })

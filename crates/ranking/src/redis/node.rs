@@ -97,7 +97,7 @@ impl Node {
             return Ok(live);
         }
         if pause.until.is_some_and(|until| Instant::now() < until) {
-            return Err(self.away(&pause.why));
+            return Err(self.unavailable(&pause.why));
         }
         let connected = match timeout(self.reach.connect, self.connect()).await {
             Ok(connected) => connected,
@@ -117,7 +117,7 @@ impl Node {
                     Failure::Untrusted(why) => {
                         RankingError::Untrusted(format!("{}:{}: {why}", self.host, self.port))
                     }
-                    failure => self.away(&failure.to_string()),
+                    failure => self.unavailable(&failure.to_string()),
                 })
             }
         }
@@ -142,7 +142,7 @@ impl Node {
         self.pause.lock().await.fail(why);
     }
 
-    pub(super) fn away(&self, why: &str) -> RankingError {
+    pub(super) fn unavailable(&self, why: &str) -> RankingError {
         RankingError::Unavailable(format!("{}: {why}", self.name()))
     }
 

@@ -99,8 +99,8 @@ impl RedisWindow {
         } else {
             let mode =
                 Mode::Player { field: self.codec().field(player), above, below: below.saturating_add(1) };
-            let stretch = self.stretches(&Between::default(), &[mode], true)?.pop().flatten();
-            stretch.map(MergedRange::from)
+            let range = self.entry_ranges(&Between::default(), &[mode], true)?.pop().flatten();
+            range.map(MergedRange::from)
         };
         let Some(cut) = cut else { return Ok(None) };
         Ok(Some(Page { total: cut.total, entries: self.places(&cut)?, more: false }))
@@ -161,8 +161,8 @@ impl RedisWindow {
                 (Edge::Worst, From::Edge(skip)) => Mode::Worst { skip, take },
                 (Edge::Worst, From::Place(from)) => Mode::Up { from, take },
             };
-            let stretch = self.stretches(between, &[mode], ranked)?.pop().flatten();
-            return stretch.map(MergedRange::from).ok_or_else(|| reply::strange("no stretch"));
+            let range = self.entry_ranges(between, &[mode], ranked)?.pop().flatten();
+            return range.map(MergedRange::from).ok_or_else(|| reply::strange("no stretch"));
         }
         let mut cut = match (edge, start) {
             (_, From::Edge(skip)) | (Edge::Best, From::Place(skip))
@@ -217,7 +217,7 @@ impl RedisWindow {
         take: usize,
     ) -> Result<MergedRange, RankingError> {
         let nothing = Mode::Best { skip: 0, take: 0 };
-        let ends = self.stretches(between, &vec![nothing.clone(); self.partitions()], false)?;
+        let ends = self.entry_ranges(between, &vec![nothing.clone(); self.partitions()], false)?;
         let ends: Vec<(u64, u64)> =
             ends.into_iter().flatten().map(|one| (one.from, one.to.max(one.from))).collect();
         let (from, to) = ends.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -252,11 +252,11 @@ impl RedisWindow {
     /// An entry range of each partition, merged.
     fn merged(&self, between: &Between, modes: &[Mode]) -> Result<MergedRange, RankingError> {
         let mut cut = MergedRange::default();
-        for stretch in self.stretches(between, modes, false)?.into_iter().flatten() {
-            cut.total += stretch.total;
-            cut.from += stretch.from;
-            cut.to += stretch.to;
-            cut.members.extend(stretch.members);
+        for range in self.entry_ranges(between, modes, false)?.into_iter().flatten() {
+            cut.total += range.total;
+            cut.from += range.from;
+            cut.to += range.to;
+            cut.members.extend(range.members);
         }
         cut.members.sort_unstable();
         Ok(cut)

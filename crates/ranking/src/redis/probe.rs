@@ -18,7 +18,7 @@ pub struct Probe {
 
 impl RedisApplications {
     /// Queries every node that has some of the applications.
-    pub fn survey(&self) -> Result<Vec<Probe>, RankingError> {
+    pub fn probe(&self) -> Result<Vec<Probe>, RankingError> {
         let answers = self.redis().each_node(&cmd("INFO"))?;
         answers.into_iter().map(|(node, answer)| Ok(Probe { node, says: read(answer)? })).collect()
     }

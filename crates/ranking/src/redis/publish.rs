@@ -58,8 +58,8 @@ impl RedisWindow {
     ) -> Result<Vec<usize>, RankingError> {
         let Outcome { stale, failed, .. } = self.publish_but(&BTreeSet::new(), movements, each);
         // A lost partition is loaded again anyway, but an unavailable one needs another publish.
-        let away = failed.values().find(|error| **error != RankingError::Lost);
-        away.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
+        let unavailable = failed.values().find(|error| **error != RankingError::Lost);
+        unavailable.or_else(|| failed.values().next()).map_or(Ok(stale), |error| Err(error.clone()))
     }
 
     /// Like [`Self::publish`], without the changes of the partitions in `left_out`.
@@ -136,33 +136,33 @@ impl RedisWindow {
         let players: Vec<&PlayerId> = movements.iter().map(|one| &one.movement.player).collect();
         let guessed = SerialRanks::new(self, movements, &self.guess(movements));
         let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
-        let (looks, mut counts) = self.look_and_count(&players, bounds)?;
-        let turns = SerialRanks::new(self, movements, &looks);
+        let (entries, mut counts) = self.look_up_and_count(&players, bounds)?;
+        let turns = SerialRanks::new(self, movements, &entries);
         let missing: HashSet<&Vec<u8>> =
             turns.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
         if !missing.is_empty() {
             let bounds = missing.into_iter().cloned().collect();
-            counts.extend(self.look_and_count(&[], bounds)?.1);
+            counts.extend(self.look_up_and_count(&[], bounds)?.1);
         }
         Ok(turns.ranks(&counts))
     }
 
     /// The caller's guess of what is stored of each player: the record before its first change.
     fn guess<'a>(&self, movements: &'a [VersionedMovement]) -> HashMap<&'a PlayerId, Option<HashEntry>> {
-        let mut looks = HashMap::new();
+        let mut entries = HashMap::new();
         for one in movements {
             let player = &one.movement.player;
             let seen = |record: Record| RankedMember::of(self.codec().member(player, &record));
-            looks.entry(player).or_insert_with(|| {
+            entries.entry(player).or_insert_with(|| {
                 one.previous.map(|record| HashEntry { version: 0, seen: Some(seen(record)) })
             });
         }
-        looks
+        entries
     }
 
     /// What is stored of some players, and how many members are below some bounds.
     #[expect(clippy::type_complexity, reason = "two maps that are made together")]
-    fn look_and_count<'a>(
+    fn look_up_and_count<'a>(
         &self,
         players: &[&'a PlayerId],
         bounds: Vec<Vec<u8>>,
@@ -180,18 +180,18 @@ impl RedisWindow {
             asks[partition].players.push(field);
             whose[partition].push(player);
         }
-        let mut looks = HashMap::new();
+        let mut entries = HashMap::new();
         let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
         for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Kept)) {
             let answer = answer?;
-            for (player, look) in whose.into_iter().zip(answer.players) {
-                looks.insert(player, look?);
+            for (player, entry) in whose.into_iter().zip(answer.players) {
+                entries.insert(player, entry?);
             }
             for (bound, count) in bounds.iter().zip(answer.counts) {
                 counts.entry(bound.clone()).and_modify(|sum| *sum += count);
             }
         }
-        Ok((looks, counts))
+        Ok((entries, counts))
     }
 
     /// Writes the newest change of each player in one round, except where `may_write` forbids it or a write has failed.

@@ -160,7 +160,7 @@ impl RedisWindow {
         self.saw(ask.partition, total);
         let mut players = Vec::with_capacity(ask.players.len());
         for field in &ask.players {
-            players.push(self.look(field, want, reply::next(&mut values)?));
+            players.push(self.decode_entry(field, want, reply::next(&mut values)?));
         }
         let mut numbers = values.map(|value| reply::number(&value)).collect::<Result<Vec<u64>, _>>()?;
         if numbers.len() != ask.bounds.len() + ask.distinct.len() {
@@ -170,7 +170,12 @@ impl RedisWindow {
         Ok(Answer { total, players, counts: numbers, distinct })
     }
 
-    fn look(&self, field: &[u8], want: PlayerFields, item: Value) -> Result<Option<HashEntry>, RankingError> {
+    fn decode_entry(
+        &self,
+        field: &[u8],
+        want: PlayerFields,
+        item: Value,
+    ) -> Result<Option<HashEntry>, RankingError> {
         if item == Value::Nil {
             return Ok(None);
         }
@@ -206,7 +211,7 @@ impl RedisWindow {
     }
 
     /// An entry range of each partition, by its mode. `ranked` adds the count for a shared rank of the first member.
-    pub(super) fn stretches(
+    pub(super) fn entry_ranges(
         &self,
         between: &Between,
         modes: &[Mode],
@@ -214,7 +219,7 @@ impl RedisWindow {
     ) -> Result<Vec<Option<EntryRange>>, RankingError> {
         let request = |(partition, mode)| self.page_request(partition, between, mode, ranked);
         let requests: Vec<Request> = modes.iter().enumerate().map(request).collect();
-        self.redis().all(&requests).into_iter().map(|value| stretch(reply::only(value?)?)).collect()
+        self.redis().all(&requests).into_iter().map(|value| entry_range(reply::only(value?)?)).collect()
     }
 
     fn page_request(&self, partition: usize, between: &Between, mode: &Mode, ranked: bool) -> Request {
@@ -269,7 +274,7 @@ impl RedisWindow {
     }
 }
 
-fn stretch(value: Value) -> Result<Option<EntryRange>, RankingError> {
+fn entry_range(value: Value) -> Result<Option<EntryRange>, RankingError> {
     if value == Value::Nil {
         return Ok(None);
     }

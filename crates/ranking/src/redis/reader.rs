@@ -21,13 +21,13 @@ const OURS: u8 = 0xff;
 
 /// One read.
 pub(super) struct Reader<'a> {
-    part: &'a RedisWindow,
+    window: &'a RedisWindow,
     error: OnceCell<RankingError>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(part: &'a RedisWindow) -> Self {
-        Self { part, error: OnceCell::new() }
+    pub(super) fn new(window: &'a RedisWindow) -> Self {
+        Self { window, error: OnceCell::new() }
     }
 
     pub(super) fn end<T>(self, answer: T) -> Result<T, RankingError> {
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         if self.error.get().is_some() {
             return neutral;
         }
-        question(self.part).unwrap_or_else(|error| {
+        question(self.window).unwrap_or_else(|error| {
             let _ = self.error.set(error);
             neutral
         })
@@ -51,40 +51,40 @@ impl Reads for Reader<'_> {
     }
     fn record(&self, player: &[u8]) -> Option<Record> {
         let player = id(player)?;
-        self.ask(None, |part| part.record(&player))
+        self.ask(None, |window| window.record(&player))
     }
     fn find(&self, player: &[u8]) -> Option<(Record, u64)> {
         let player = id(player)?;
-        self.ask(None, |part| part.find(&player))
+        self.ask(None, |window| window.find(&player))
     }
     fn score_places(&self, min: Option<i64>, max: Option<i64>) -> (u64, u64) {
-        self.ask((0, 0), |part| part.score_places(min, max))
+        self.ask((0, 0), |window| window.score_places(min, max))
     }
     fn partition(&self, before: &dyn Fn(&[u8]) -> bool) -> u64 {
-        self.ask(0, |part| part.partition_point(before))
+        self.ask(0, |window| window.partition_point(before))
     }
     fn visit(&self, from: u64, take: usize, towards_better: bool, each: &mut dyn FnMut(&[u8], Record)) {
-        self.ask((), |part| part.visit(from, take, towards_better, each));
+        self.ask((), |window| window.visit(from, take, towards_better, each));
     }
     fn scan(&self, cursor: u64, take: usize, each: &mut dyn FnMut(&[u8], Record)) -> u64 {
-        self.ask(0, |part| part.scan(cursor, take, each))
+        self.ask(0, |window| window.scan(cursor, take, each))
     }
     fn ranked(&self, player: &PlayerId) -> Option<Ranked> {
-        self.ask(None, |part| part.ranks(std::slice::from_ref(player)).pop().unwrap_or(Ok(None)))
+        self.ask(None, |window| window.ranks(std::slice::from_ref(player)).pop().unwrap_or(Ok(None)))
     }
     fn rank_of(&self, player: &PlayerId, record: &Record) -> u64 {
         // Ranks begin at 1, also the neutral one.
-        self.ask(1, |part| part.rank_of(player, record))
+        self.ask(1, |window| window.rank_of(player, record))
     }
     fn page(&self, query: &PageQuery) -> Page {
-        self.ask(Page { total: 0, entries: Vec::new(), more: false }, |part| part.page(query))
+        self.ask(Page { total: 0, entries: Vec::new(), more: false }, |window| window.page(query))
     }
     fn around(&self, player: &PlayerId, above: usize, below: usize) -> Option<Page> {
-        self.ask(None, |part| part.around(player, above, below))
+        self.ask(None, |window| window.around(player, above, below))
     }
     fn among(&self, players: &[PlayerId]) -> Among {
-        let nobody = Among { total: 0, entries: Vec::new(), missing: Vec::new() };
-        self.ask(nobody, |part| part.among(players))
+        let empty = Among { total: 0, entries: Vec::new(), missing: Vec::new() };
+        self.ask(empty, |window| window.among(players))
     }
 }
 

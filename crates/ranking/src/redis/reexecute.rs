@@ -19,15 +19,15 @@ thread_local! {
 /// A read and its answers so far.
 #[derive(Debug, Default)]
 pub(super) struct ReexecutedRead {
-    told: Vec<Answers>,
+    answered: Vec<Answers>,
 }
 
 /// One run of a read.
 #[derive(Debug)]
 struct Run {
-    told: Vec<Answers>,
+    answered: Vec<Answers>,
     /// The number of answers that this run has used.
-    heard: usize,
+    used: usize,
     /// The first query without an answer.
     wanted: Option<Vec<Request>>,
 }
@@ -38,18 +38,18 @@ struct End;
 impl ReexecutedRead {
     /// Runs the read. Returns its result, or the requests whose answers it needs.
     pub(super) fn run<T>(&mut self, reading: impl FnOnce() -> T) -> Result<T, Vec<Request>> {
-        let told = std::mem::take(&mut self.told);
-        RUN.set(Some(Run { told, heard: 0, wanted: None }));
+        let answered = std::mem::take(&mut self.answered);
+        RUN.set(Some(Run { answered, used: 0, wanted: None }));
         let _end = End;
         let answer = reading();
         let run = RUN.take().expect("a reading is not run within another");
-        self.told = run.told;
+        self.answered = run.answered;
         run.wanted.map_or(Ok(answer), Err)
     }
 
     /// Adds the answers to the last requests.
-    pub(super) fn tell(&mut self, answers: Answers) {
-        self.told.push(answers);
+    pub(super) fn add(&mut self, answers: Answers) {
+        self.answered.push(answers);
     }
 }
 
@@ -60,11 +60,11 @@ impl Drop for End {
 }
 
 /// The next answers of the read that runs on this thread. `None` outside of a run, where the caller may block.
-pub(super) fn hear(requests: &[Request]) -> Option<Answers> {
+pub(super) fn next_answers(requests: &[Request]) -> Option<Answers> {
     RUN.with_borrow_mut(|run| {
         let run = run.as_mut()?;
-        if let Some(answers) = run.told.get(run.heard) {
-            run.heard += 1;
+        if let Some(answers) = run.answered.get(run.used) {
+            run.used += 1;
             return Some(answers.clone());
         }
         run.wanted.get_or_insert_with(|| requests.to_vec());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn asked(slot: u16) -> Result<Value, RankingError> {
-        hear(&[request(slot)]).expect("a run").pop().expect("an answer for each")
+        next_answers(&[request(slot)]).expect("a run").pop().expect("an answer for each")
     }
 
     #[test]
@@ -96,18 +96,18 @@ mod tests {
         };
         let mut replay = ReexecutedRead::default();
         assert_eq!(replay.run(reading).unwrap_err()[0].slot, 1);
-        replay.tell(vec![Ok(Value::Int(7))]);
+        replay.add(vec![Ok(Value::Int(7))]);
         assert_eq!(replay.run(reading).unwrap_err()[0].slot, 7);
-        replay.tell(vec![Ok(Value::Okay)]);
+        replay.add(vec![Ok(Value::Okay)]);
         assert_eq!(replay.run(reading).unwrap(), Ok((7, Value::Okay)));
-        assert!(hear(&[request(1)]).is_none(), "the run is over");
+        assert!(next_answers(&[request(1)]).is_none(), "the run is over");
     }
 
     #[test]
     fn an_error_that_was_told_is_an_answer() {
         let mut replay = ReexecutedRead::default();
         replay.run(|| asked(1)).unwrap_err();
-        replay.tell(vec![Err(RankingError::Lost)]);
+        replay.add(vec![Err(RankingError::Lost)]);
         assert_eq!(replay.run(|| asked(1)).unwrap(), Err(RankingError::Lost));
     }
 
@@ -117,6 +117,6 @@ mod tests {
             let _ = ReexecutedRead::default().run(|| panic!("on purpose"));
         });
         assert!(panicked.is_err());
-        assert!(hear(&[request(1)]).is_none());
+        assert!(next_answers(&[request(1)]).is_none());
     }
 }

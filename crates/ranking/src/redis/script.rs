@@ -1,8 +1,8 @@
 //! The scripts that run inside Redis. Each is a file of its own, so that it can be read and tested alone.
 //!
 //! Scripts of rankings know one rule: the newer version wins. Ranks and pages are computed in `rules` and `reads`.
-//! Scripts of applications (`desk`) change nothing that is not as the caller read it. All run by their digest, which a
-//! server returns when they are loaded, once per connection.
+//! Scripts of applications change nothing that is not as the caller read it. All run by their digest, which a server
+//! returns when they are loaded, once per connection.
 
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +18,14 @@ pub(super) enum Script {
     Purge,
     Forget,
     Watch,
-    DeskBegin,
-    DeskRead,
-    DeskPage,
-    DeskChange,
-    DeskFreeze,
-    DeskThaw,
-    DeskRecall,
-    DeskClear,
+    ApplicationsBegin,
+    ApplicationsRead,
+    ApplicationsPage,
+    ApplicationsChange,
+    ApplicationsFreeze,
+    ApplicationsThaw,
+    ApplicationsRecall,
+    ApplicationsClear,
 }
 
 impl Script {
@@ -42,40 +42,41 @@ impl Script {
         Self::Purge,
         Self::Forget,
         Self::Watch,
-        Self::DeskBegin,
-        Self::DeskRead,
-        Self::DeskPage,
-        Self::DeskChange,
-        Self::DeskFreeze,
-        Self::DeskThaw,
-        Self::DeskRecall,
-        Self::DeskClear,
+        Self::ApplicationsBegin,
+        Self::ApplicationsRead,
+        Self::ApplicationsPage,
+        Self::ApplicationsChange,
+        Self::ApplicationsFreeze,
+        Self::ApplicationsThaw,
+        Self::ApplicationsRecall,
+        Self::ApplicationsClear,
     ];
 
     /// The source text.
     pub(super) fn text(self) -> String {
-        let (order, desk) = (include_str!("scripts/common.lua"), include_str!("scripts/desk.lua"));
+        let (rankings, applications) =
+            (include_str!("scripts/common.lua"), include_str!("scripts/applications.lua"));
         let newer = include_str!("scripts/newer.lua");
         let (common, body) = match self {
-            Self::DeskBegin => (desk, include_str!("scripts/desk_begin.lua")),
-            Self::DeskRead => (desk, include_str!("scripts/desk_read.lua")),
-            Self::DeskPage => (desk, include_str!("scripts/desk_page.lua")),
-            Self::DeskChange => (desk, include_str!("scripts/desk_change.lua")),
-            Self::DeskFreeze => (desk, include_str!("scripts/desk_freeze.lua")),
-            Self::DeskThaw => (desk, include_str!("scripts/desk_thaw.lua")),
-            Self::DeskRecall => ("", include_str!("scripts/desk_recall.lua")),
-            Self::DeskClear => ("", include_str!("scripts/desk_clear.lua")),
-            Self::PartitionQuery => (order, include_str!("scripts/ask.lua")),
-            Self::Page => (order, include_str!("scripts/page.lua")),
-            Self::Probe => (order, include_str!("scripts/probe.lua")),
-            Self::Scan => (order, include_str!("scripts/scan.lua")),
-            Self::Publish => (order, include_str!("scripts/publish.lua")),
-            Self::Bulk => (order, include_str!("scripts/bulk.lua")),
-            Self::Begin => (order, include_str!("scripts/begin.lua")),
-            Self::Finish => (order, include_str!("scripts/finish.lua")),
-            Self::Purge => (order, include_str!("scripts/purge.lua")),
-            Self::Forget => (order, include_str!("scripts/forget.lua")),
-            Self::Watch => (order, include_str!("scripts/watch.lua")),
+            Self::ApplicationsBegin => (applications, include_str!("scripts/applications_begin.lua")),
+            Self::ApplicationsRead => (applications, include_str!("scripts/applications_read.lua")),
+            Self::ApplicationsPage => (applications, include_str!("scripts/applications_page.lua")),
+            Self::ApplicationsChange => (applications, include_str!("scripts/applications_change.lua")),
+            Self::ApplicationsFreeze => (applications, include_str!("scripts/applications_freeze.lua")),
+            Self::ApplicationsThaw => (applications, include_str!("scripts/applications_thaw.lua")),
+            Self::ApplicationsRecall => ("", include_str!("scripts/applications_recall.lua")),
+            Self::ApplicationsClear => ("", include_str!("scripts/applications_clear.lua")),
+            Self::PartitionQuery => (rankings, include_str!("scripts/ask.lua")),
+            Self::Page => (rankings, include_str!("scripts/page.lua")),
+            Self::Probe => (rankings, include_str!("scripts/probe.lua")),
+            Self::Scan => (rankings, include_str!("scripts/scan.lua")),
+            Self::Publish => (rankings, include_str!("scripts/publish.lua")),
+            Self::Bulk => (rankings, include_str!("scripts/bulk.lua")),
+            Self::Begin => (rankings, include_str!("scripts/begin.lua")),
+            Self::Finish => (rankings, include_str!("scripts/finish.lua")),
+            Self::Purge => (rankings, include_str!("scripts/purge.lua")),
+            Self::Forget => (rankings, include_str!("scripts/forget.lua")),
+            Self::Watch => (rankings, include_str!("scripts/watch.lua")),
         };
         let newer = if matches!(self, Self::Publish | Self::Bulk | Self::Purge) { newer } else { "" };
         let watched = if self.is_watched() { include_str!("scripts/watched.lua") } else { "" };

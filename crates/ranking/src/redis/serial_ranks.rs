@@ -31,17 +31,17 @@ struct RankedChange {
 }
 
 impl SerialRanks {
-    /// `looks` is what was stored of each player before the batch.
+    /// `entries` is what was stored of each player before the batch.
     pub(super) fn new(
-        part: &RedisWindow,
+        window: &RedisWindow,
         movements: &[VersionedMovement],
-        looks: &HashMap<&PlayerId, Option<HashEntry>>,
+        entries: &HashMap<&PlayerId, Option<HashEntry>>,
     ) -> Self {
         let mut turns = Self::default();
         let mut present: HashMap<&PlayerId, (u64, Option<Vec<u8>>)> = HashMap::new();
-        for (player, look) in looks {
-            if let Some(look) = look {
-                present.insert(player, (look.version, look.seen.as_ref().map(|seen| seen.member.clone())));
+        for (player, entry) in entries {
+            if let Some(entry) = entry {
+                present.insert(player, (entry.version, entry.seen.as_ref().map(|seen| seen.member.clone())));
             }
         }
         for (at, VersionedMovement { movement, version, .. }) in movements.iter().enumerate() {
@@ -50,12 +50,12 @@ impl SerialRanks {
             let old = known.and_then(|(_, member)| member.clone());
             let newer = known.is_none_or(|(known, _)| version > known);
             let new = if newer {
-                movement.record.map(|record| part.codec().member(player, &record))
+                movement.record.map(|record| window.codec().member(player, &record))
             } else {
                 old.clone()
             };
             if movement.ranked {
-                let bound = |member: &Option<Vec<u8>>| Some(part.bound(member.as_ref()?, Count::Ahead));
+                let bound = |member: &Option<Vec<u8>>| Some(window.bound(member.as_ref()?, Count::Ahead));
                 let changes = turns.changes.len();
                 let before = (bound(&old), changes);
                 turns.turns.push(RankedChange {

@@ -49,12 +49,12 @@ impl RedisBackend {
     }
 
     /// The ranking of a window. This sends no request.
-    pub fn part(&self, board: u32, part: u64, definition: &Definition) -> RedisWindow {
+    pub fn window(&self, board: u32, window: u64, definition: &Definition) -> RedisWindow {
         let address = self.redis.address();
         let dense = definition.ranking == Ranking::Dense;
         // Distinct scores can only be counted in one partition.
         let partitions = if dense { 1 } else { address.partitions };
-        let keys = keys::of_window(&address.prefix, board, part, partitions, dense);
+        let keys = keys::of_window(&address.prefix, board, window, partitions, dense);
         let inner = Inner {
             redis: Arc::clone(&self.redis),
             codec: Codec::new(definition),
@@ -116,18 +116,18 @@ impl RedisWindow {
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
-            replay.tell(self.hear_later(wanted).await);
+            replay.add(self.answers_later(wanted).await);
         }
     }
 
     /// Sends the requests of a read, without blocking a thread.
-    async fn hear_later(&self, wanted: Vec<Request>) -> Answers {
+    async fn answers_later(&self, wanted: Vec<Request>) -> Answers {
         if !wanted.iter().all(ReadQueue::takes) {
             return self.redis().all_later(wanted).await;
         }
         let lines = wanted.into_iter().map(|request| {
             let at = self.inner.keys.iter().position(|of| of.names == request.keys);
-            self.inner.lines[at.expect("a reading asks its own part")].ask(self.redis(), request)
+            self.inner.lines[at.expect("a reading asks its own window")].ask(self.redis(), request)
         });
         join_all(lines).await
     }
@@ -159,7 +159,7 @@ impl RedisWindow {
 
     /// The rank of a player in each of several windows of one Redis, queried at once. Each fails alone.
     pub(crate) fn ranks_in(items: &[(&Self, &PlayerId)]) -> Vec<Result<Option<Ranked>, RankingError>> {
-        items.first().map_or_else(Vec::new, |(part, _)| lookups::ranks(part.redis(), items))
+        items.first().map_or_else(Vec::new, |(window, _)| lookups::ranks(window.redis(), items))
     }
 
     /// Begins a load: the old data is deleted, and reads fail until the load is finished. `epoch` is random. Records
@@ -182,7 +182,7 @@ impl RedisWindow {
 
     /// Deletes the tombstones before this version, when no older change can still arrive. Returns how many.
     pub fn purge(&self, before: u64) -> Result<u64, RankingError> {
-        let mut gone = 0;
+        let mut deleted = 0;
         let mut cursors: Vec<(usize, u64)> = (0..self.partitions()).map(|at| (at, 0)).collect();
         while !cursors.is_empty() {
             let one = |(at, cursor): &(usize, u64)| {
@@ -194,14 +194,14 @@ impl RedisWindow {
             for ((at, _), answer) in cursors.into_iter().zip(self.redis().all(&requests)) {
                 let mut values = reply::list(answer?)?.into_iter();
                 let cursor = reply::cursor(reply::next(&mut values)?)?;
-                gone += reply::number(&reply::next(&mut values)?)?;
+                deleted += reply::number(&reply::next(&mut values)?)?;
                 if cursor != 0 {
                     next.push((at, cursor));
                 }
             }
             cursors = next;
         }
-        Ok(gone)
+        Ok(deleted)
     }
 
     /// The number of players of each partition.

@@ -33,7 +33,7 @@ fn player(number: u64) -> PlayerId {
 
 /// Few scores and few instants, so that ties cross the ends of blocks.
 fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
-    let order = MemoryRanking::new(definition);
+    let ranking = MemoryRanking::new(definition);
     let mut stored = Stored::default();
     let mut moves = Vec::new();
     for number in 0..players {
@@ -44,8 +44,8 @@ fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
         stored.records.insert(player(number), record);
         moves.push(Movement { player: player(number), record: Some(record), ranked: false });
     }
-    order.publish(&moves, |_, _| {});
-    let total = order
+    ranking.publish(&moves, |_, _| {});
+    let total = ranking
         .blocks(|number, block| {
             assert_eq!(number, stored.blocks.len() as u64);
             stored.blocks.push(block);
@@ -53,7 +53,7 @@ fn build(definition: &Definition, players: u64) -> (MemoryRanking, Stored) {
         })
         .unwrap();
     assert_eq!(total, players);
-    (order, stored)
+    (ranking, stored)
 }
 
 fn definitions() -> Vec<Definition> {
@@ -75,7 +75,7 @@ fn definitions() -> Vec<Definition> {
 fn every_question_has_the_answer_of_the_order() {
     let players = 2 * BLOCK_ENTRIES as u64 + 77;
     for definition in definitions() {
-        let (order, stored) = build(&definition, players);
+        let (ranking, stored) = build(&definition, players);
         let closed = ArchivedRanking::new(&definition, players, &stored);
         for edge in [Edge::Best, Edge::Worst] {
             for (offset, min, max) in [
@@ -88,7 +88,7 @@ fn every_question_has_the_answer_of_the_order() {
                 let query = PageQuery { edge, start: Start::Offset(offset), limit: 60, min, max };
                 assert_eq!(
                     closed.read(|it| it.page(&query)).unwrap(),
-                    order.read(|it| it.page(&query)),
+                    ranking.read(|it| it.page(&query)),
                     "{definition:?} {query:?}"
                 );
             }
@@ -97,29 +97,29 @@ fn every_question_has_the_answer_of_the_order() {
             let player = player(number);
             assert_eq!(
                 closed.read(|it| it.ranked(&player)).unwrap(),
-                order.read(|it| it.ranked(&player)),
+                ranking.read(|it| it.ranked(&player)),
                 "{definition:?}"
             );
             assert_eq!(
                 closed.read(|it| it.around(&player, 3, 4)).unwrap(),
-                order.read(|it| it.around(&player, 3, 4))
+                ranking.read(|it| it.around(&player, 3, 4))
             );
             if number.is_multiple_of(5) {
-                check_ranks_of_records(&closed, &order, &player, &definition);
+                check_ranks_of_records(&closed, &ranking, &player, &definition);
             }
             let start = Start::After(stored.records[&player], player.clone());
             let query = PageQuery { start, limit: 5, ..PageQuery::default() };
-            assert_eq!(closed.read(|it| it.page(&query)).unwrap(), order.read(|it| it.page(&query)));
+            assert_eq!(closed.read(|it| it.page(&query)).unwrap(), ranking.read(|it| it.page(&query)));
         }
         let friends: Vec<PlayerId> = (0..players + 50).step_by(31).map(player).collect();
-        assert_eq!(closed.read(|it| it.among(&friends)).unwrap(), order.read(|it| it.among(&friends)));
+        assert_eq!(closed.read(|it| it.among(&friends)).unwrap(), ranking.read(|it| it.among(&friends)));
     }
 }
 
 /// The rank that a record would have, if the player does not hold it now: better, equal, worse, first and last in time.
 fn check_ranks_of_records(
     closed: &ArchivedRanking<'_, Stored>,
-    order: &MemoryRanking,
+    ranking: &MemoryRanking,
     player: &PlayerId,
     definition: &Definition,
 ) {
@@ -130,7 +130,7 @@ fn check_ranks_of_records(
         let subscore = if definition.has_subscore() { subscore } else { 0 };
         let record = Record { score, subscore, at: Micros(at) };
         for player in [player, &absent] {
-            let rank = order.read(|it| it.rank_of(player, &record));
+            let rank = ranking.read(|it| it.rank_of(player, &record));
             assert_eq!(
                 closed.read(|it| it.rank_of(player, &record)),
                 Ok(rank),
@@ -143,11 +143,11 @@ fn check_ranks_of_records(
 #[test]
 fn an_empty_period_answers_too() {
     let definition = Definition::default();
-    let (order, stored) = build(&definition, 0);
+    let (ranking, stored) = build(&definition, 0);
     let closed = ArchivedRanking::new(&definition, 0, &stored);
     assert_eq!(
         closed.read(|it| it.page(&PageQuery { limit: 5, ..PageQuery::default() })).unwrap(),
-        order.read(|it| it.page(&PageQuery::default()))
+        ranking.read(|it| it.page(&PageQuery::default()))
     );
     assert_eq!(closed.read(|it| it.ranked(&player(1))).unwrap(), None);
     assert_eq!(
@@ -157,16 +157,16 @@ fn an_empty_period_answers_too() {
 }
 
 #[test]
-fn a_hidden_player_has_a_record_and_no_place() {
+fn a_banned_player_has_a_record_and_no_position() {
     let definition = Definition::default();
     let (_, mut stored) = build(&definition, 700);
-    let hidden = PlayerId::new("hidden").unwrap();
-    stored.records.insert(hidden.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
+    let banned = PlayerId::new("hidden").unwrap();
+    stored.records.insert(banned.clone(), Record { score: 0, subscore: 0, at: Micros(5) });
     let closed = ArchivedRanking::new(&definition, 700, &stored);
-    assert_eq!(closed.read(|it| it.ranked(&hidden)).unwrap(), None);
-    assert_eq!(closed.read(|it| it.around(&hidden, 1, 1)).unwrap(), None);
+    assert_eq!(closed.read(|it| it.ranked(&banned)).unwrap(), None);
+    assert_eq!(closed.read(|it| it.around(&banned, 1, 1)).unwrap(), None);
     let best = Record { score: i64::MAX, subscore: 0, at: Micros(0) };
-    assert_eq!(closed.read(|it| it.rank_of(&hidden, &best)), Ok(1), "as if it were shown");
+    assert_eq!(closed.read(|it| it.rank_of(&banned, &best)), Ok(1), "as if it were shown");
 }
 
 #[test]

@@ -39,48 +39,48 @@ fn change(number: u64, score: Option<i64>, version: u64) -> VersionedMovement {
 }
 
 /// Twenty players, each with the number as score.
-fn load(part: &RedisWindow, epoch: u64) {
-    let mut loader = part.load(epoch).unwrap();
+fn load(window: &RedisWindow, epoch: u64) {
+    let mut loader = window.load(epoch).unwrap();
     (0..20_u8).for_each(|number| loader.push(&id(number.into()), &record(number.into()), 1).unwrap());
     loader.finish().unwrap();
 }
 
-fn assert_whole(part: &RedisWindow) {
-    assert_eq!(part.is_ready(), Ok(true));
-    assert_eq!(part.total(), Ok(20));
-    let best = part.read(|it| it.page(&PageQuery { limit: 1, ..PageQuery::default() })).unwrap();
+fn assert_whole(window: &RedisWindow) {
+    assert_eq!(window.is_ready(), Ok(true));
+    assert_eq!(window.total(), Ok(20));
+    let best = window.read(|it| it.page(&PageQuery { limit: 1, ..PageQuery::default() })).unwrap();
     assert_eq!((best.entries[0].player.clone(), best.entries[0].rank), (id(19), 1));
-    assert_eq!(part.read(|it| it.find(b"p3")), Ok(Some((record(3), 16))));
+    assert_eq!(window.read(|it| it.find(b"p3")), Ok(Some((record(3), 16))));
 }
 
 /// Every query there is, by name.
-fn every_question(part: &RedisWindow) -> Vec<(&'static str, Option<RankingError>)> {
+fn every_question(window: &RedisWindow) -> Vec<(&'static str, Option<RankingError>)> {
     let player = id(3);
     let query = PageQuery { limit: 3, ..PageQuery::default() };
     vec![
-        ("total", part.total().err()),
-        ("purge", part.purge(1).err()),
-        ("ranks", part.ranks(std::slice::from_ref(&player)).pop().unwrap().err()),
-        ("publish", part.publish(&[change(3, Some(4), 9)], |_, _| ()).err()),
-        ("record", part.read(|it| it.record(b"p3")).err()),
-        ("find", part.read(|it| it.find(b"p3")).err()),
-        ("score_places", part.read(|it| it.score_places(Some(1), None)).err()),
-        ("partition", part.read(|it| it.partition(&|_| true)).err()),
-        ("visit", part.read(|it| it.visit(0, 3, false, &mut |_, _| ())).err()),
-        ("scan", part.read(|it| it.scan(0, 3, &mut |_, _| ())).err()),
-        ("ranked", part.read(|it| it.ranked(&player)).err()),
-        ("rank_of", part.read(|it| it.rank_of(&player, &record(1))).err()),
-        ("page", part.read(|it| it.page(&query)).err()),
-        ("around", part.read(|it| it.around(&player, 1, 1)).err()),
-        ("among", part.read(|it| it.among(std::slice::from_ref(&player))).err()),
+        ("total", window.total().err()),
+        ("purge", window.purge(1).err()),
+        ("ranks", window.ranks(std::slice::from_ref(&player)).pop().unwrap().err()),
+        ("publish", window.publish(&[change(3, Some(4), 9)], |_, _| ()).err()),
+        ("record", window.read(|it| it.record(b"p3")).err()),
+        ("find", window.read(|it| it.find(b"p3")).err()),
+        ("score_places", window.read(|it| it.score_places(Some(1), None)).err()),
+        ("partition", window.read(|it| it.partition(&|_| true)).err()),
+        ("visit", window.read(|it| it.visit(0, 3, false, &mut |_, _| ())).err()),
+        ("scan", window.read(|it| it.scan(0, 3, &mut |_, _| ())).err()),
+        ("ranked", window.read(|it| it.ranked(&player)).err()),
+        ("rank_of", window.read(|it| it.rank_of(&player, &record(1))).err()),
+        ("page", window.read(|it| it.page(&query)).err()),
+        ("around", window.read(|it| it.around(&player, 1, 1)).err()),
+        ("among", window.read(|it| it.among(std::slice::from_ref(&player))).err()),
     ]
 }
 
-fn assert_lost(part: &RedisWindow) {
-    for (question, error) in every_question(part) {
+fn assert_lost(window: &RedisWindow) {
+    for (question, error) in every_question(window) {
         assert_eq!(error, Some(RankingError::Lost), "{question}");
     }
-    assert_eq!(part.is_ready(), Ok(false));
+    assert_eq!(window.is_ready(), Ok(false));
 }
 
 #[track_caller]
@@ -105,15 +105,15 @@ fn a_flush_is_noticed_by_every_question_and_a_load_heals_it() {
         let server = ScratchRedis::start(kind, &[]);
         let ranking = connect(&server, &Options::default());
         for kind in Ranking::ALL {
-            let part = ranking.part(1, 0, &Definition { ranking: *kind, ..Definition::default() });
-            assert_lost(&part);
-            load(&part, 1);
-            assert_whole(&part);
+            let window = ranking.window(1, 0, &Definition { ranking: *kind, ..Definition::default() });
+            assert_lost(&window);
+            load(&window, 1);
+            assert_whole(&window);
             assert_eq!(server.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".into()));
-            assert_lost(&part);
-            load(&part, 2);
-            assert_whole(&part);
-            part.forget().unwrap();
+            assert_lost(&window);
+            load(&window, 2);
+            assert_whole(&window);
+            window.forget().unwrap();
             assert_eq!(server.client().call(&["DBSIZE"]), Reply::Integer(0));
         }
     }
@@ -124,18 +124,18 @@ fn a_flush_is_noticed_by_every_question_and_a_load_heals_it() {
 fn a_restart_from_an_old_snapshot_counts_as_a_loss() {
     for kind in KINDS {
         let mut server = ScratchRedis::start(kind, &[]);
-        let part = connect(&server, &impatient()).part(1, 0, &Definition::default());
-        load(&part, 1);
+        let window = connect(&server, &impatient()).window(1, 0, &Definition::default());
+        load(&window, 1);
         assert_eq!(server.client().call(&["SAVE"]), Reply::Simple(b"OK".into()));
-        part.publish(&[change(3, Some(100), 2)], |_, _| ()).unwrap();
+        window.publish(&[change(3, Some(100), 2)], |_, _| ()).unwrap();
         server.kill();
-        assert_away(part.total());
+        assert_away(window.total());
         server.restart();
         assert_eq!(server.client().call(&["DBSIZE"]), Reply::Integer(2), "it has the snapshot");
-        assert_eq!(when_back(|| part.total()), Err(RankingError::Lost));
-        assert_lost(&part);
-        load(&part, 2);
-        assert_whole(&part);
+        assert_eq!(when_back(|| window.total()), Err(RankingError::Lost));
+        assert_lost(&window);
+        load(&window, 2);
+        assert_whole(&window);
     }
 }
 
@@ -145,36 +145,36 @@ fn a_key_that_was_evicted_is_noticed() {
     let ranking = connect(&server, &Options::default());
     for (number, key) in ["z", "m", "d"].iter().enumerate() {
         let definition = Definition { ranking: Ranking::Dense, ..Definition::default() };
-        let part = ranking.part(1, number as u64, &definition);
-        load(&part, 1);
+        let window = ranking.window(1, number as u64, &definition);
+        load(&window, 1);
         let key = format!("{{tally:1.{number}}}:{key}");
         assert_eq!(server.client().call(&["DEL", &key]), Reply::Integer(1));
-        assert_lost(&part);
-        load(&part, 2);
-        assert_whole(&part);
+        assert_lost(&window);
+        load(&window, 2);
+        assert_whole(&window);
     }
 }
 
 #[test]
-fn a_frozen_server_is_away_for_everybody_and_comes_back_with_its_data() {
+fn a_frozen_server_is_unavailable_to_all_and_comes_back_with_its_data() {
     for kind in KINDS {
         let server = ScratchRedis::start(kind, &[]);
-        let part = connect(&server, &impatient()).part(1, 0, &Definition::default());
-        load(&part, 1);
+        let window = connect(&server, &impatient()).window(1, 0, &Definition::default());
+        load(&window, 1);
         server.freeze();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| assert_away(part.read(|it| it.ranked(&id(3)))));
+                scope.spawn(|| assert_away(window.read(|it| it.ranked(&id(3)))));
             }
-            scope.spawn(|| assert_away(part.publish(&[change(3, Some(3), 2)], |_, _| ())));
+            scope.spawn(|| assert_away(window.publish(&[change(3, Some(3), 2)], |_, _| ())));
         });
-        assert_away(part.is_ready());
+        assert_away(window.is_ready());
         server.thaw();
-        assert_eq!(when_back(|| part.total()), Ok(20));
-        assert_whole(&part);
+        assert_eq!(when_back(|| window.total()), Ok(20));
+        assert_whole(&window);
         // Redis may have executed requests that were sent while it was frozen; a repetition does no harm.
-        when_back(|| part.publish(&[change(3, Some(3), 2)], |_, _| ())).unwrap();
-        assert_whole(&part);
+        when_back(|| window.publish(&[change(3, Some(3), 2)], |_, _| ())).unwrap();
+        assert_whole(&window);
     }
 }
 
@@ -182,21 +182,21 @@ fn a_frozen_server_is_away_for_everybody_and_comes_back_with_its_data() {
 fn connections_that_break_and_scripts_that_vanish_are_not_noticed() {
     for kind in KINDS {
         let server = ScratchRedis::start(kind, &[]);
-        let part = connect(&server, &Options::default()).part(1, 0, &Definition::default());
-        load(&part, 1);
+        let window = connect(&server, &Options::default()).window(1, 0, &Definition::default());
+        load(&window, 1);
         for _ in 0..20 {
             assert_eq!(server.client().call(&["SCRIPT", "FLUSH"]), Reply::Simple(b"OK".into()));
-            assert_whole(&part);
+            assert_whole(&window);
             let Reply::Integer(_) = server.client().call(&["CLIENT", "KILL", "TYPE", "normal"]) else {
                 panic!("a count")
             };
-            assert_whole(&part);
+            assert_whole(&window);
         }
     }
 }
 
 #[test]
-fn who_cannot_be_reached_or_refuses_is_said_at_once() {
+fn an_unreachable_or_refusing_server_is_named_at_once() {
     let server = ScratchRedis::start(RedisKind::Valkey9, &["--requirepass", "secret"]);
     let with = |login: &str| {
         RedisBackend::connect(&format!("redis://{login}{}", server.address()), &Options::default()).map(drop)
@@ -236,34 +236,35 @@ fn soak_older_versions_never_overwrite_newer_ones() {
         for (nth, ranking) in Ranking::ALL.iter().enumerate() {
             let definition = Definition { ranking: *ranking, ..Definition::default() };
             let number = 10 * round + nth as u64;
-            for part in [
-                connect(&single, &Options::default()).part(2, number, &definition),
-                connect_cluster(&cluster, &Options::default()).part(2, number, &definition),
+            for window in [
+                connect(&single, &Options::default()).window(2, number, &definition),
+                connect_cluster(&cluster, &Options::default()).window(2, number, &definition),
             ] {
-                part.load(1).unwrap().finish().unwrap();
+                window.load(1).unwrap().finish().unwrap();
                 let orders: Vec<Vec<VersionedMovement>> =
                     (0..2).map(|_| shuffled(&history, &mut rng)).collect();
                 std::thread::scope(|scope| {
                     for order in &orders {
-                        let part = &part;
+                        let window = &window;
                         scope.spawn(move || {
                             for some in order.chunks(7) {
-                                part.publish(some, |_, _| ()).unwrap();
+                                window.publish(some, |_, _| ()).unwrap();
                             }
                         });
                     }
                 });
                 for (player, wanted) in &newest {
-                    let found = part.read(|it| it.record(player.as_bytes())).unwrap();
+                    let found = window.read(|it| it.record(player.as_bytes())).unwrap();
                     assert_eq!(found, *wanted, "{player:?} with seed {seed}, round {round}");
                 }
                 // Counts agree with the present entries, too.
                 let there = newest.values().flatten().count() as u64;
-                assert_eq!(part.total(), Ok(there));
-                let late = part.publish(&history, |_, ranks| assert_eq!(ranks.before, ranks.after)).unwrap();
+                assert_eq!(window.total(), Ok(there));
+                let late =
+                    window.publish(&history, |_, ranks| assert_eq!(ranks.before, ranks.after)).unwrap();
                 assert_eq!(late.len(), history.len());
-                assert_eq!(part.purge(u64::MAX), Ok(10 - there));
-                assert_eq!(part.total(), Ok(there));
+                assert_eq!(window.purge(u64::MAX), Ok(10 - there));
+                assert_eq!(window.total(), Ok(there));
             }
         }
     }
@@ -286,21 +287,21 @@ fn a_load_and_publishers_at_once_leave_the_newest() {
     let single = ScratchRedis::start(RedisKind::Valkey9, &[]);
     let cluster = ScratchCluster::start(RedisKind::Redis7, &[]);
     let definition = Definition::default();
-    for part in [
-        connect(&single, &Options::default()).part(1, 0, &definition),
-        connect_cluster(&cluster, &Options::default()).part(1, 0, &definition),
+    for window in [
+        connect(&single, &Options::default()).window(1, 0, &definition),
+        connect_cluster(&cluster, &Options::default()).window(1, 0, &definition),
     ] {
-        let mut loader = part.load(1).unwrap();
-        assert_eq!(part.is_ready(), Ok(false));
-        assert_eq!(part.total(), Err(RankingError::Loading));
+        let mut loader = window.load(1).unwrap();
+        assert_eq!(window.is_ready(), Ok(false));
+        assert_eq!(window.total(), Err(RankingError::Loading));
         // Newer than the rows that will be loaded, and a player that was removed after the row was read.
         let changes = [change(1, Some(900), 2), change(2, None, 2), change(3, Some(3), 1)];
-        let late = part.publish(&changes, |_, _| panic!("nobody has a rank yet")).unwrap();
+        let late = window.publish(&changes, |_, _| panic!("nobody has a rank yet")).unwrap();
         assert_eq!(late, [] as [usize; 0]);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 5_000..7_000 {
-                    let late = part.publish(&[change(number, Some(0), 2)], |_, _| ()).unwrap();
+                    let late = window.publish(&[change(number, Some(0), 2)], |_, _| ()).unwrap();
                     assert_eq!(late, [] as [usize; 0]);
                 }
             });
@@ -308,18 +309,19 @@ fn a_load_and_publishers_at_once_leave_the_newest() {
                 loader.push(&id(number), &record(i64::try_from(number).unwrap()), 1).unwrap();
             }
         });
-        assert_eq!(part.total(), Err(RankingError::Loading));
+        assert_eq!(window.total(), Err(RankingError::Loading));
         // A player that was removed before the load began is loaded as well: a late change from before does not bring it back.
         loader.push_gone(&id(9_000), 5).unwrap();
         loader.finish().unwrap();
-        assert_eq!(part.publish(&[change(9_000, Some(1), 4)], |_, _| ()), Ok(vec![0]));
-        assert_eq!(part.total(), Ok(8_999));
-        let of = |number: u64| part.read(|it| it.record(id(number).as_bytes())).unwrap().map(|one| one.score);
+        assert_eq!(window.publish(&[change(9_000, Some(1), 4)], |_, _| ()), Ok(vec![0]));
+        assert_eq!(window.total(), Ok(8_999));
+        let of =
+            |number: u64| window.read(|it| it.record(id(number).as_bytes())).unwrap().map(|one| one.score);
         assert_eq!(
             [of(1), of(2), of(3), of(5_500), of(8_999)],
             [Some(900), None, Some(3), Some(0), Some(8_999)]
         );
-        let worst = part.read(|it| it.score_places(None, Some(0))).unwrap();
+        let worst = window.read(|it| it.score_places(None, Some(0))).unwrap();
         assert_eq!(worst, (8_999 - 2_001, 8_999));
     }
 }
@@ -327,31 +329,32 @@ fn a_load_and_publishers_at_once_leave_the_newest() {
 #[test]
 fn of_two_loads_the_later_one_counts() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
-    let part = connect(&server, &Options::default()).part(1, 0, &Definition::default());
-    let mut first = part.load(1).unwrap();
+    let window = connect(&server, &Options::default()).window(1, 0, &Definition::default());
+    let mut first = window.load(1).unwrap();
     first.push(&id(1), &record(1), 1).unwrap();
-    let mut second = part.load(2).unwrap();
+    let mut second = window.load(2).unwrap();
     second.push(&id(2), &record(2), 1).unwrap();
     assert_eq!(first.finish(), Err(RankingError::Superseded));
-    assert_eq!(part.is_ready(), Ok(false));
+    assert_eq!(window.is_ready(), Ok(false));
     second.finish().unwrap();
-    assert_eq!(part.is_ready(), Ok(true));
-    assert!(part.read(|it| it.record(b"p1")).unwrap().is_none(), "the first one wrote nothing more");
-    assert!(part.read(|it| it.record(b"p2")).unwrap().is_some());
+    assert_eq!(window.is_ready(), Ok(true));
+    assert!(window.read(|it| it.record(b"p1")).unwrap().is_none(), "the first one wrote nothing more");
+    assert!(window.read(|it| it.record(b"p2")).unwrap().is_some());
     // A load whose data is lost before its end does not become readable.
-    let mut third = part.load(3).unwrap();
+    let mut third = window.load(3).unwrap();
     assert_eq!(server.client().call(&["FLUSHALL"]), Reply::Simple(b"OK".into()));
     third.push(&id(1), &record(1), 1).unwrap();
     assert_eq!(third.finish(), Err(RankingError::Lost));
-    assert_lost(&part);
+    assert_lost(&window);
 }
 
 #[test]
 fn one_item_of_a_page_fails_alone() {
     let server = ScratchRedis::start(RedisKind::Valkey9, &[]);
     let ranking = connect(&server, &Options::default());
-    let parts: Vec<RedisWindow> = (0..3).map(|part| ranking.part(1, part, &Definition::default())).collect();
-    parts.iter().for_each(|part| load(part, 1));
+    let parts: Vec<RedisWindow> =
+        (0..3).map(|window| ranking.window(1, window, &Definition::default())).collect();
+    parts.iter().for_each(|window| load(window, 1));
     // A corrupt record, and one that the ranking does not have.
     let mut client = server.client();
     assert_eq!(client.call(&["HSET", "{tally:1.0}:m", "p3", "12345678abc"]), Reply::Integer(0));
@@ -366,7 +369,7 @@ fn one_item_of_a_page_fails_alone() {
     // A page over several partitions, one of which is lost.
     parts[1].forget().unwrap();
     let player = id(7);
-    let items: Vec<(&RedisWindow, &PlayerId)> = parts.iter().map(|part| (part, &player)).collect();
+    let items: Vec<(&RedisWindow, &PlayerId)> = parts.iter().map(|window| (window, &player)).collect();
     let answers = ranking.ranks(&items);
     assert_eq!(answers[1], Err(RankingError::Lost));
     for at in [0, 2] {
@@ -379,31 +382,31 @@ fn a_cluster_node_that_is_killed_takes_its_partitions_and_no_other_part() {
     let arguments = ["--cluster-require-full-coverage", "no"];
     let mut cluster = ScratchCluster::start(RedisKind::Valkey9, &arguments);
     let ranking = connect_cluster(&cluster, &impatient());
-    let split = ranking.part(1, 0, &Definition::default());
+    let split = ranking.window(1, 0, &Definition::default());
     load(&split, 1);
     // Dense boards are whole, each on one node.
     let dense = Definition { ranking: Ranking::Dense, ..Definition::default() };
     let whole: Vec<(usize, RedisWindow)> = (1..9)
         .map(|number| {
-            (cluster.node_of(&format!("{{tally:1.{number}}}:z"), 0), ranking.part(1, number, &dense))
+            (cluster.node_of(&format!("{{tally:1.{number}}}:z"), 0), ranking.window(1, number, &dense))
         })
         .collect();
-    whole.iter().for_each(|(_, part)| load(part, 1));
+    whole.iter().for_each(|(_, window)| load(window, 1));
     let lost = whole[0].0;
     cluster.kill(lost);
     assert_away(split.total());
-    for (node, part) in &whole {
-        if *node == lost { assert_away(part.total()) } else { assert_whole(part) }
+    for (node, window) in &whole {
+        if *node == lost { assert_away(window.total()) } else { assert_whole(window) }
     }
     cluster.restart(lost);
     cluster.wait_ok();
     assert_eq!(when_back(|| split.total()), Err(RankingError::Lost));
-    for (node, part) in &whole {
+    for (node, window) in &whole {
         if *node == lost {
-            assert_eq!(when_back(|| part.total()), Err(RankingError::Lost));
-            load(part, 2);
+            assert_eq!(when_back(|| window.total()), Err(RankingError::Lost));
+            load(window, 2);
         }
-        assert_whole(part);
+        assert_whole(window);
     }
     load(&split, 2);
     assert_whole(&split);
@@ -412,7 +415,7 @@ fn a_cluster_node_that_is_killed_takes_its_partitions_and_no_other_part() {
 #[test]
 fn a_frozen_cluster_node_is_away_and_comes_back() {
     let cluster = ScratchCluster::start(RedisKind::Redis7, &[]);
-    let split = connect_cluster(&cluster, &impatient()).part(1, 0, &Definition::default());
+    let split = connect_cluster(&cluster, &impatient()).window(1, 0, &Definition::default());
     load(&split, 1);
     cluster.freeze(1);
     assert_away(split.total());
@@ -432,9 +435,9 @@ fn a_frozen_cluster_node_is_away_and_comes_back() {
 fn a_slot_that_moves_is_followed() {
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     let ranking = connect_cluster(&cluster, &Options::default());
-    let part = ranking.part(1, 0, &Definition { ranking: Ranking::Dense, ..Definition::default() });
-    load(&part, 1);
-    part.forget().unwrap();
+    let window = ranking.window(1, 0, &Definition { ranking: Ranking::Dense, ..Definition::default() });
+    load(&window, 1);
+    window.forget().unwrap();
     let key = "{tally:1.0}:z";
     let from = cluster.node_of(key, 0);
     let to = (from + 1) % 3;
@@ -454,13 +457,13 @@ fn a_slot_that_moves_is_followed() {
         let moved = cluster.client(node).call(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &owner]);
         assert_eq!(moved, Reply::Simple(b"OK".into()));
     }
-    assert_lost(&part);
-    load(&part, 2);
-    assert_whole(&part);
+    assert_lost(&window);
+    load(&window, 2);
+    assert_whole(&window);
     assert_eq!(cluster.client(to).call(&["EXISTS", key]), Reply::Integer(1));
     // A client that takes a node of a cluster for a single server gets an error.
     let single = connect(cluster.node(from), &Options::default());
-    let refused = single.part(1, 0, &Definition::default()).total();
+    let refused = single.window(1, 0, &Definition::default()).total();
     assert!(
         matches!(&refused, Err(RankingError::Refused(why)) if why.contains("redis-cluster")),
         "{refused:?}"
@@ -477,7 +480,7 @@ fn a_ranking_of_another_store_is_refused() {
             if let Some(store) = store {
                 ranking.set_store([store; 16]);
             }
-            ranking.part(1, 0, &Definition::default())
+            ranking.window(1, 0, &Definition::default())
         };
         // Rankings that a version without ids loaded are loaded again.
         load(&of(&server, None), 1);

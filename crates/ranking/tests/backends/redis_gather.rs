@@ -26,8 +26,8 @@ fn read(reads: &dyn Reads, nth: i64) -> String {
     }
 }
 
-fn load(part: &RedisWindow) {
-    let mut loader = part.load(1).unwrap();
+fn load(window: &RedisWindow) {
+    let mut loader = window.load(1).unwrap();
     for number in 0..PLAYERS {
         let record = Record { score: number % 50, subscore: 0, at: Micros(number) };
         loader.push(&player(number), &record, 1).unwrap();
@@ -36,9 +36,9 @@ fn load(part: &RedisWindow) {
 }
 
 /// The replies of reads that begin at the same moment.
-fn at_once(part: &RedisWindow) -> Vec<Result<String, RankingError>> {
+fn at_once(window: &RedisWindow) -> Vec<Result<String, RankingError>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(join_all((0..READINGS).map(|nth| part.read_later(move |reads| read(reads, nth)))))
+    runtime.block_on(join_all((0..READINGS).map(|nth| window.read_later(move |reads| read(reads, nth)))))
 }
 
 /// Scripts that these servers have run.
@@ -53,26 +53,26 @@ fn scripts(clients: &mut [RespClient]) -> u64 {
 }
 
 /// At most `share` of the scripts that they take one by one.
-fn whoever_reads(url: &str, mut clients: Vec<RespClient>, share: f64) {
+fn any_reader(url: &str, mut clients: Vec<RespClient>, share: f64) {
     let ranking = RedisBackend::connect(url, &Options::default()).unwrap();
     for (kind, nth) in [Ranking::Ordinal, Ranking::Competition, Ranking::Dense].into_iter().zip(0..) {
-        let part = ranking.part(1, nth, &Definition { ranking: kind, ..Definition::default() });
-        load(&part);
+        let window = ranking.window(1, nth, &Definition { ranking: kind, ..Definition::default() });
+        load(&window);
         let before = scripts(&mut clients);
-        let alone: Vec<_> = (0..READINGS).map(|nth| part.read(|reads| read(reads, nth))).collect();
+        let alone: Vec<_> = (0..READINGS).map(|nth| window.read(|reads| read(reads, nth))).collect();
         let between = scripts(&mut clients);
-        assert_eq!(at_once(&part), alone, "{kind:?}");
+        assert_eq!(at_once(&window), alone, "{kind:?}");
         let (alone, together) = (between - before, scripts(&mut clients) - between);
         assert!((together as f64) < alone as f64 * share, "{together} scripts where {alone} did");
-        part.forget().unwrap();
-        assert!(at_once(&part).iter().all(|heard| *heard == Err(RankingError::Lost)), "{kind:?}");
+        window.forget().unwrap();
+        assert!(at_once(&window).iter().all(|heard| *heard == Err(RankingError::Lost)), "{kind:?}");
     }
 }
 
 #[test]
 fn of_one_server() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
-    whoever_reads(&format!("redis://{}", server.address()), vec![server.client()], 0.3);
+    any_reader(&format!("redis://{}", server.address()), vec![server.client()], 0.3);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn of_a_cluster() {
     let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
     let url = format!("redis-cluster://{}?partitions=5", addresses.join(","));
     // A page far inside and a shared rank need a first query alone: they are not coalesced.
-    whoever_reads(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
+    any_reader(&url, (0..3).map(|at| cluster.client(at)).collect(), 0.8);
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn a_server_that_goes_answers_all_of_them() {
     let mut server = ScratchRedis::start(RedisKind::Redis7, &[]);
     let url = format!("redis://{}", server.address());
     let ranking = RedisBackend::connect(&url, &Options::default()).unwrap();
-    let part = ranking.part(1, 1, &Definition::default());
-    load(&part);
+    let window = ranking.window(1, 1, &Definition::default());
+    load(&window);
     server.kill();
-    let heard = at_once(&part);
+    let heard = at_once(&window);
     assert!(heard.iter().all(|heard| matches!(heard, Err(RankingError::Unavailable(_)))), "{heard:?}");
     server.restart();
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    assert!(at_once(&part).iter().all(|heard| *heard == Err(RankingError::Lost)));
-    load(&part);
-    assert!(at_once(&part).iter().all(Result::is_ok));
+    assert!(at_once(&window).iter().all(|heard| *heard == Err(RankingError::Lost)));
+    load(&window);
+    assert!(at_once(&window).iter().all(Result::is_ok));
 }

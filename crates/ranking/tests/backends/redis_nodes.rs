@@ -26,7 +26,7 @@ struct Stored {
 }
 
 struct World {
-    standings: WindowRanking,
+    ranking: WindowRanking,
     stored: Mutex<Stored>,
 }
 
@@ -41,8 +41,8 @@ impl World {
         let seeds: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
         let url = format!("redis-cluster://{}?partitions={PARTITIONS}", seeds.join(","));
         let ranking = RankingBackend::Redis(RedisBackend::connect(&url, &options).unwrap());
-        let standings = ranking.of_window(1, 0, &Definition::default());
-        let world = Self { standings, stored: Mutex::default() };
+        let ranking = ranking.of_window(1, 0, &Definition::default());
+        let world = Self { ranking, stored: Mutex::default() };
         for player in 0..PLAYERS {
             world.store(&[(player, player)]);
         }
@@ -50,7 +50,7 @@ impl World {
     }
 
     fn remote(&self) -> &RemoteRanking {
-        self.standings.remote().unwrap()
+        self.ranking.remote().unwrap()
     }
 
     /// One transaction; returns its unpublished changes.
@@ -68,7 +68,7 @@ impl World {
 
     fn submit(&self, scores: &[(i64, i64)]) {
         let (movements, version) = self.store(scores);
-        self.standings.publish(&movements, version, |_, _| {});
+        self.ranking.publish(&movements, version, |_, _| {});
     }
 
     /// Loads the missing partitions, as the server's thread does. `meanwhile` runs when it has begun.
@@ -77,7 +77,7 @@ impl World {
         meanwhile();
         let rows = self.stored.lock().unwrap().rows.clone();
         for (player, (record, version)) in &rows {
-            load.push(VersionedRow { player, record: Some(record), version: *version, hidden: false })?;
+            load.push(VersionedRow { player, record: Some(record), version: *version, banned: false })?;
         }
         load.finish()
     }
@@ -101,7 +101,7 @@ impl World {
             self.stored.lock().unwrap().rows.iter().map(|(id, row)| (-row.0.score, id.clone())).collect();
         wanted.sort();
         let query = PageQuery { limit: wanted.len(), ..PageQuery::default() };
-        let page = self.standings.read(|it| it.page(&query)).unwrap();
+        let page = self.ranking.read(|it| it.page(&query)).unwrap();
         let seen: Vec<(i64, PlayerId)> =
             page.entries.iter().map(|place| (-place.record.score, place.player.clone())).collect();
         assert_eq!(seen, wanted);
@@ -178,7 +178,7 @@ fn a_node_that_comes_back_empty_is_loaded_and_no_other_is_written() {
                 world.remote().catch_up()
             );
         }
-        assert_eq!(world.standings.read(|it| it.total()), Err(RankingError::Loading));
+        assert_eq!(world.ranking.read(|it| it.total()), Err(RankingError::Loading));
         reset(&cluster);
         world.load(|| others(lost).for_each(|node| assert_eq!(entries(&cluster, node), held[node]))).unwrap();
         // From here on ranks are read.

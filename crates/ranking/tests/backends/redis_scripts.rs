@@ -23,15 +23,15 @@ struct Part {
 
 impl Part {
     fn new(server: &ScratchRedis, tag: &str) -> Self {
-        let mut part = Self {
+        let mut window = Self {
             client: server.client(),
             keys: ["z", "m", "d", "l", "w"].map(|kind| format!("{{{tag}}}:{kind}")),
         };
         let state = [b"R", RUN.as_bytes(), b"epoch"].concat();
-        let key = part.keys[1].clone();
+        let key = window.keys[1].clone();
         let fields: [&[u8]; 6] = [b"HSET", key.as_bytes(), STATE, &state, b"\xffgone", b"0"];
-        assert_eq!(part.client.call(&fields), Reply::Integer(2));
-        part
+        assert_eq!(window.client.call(&fields), Reply::Integer(2));
+        window
     }
 
     fn eval(&mut self, body: &str, args: Vec<Vec<u8>>) -> Vec<Reply> {
@@ -97,7 +97,7 @@ fn soak_the_newest_of_every_player_stays() {
     for kind in [RedisKind::Redis7, RedisKind::Valkey9] {
         let server = ScratchRedis::start(kind, &[]);
         for round in 0..tally_testkit::rng::soak(60) {
-            let mut part = Part::new(&server, &format!("part{round}"));
+            let mut window = Part::new(&server, &format!("part{round}"));
             let mut model: BTreeMap<String, (u64, String)> = BTreeMap::new();
             for _ in 0..12 {
                 let mut rows: Vec<Row> = Vec::new();
@@ -115,7 +115,7 @@ fn soak_the_newest_of_every_player_stays() {
                     }
                 }
                 let bulk = rng.percent(50);
-                let answers = if bulk { part.bulk(&rows) } else { part.publish(&rows) };
+                let answers = if bulk { window.bulk(&rows) } else { window.publish(&rows) };
                 for (at, (field, version, kept)) in rows.into_iter().enumerate() {
                     let present = model.get(&field).map(|(version, _)| *version);
                     let newer = present.is_none_or(|present| version > present);
@@ -137,7 +137,7 @@ fn soak_the_newest_of_every_player_stays() {
                 scores.dedup();
                 assert_eq!(answers[1], Reply::Integer(members.len() as i64), "the total");
                 let gone = (model.len() - members.len()) as i64;
-                assert_eq!(part.content(), (members, scores, gone));
+                assert_eq!(window.content(), (members, scores, gone));
             }
         }
     }
@@ -147,7 +147,7 @@ fn soak_the_newest_of_every_player_stays() {
 #[test]
 fn each_change_hears_the_ranks_of_its_turn() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
-    let mut part = Part::new(&server, "part");
+    let mut window = Part::new(&server, "part");
     let row = |field: &str, version, kept: &str| (field.to_owned(), version, kept.to_owned());
     let rows = [
         row("a", 1, "50"),
@@ -157,12 +157,12 @@ fn each_change_hears_the_ranks_of_its_turn() {
         row("a", 3, ""),
         row("b", 2, "90"),
     ];
-    let answers = part.publish(&rows);
+    let answers = window.publish(&rows);
     let numbers: Vec<i64> =
         answers[2..].iter().map(|reply| if let Reply::Integer(n) = reply { *n } else { panic!() }).collect();
     let turns: Vec<[i64; 3]> = numbers.chunks(3).map(|turn| turn.try_into().unwrap()).collect();
     assert_eq!(turns, [[1, -1, 0], [1, -1, 0], [1, 1, 0], [0, 1, 1], [1, 0, -1], [1, 0, 0]]);
-    assert_eq!(part.content(), (vec!["90b".to_owned()], vec!["9".to_owned()], 1));
+    assert_eq!(window.content(), (vec!["90b".to_owned()], vec!["9".to_owned()], 1));
 }
 
 /// Strings would compare by the server's locale, and numbers only to 53 bits.

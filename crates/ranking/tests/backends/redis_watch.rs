@@ -16,8 +16,8 @@ fn change(name: &str, score: Option<i64>, version: u64, ranked: bool) -> Version
 }
 
 /// The reported players, each once.
-fn told(part: &RedisWindow, watched: &mut Watched) -> BTreeSet<String> {
-    let (players, left_out) = part.changed(watched).unwrap();
+fn told(window: &RedisWindow, watched: &mut Watched) -> BTreeSet<String> {
+    let (players, left_out) = window.changed(watched).unwrap();
     assert!(!left_out);
     let names: BTreeSet<String> = players.iter().map(|player| player.as_str().to_owned()).collect();
     assert_eq!(names.len(), players.len());
@@ -29,7 +29,7 @@ fn names(some: &[&str]) -> BTreeSet<String> {
 }
 
 /// Two servers on one Redis, or on one cluster.
-fn whoever_publishes(urls: [String; 2]) {
+fn any_publisher(urls: [String; 2]) {
     let [here, there] = urls.map(|url| RedisBackend::connect(&url, &Options::default()).unwrap());
     let kinds = [
         (Ranking::Ordinal, Ties::First),
@@ -38,21 +38,21 @@ fn whoever_publishes(urls: [String; 2]) {
     ];
     for (nth, (ranking, ties)) in (0..).zip(kinds) {
         let definition = Definition { ranking, ties, ..Definition::default() };
-        let [here, there] = [&here, &there].map(|ranking| ranking.part(1, nth, &definition));
+        let [here, there] = [&here, &there].map(|ranking| ranking.window(1, nth, &definition));
         here.load(1).unwrap().finish().unwrap();
         let publish =
-            |part: &RedisWindow, some: &[VersionedMovement]| drop(part.publish(some, |_, _| ()).unwrap());
+            |window: &RedisWindow, some: &[VersionedMovement]| drop(window.publish(some, |_, _| ()).unwrap());
         publish(&there, &[change("before", Some(1), 1, true)]);
         let (mut first, mut second) = (Watched::default(), Watched::default());
         assert_eq!(told(&here, &mut first), names(&[]));
         assert_eq!(told(&there, &mut second), names(&[]));
         // Changes with ranks and without, by both servers, several times.
-        for (at, part) in [&here, &there].into_iter().enumerate() {
+        for (at, window) in [&here, &there].into_iter().enumerate() {
             for version in 1..=3 {
                 let some = NAMES.iter().enumerate().filter(|(number, _)| number % 2 == at);
                 let change =
                     |(number, name): (usize, &&str)| change(name, Some(version as i64), version, number < 3);
-                publish(part, &some.map(change).collect::<Vec<_>>());
+                publish(window, &some.map(change).collect::<Vec<_>>());
             }
         }
         assert_eq!(told(&here, &mut first), names(&NAMES));
@@ -70,43 +70,43 @@ fn whoever_publishes(urls: [String; 2]) {
 }
 
 #[test]
-fn those_who_look_hear_of_every_server() {
+fn watchers_get_the_changes_of_every_server() {
     for kind in [RedisKind::Redis7, RedisKind::Valkey9] {
         let server = ScratchRedis::start(kind, &[]);
         let url = format!("redis://{}", server.address());
-        whoever_publishes([url.clone(), url]);
+        any_publisher([url.clone(), url]);
     }
     let cluster = ScratchCluster::start(RedisKind::Valkey9, &[]);
     let addresses: Vec<String> = cluster.addresses().iter().map(ToString::to_string).collect();
     let url = format!("redis-cluster://{}?partitions=7", addresses.join(","));
-    whoever_publishes([url.clone(), url]);
+    any_publisher([url.clone(), url]);
 }
 
 #[test]
-fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
+fn a_watch_without_watchers_costs_no_key_and_notes_expire() {
     let server = ScratchRedis::start(RedisKind::Redis7, &[]);
     let ranking =
         RedisBackend::connect(&format!("redis://{}", server.address()), &Options::default()).unwrap();
-    let part = ranking.part(1, 0, &Definition::default());
-    part.load(1).unwrap().finish().unwrap();
+    let window = ranking.window(1, 0, &Definition::default());
+    window.load(1).unwrap().finish().unwrap();
     let mut client = server.client();
     let mut keys = |pattern: &str| match client.call(&["KEYS", pattern]) {
         Reply::Array(all) => all.len(),
         other => panic!("{other:?}"),
     };
-    part.publish(&[change("ann", Some(1), 1, true)], |_, _| ()).unwrap();
+    window.publish(&[change("ann", Some(1), 1, true)], |_, _| ()).unwrap();
     assert_eq!((keys("*:l"), keys("*:w")), (0, 0));
     let mut watched = Watched::default();
-    told(&part, &mut watched);
+    told(&window, &mut watched);
     let many: Vec<VersionedMovement> =
         (0..3_000).map(|number| change(&format!("p{number}"), Some(number), 2, false)).collect();
-    part.publish(&many, |_, _| ()).unwrap();
+    window.publish(&many, |_, _| ()).unwrap();
     assert_eq!((keys("*:l"), keys("*:w")), (1, 1));
     // More changes than one read returns: the next reads have the others.
-    part.publish(&[change("last", Some(1), 3, true)], |_, _| ()).unwrap();
+    window.publish(&[change("last", Some(1), 3, true)], |_, _| ()).unwrap();
     let (mut heard, mut looks) = (BTreeSet::new(), 0);
     while heard.len() <= many.len() {
-        let some = told(&part, &mut watched);
+        let some = told(&window, &mut watched);
         assert!(!some.is_empty() && some.len() <= 1_000);
         heard.extend(some);
         looks += 1;
@@ -115,10 +115,10 @@ fn nobody_who_looks_costs_a_key_and_what_is_noted_ends_by_itself() {
     // More than are noted: the read reports the loss.
     let more: Vec<VersionedMovement> =
         (0..12_000).map(|number| change(&format!("q{number}"), Some(number), 4, false)).collect();
-    part.publish(&more, |_, _| ()).unwrap();
+    window.publish(&more, |_, _| ()).unwrap();
     let mut forgotten = false;
     loop {
-        let (players, some) = part.changed(&mut watched).unwrap();
+        let (players, some) = window.changed(&mut watched).unwrap();
         forgotten |= some;
         if players.len() < 1_000 {
             break;

@@ -254,21 +254,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_desk_is_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4, boards in 0_u32..6) {
-            let (mut desk, mut rows, mut paper) = (ApplicationCounts::default(), BTreeMap::<u8, Application>::new(), Paper::default());
+        fn applications_are_three_lists(ops in proptest::collection::vec(any_op(), 0..60), capacity in 1_u32..4, boards in 0_u32..6) {
+            let (mut counts, mut rows, mut paper) = (ApplicationCounts::default(), BTreeMap::<u8, Application>::new(), Paper::default());
             let mut released = Vec::new();
             for (at, op) in (1_i64..).zip(ops) {
-                let before = desk;
+                let before = counts;
                 let (player, done) = match op {
                     Op::Apply(player) => {
-                        let may = desk.may_apply(rows.get(&player), player == 0, MOST);
+                        let may = counts.may_apply(rows.get(&player), player == 0, MOST);
                         let hold = HoldId(Uuid([player; 16]));
-                        let now = may.map(|()| desk.apply(Micros(at), None, Some(hold)));
+                        let now = may.map(|()| counts.apply(Micros(at), None, Some(hold)));
                         (player, now.map(|now| ApplicationChange { now: Some(now), release: None }))
                     }
-                    Op::Accept(player) => (player, desk.accept(rows.get(&player), player == STAFF, Capacity { capacity, boards })),
-                    Op::Reject(player) => (player, desk.reject(rows.get(&player))),
-                    Op::Withdraw(player) => (player, desk.withdraw(rows.get(&player))),
+                    Op::Accept(player) => (player, counts.accept(rows.get(&player), player == STAFF, Capacity { capacity, boards })),
+                    Op::Reject(player) => (player, counts.reject(rows.get(&player))),
+                    Op::Withdraw(player) => (player, counts.withdraw(rows.get(&player))),
                 };
                 let wanted = paper.act(op, Capacity { capacity, boards });
                 match done {
@@ -282,7 +282,7 @@ mod tests {
                     }
                     Err(rejection) => {
                         prop_assert_eq!(wanted, Err(rejection.code()), "{:?}", op);
-                        prop_assert_eq!(desk, before);
+                        prop_assert_eq!(counts, before);
                     }
                 }
                 let in_order = |status| {
@@ -294,8 +294,8 @@ mod tests {
                 prop_assert_eq!(in_order(Status::Pending), paper.pending.clone());
                 prop_assert_eq!(in_order(Status::Accepted), paper.accepted.clone());
                 prop_assert_eq!(in_order(Status::Rejected), paper.rejected.clone());
-                let counts = [&paper.pending, &paper.accepted, &paper.rejected].map(|list| list.len() as u32);
-                prop_assert_eq!([desk.pending, desk.accepted, desk.rejected], counts);
+                let lengths = [&paper.pending, &paper.accepted, &paper.rejected].map(|list| list.len() as u32);
+                prop_assert_eq!([counts.pending, counts.accepted, counts.rejected], lengths);
                 prop_assert_eq!(&released, &paper.free);
             }
         }

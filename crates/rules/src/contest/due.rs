@@ -68,7 +68,7 @@ mod tests {
             while let Some((at, event)) = next(state, since, contest, true) {
                 seen.push((at.0, event));
                 let by = super::super::state::ActorKind::Clock;
-                state = super::super::state::judge(state, event, by).unwrap().to;
+                state = super::super::state::transition(state, event, by).unwrap().to;
                 since = at;
             }
             seen

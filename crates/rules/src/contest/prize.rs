@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_share_a_rank() {
+    fn players_of_one_rank() {
         let table = [prize(1, 1, "KRW", 500), prize(2, 3, "KRW", 50), prize(4, 4, "XP", 7)];
         type Case<'a> = (PrizeTies, u32, u32, &'a [(&'a str, i64)]);
         let rows: &[Case<'_>] = &[

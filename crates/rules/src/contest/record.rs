@@ -50,7 +50,7 @@ pub enum ContestTask {
 /// The location of a contest's applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApplicationLocation {
-    /// In the store, beside the contest. Their counters are [`Record::desk`].
+    /// In the store, beside the contest. Their counters are [`Record::applications`].
     #[default]
     Store,
     /// In Redis with their counters, under the number that they got when the contest opened.
@@ -75,7 +75,7 @@ pub struct Record {
     /// The location of its applications.
     pub kept: ApplicationLocation,
     /// The counters of its applications, if they are in the store.
-    pub desk: ApplicationCounts,
+    pub applications: ApplicationCounts,
     /// Grows when accepted applications change or a start that had read them is aborted. A start compares it, to see
     /// whether the applications that it read are still current.
     pub revision: u64,
@@ -114,7 +114,7 @@ impl Record {
             state: State::Draft,
             since: now,
             kept: ApplicationLocation::Store,
-            desk: ApplicationCounts::default(),
+            applications: ApplicationCounts::default(),
             revision: 0,
             members: 0,
             report: None,
@@ -147,7 +147,7 @@ impl Record {
     }
 
     /// Refuses applications from its scheduled start on, even if that start is late.
-    pub fn judge_apply(&self, now: Micros) -> Result<(), Rejection> {
+    pub fn check_may_apply(&self, now: Micros) -> Result<(), Rejection> {
         let starts = due::next(self.state, self.since, &self.contest, false);
         let is_over = starts.is_some_and(|(at, event)| event == Event::Start && at <= now);
         if is_over { Err(Rejection::ContestState(State::Running)) } else { Ok(()) }

@@ -55,7 +55,7 @@ pub struct Facts<'a> {
 }
 
 /// Why an application cannot start, if it cannot. `fee`: the contest has a fee; `needs_member`: players must be members.
-pub fn judge(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<InvalidReason> {
+pub fn invalid_reason(facts: Facts<'_>, fee: bool, needs_member: bool, now: Micros) -> Option<InvalidReason> {
     let accepted = facts.application.filter(|application| application.status == Status::Accepted);
     let Some(application) = accepted else { return Some(InvalidReason::NotApplied) };
     if facts.is_staff {
@@ -142,10 +142,13 @@ mod tests {
             rows.into_iter().enumerate()
         {
             let facts = Facts { application, member_is_open, is_staff: false, hold };
-            assert_eq!(judge(facts, fee, needs_member, now), wanted, "row {place}");
+            assert_eq!(invalid_reason(facts, fee, needs_member, now), wanted, "row {place}");
             let is_accepted = wanted != Some(InvalidReason::NotApplied);
             let wanted = if is_accepted { InvalidReason::Staff } else { InvalidReason::NotApplied };
-            assert_eq!(judge(Facts { is_staff: true, ..facts }, fee, needs_member, now), Some(wanted));
+            assert_eq!(
+                invalid_reason(Facts { is_staff: true, ..facts }, fee, needs_member, now),
+                Some(wanted)
+            );
         }
     }
 

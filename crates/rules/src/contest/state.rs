@@ -108,7 +108,7 @@ pub const TABLE: &[Transition] = &[
 ];
 
 /// The row of this event, or why there is none.
-pub fn judge(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
+pub fn transition(state: State, event: Event, by: ActorKind) -> Result<&'static Transition, Rejection> {
     let mut of_event = TABLE.iter().filter(|row| row.event == event);
     if !of_event.clone().any(|row| row.by.contains(&by)) {
         return Err(Rejection::Forbidden);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_there_once_and_names_nobody_twice() {
+    fn a_row_is_there_once_and_names_no_actor_twice() {
         for (at, row) in TABLE.iter().enumerate() {
             let like = |other: &&Transition| (other.from, other.event) == (row.from, row.event);
             assert!(TABLE[..at].iter().find(like).is_none(), "{row:?}");
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(rows.len(), Event::ALL.len());
         for (event, states) in rows {
             for state in State::ALL {
-                let done = judge(*state, *event, ActorKind::Admin);
+                let done = transition(*state, *event, ActorKind::Admin);
                 match states.contains(state) {
                     true => assert_eq!(done.map(|row| row.from), Ok(*state), "{event} in {state}"),
                     false => assert_eq!(done, Err(Rejection::ContestState(*state)), "{event} in {state}"),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_learns_nothing_of_the_state() {
+    fn a_forbidden_actor_learns_nothing_of_the_state() {
         for state in State::ALL {
             for (event, by) in [
                 (Event::Start, ActorKind::Player),
@@ -183,11 +183,15 @@ mod tests {
                 (Event::Cancel, ActorKind::Clock),
                 (Event::Apply, ActorKind::Staff),
             ] {
-                assert_eq!(judge(*state, event, by), Err(Rejection::Forbidden), "{event} by {by} in {state}");
+                assert_eq!(
+                    transition(*state, event, by),
+                    Err(Rejection::Forbidden),
+                    "{event} by {by} in {state}"
+                );
             }
         }
         assert_eq!(
-            judge(State::Settled, Event::Settle, ActorKind::Clock),
+            transition(State::Settled, Event::Settle, ActorKind::Clock),
             Err(Rejection::ContestState(State::Settled))
         );
     }

@@ -292,7 +292,7 @@ fn a_hold_ends_once() {
 }
 
 #[test]
-fn a_hold_whose_time_ran_out_is_let_go() {
+fn an_expired_hold_is_released() {
     let mut world = tell(Limits::default(), "member A -> ok\ndeposit A 100 -> 100\nhold A 80 e KRW 10 -> ok");
     let id = *world.holds.keys().next().unwrap();
     world.now = world.now.plus(10_000_000);

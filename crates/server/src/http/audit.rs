@@ -2,8 +2,8 @@
 //!
 //! Not here: where events go, and their limits (`security.rs`).
 
-use super::answer::{self, Answer};
 use super::guard;
+use super::response::{self, Response};
 use super::routes::Route;
 use crate::readiness::Readiness;
 use crate::security::Event;
@@ -23,7 +23,7 @@ pub(super) fn done(
     (address, request): (IpAddr, &str),
     (route, path): (&Route, &str),
     caller: &Caller,
-    answer: &Answer,
+    answer: &Response,
 ) {
     let name = match (route.method, route.path) {
         ("POST", "/v1/keys") => "key_created",
@@ -34,7 +34,7 @@ pub(super) fn done(
         ("POST", "/v1/members/{member}/unlock-pin") => "pin_unlocked",
         _ => return,
     };
-    if answer.headers().contains_key(answer::REPLAYED) {
+    if answer.headers().contains_key(response::REPLAYED) {
         return;
     }
     let detail = answer.extensions().get::<Detail>().map_or("", |Detail(detail)| detail);

@@ -4,7 +4,7 @@
 //! body, and the connection stays usable. After a longer body the response announces that the connection closes. Then the
 //! socket reads on for a while, so that a client that is still writing finds the response (see `progress.rs`).
 
-use super::answer::Answer;
+use super::response::Response;
 use crate::limits::{BODY_BYTES_FREE, DRAIN_TIMEOUT, DRAINED_BYTES_MAX};
 use crate::progress::Linger;
 use crate::readiness::Readiness;
@@ -52,15 +52,15 @@ impl Unread {
     }
 
     /// Handles what the operation has not read, and completes its response.
-    pub(super) async fn settle(&self, expects_to_be_asked: bool, linger: &Linger, answer: &mut Answer) {
+    pub(super) async fn settle(&self, expects_to_be_asked: bool, linger: &Linger, response: &mut Response) {
         if let Some(body) = self.take() {
             // A client that expects `100 Continue` need not send its body.
             let drained = !expects_to_be_asked && drain(body).await;
             if !drained {
-                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
         }
-        if answer.headers().get(CONNECTION).is_some_and(|value| value == "close") {
+        if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             linger.ask();
         }
     }

@@ -4,7 +4,7 @@
 //! the public API. The files are one table of `include_str!`: an embedding crate would add a directory scan and a
 //! procedural macro for two dozen files. Not here: what the files do.
 
-use super::answer::{self, Answer};
+use super::response::{self, Response};
 use hyper::StatusCode;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH,
@@ -98,20 +98,20 @@ pub(super) fn has(path: &str) -> bool {
 }
 
 /// The console's file at this path, if there is one; 304 if the browser has it.
-pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Answer> {
+pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let at = FILES.iter().position(|file| file.path == path)?;
     let (file, tag) = (&FILES[at], &TAGS[at]);
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
     let is_known = known.into_iter().any(|known| known == "*" || known.as_bytes() == tag.as_bytes());
-    let mut answer = if is_known {
-        let mut unchanged = answer::none();
+    let mut response = if is_known {
+        let mut unchanged = response::none();
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        answer::with(StatusCode::OK, file.content_type, file.text)
+        response::with(StatusCode::OK, file.content_type, file.text)
     };
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     headers.insert(ETAG, tag.clone());
     // The next request may reach another version, so the browser keeps files but validates them each time.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -121,7 +121,7 @@ pub(super) fn file(path: &str, headers: &HeaderMap) -> Option<Answer> {
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    Some(answer)
+    Some(response)
 }
 
 #[cfg(test)]
@@ -204,8 +204,8 @@ mod tests {
             [tag.clone(), format!("\"x\", W/{}", tag.to_str().expect("text")).parse().expect("a header")]
         {
             let headers: HeaderMap = [(IF_NONE_MATCH, known)].into_iter().collect();
-            let answer = file("/console/app.js", &headers).expect("it is there");
-            assert_eq!((answer.status(), &answer.headers()[ETAG]), (StatusCode::NOT_MODIFIED, tag));
+            let response = file("/console/app.js", &headers).expect("it is there");
+            assert_eq!((response.status(), &response.headers()[ETAG]), (StatusCode::NOT_MODIFIED, tag));
         }
         let other: HeaderMap = [(IF_NONE_MATCH, HeaderValue::from_static("\"other\""))].into_iter().collect();
         assert_eq!(file("/", &other).expect("it is there").status(), StatusCode::OK);

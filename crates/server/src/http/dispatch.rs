@@ -1,8 +1,8 @@
 //! From a request to its response: find the route, authenticate the caller, run the operation, count and log.
 
-use super::answer::Answer;
 use super::body::Unread;
 use super::call::{Call, Peer};
+use super::response::Response;
 use super::routes::{OPEN_PATHS, ROUTES, Route};
 use super::{audit, console, guard, problem, service};
 use crate::metrics::RouteMetrics;
@@ -53,7 +53,7 @@ impl Dispatch {
     }
 
     /// Handles one request.
-    pub(super) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Answer {
+    pub(super) async fn respond(&self, peer: Peer, request: Request<Incoming>) -> Response {
         let started = Instant::now();
         let id = self.request_id(&request);
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -64,9 +64,9 @@ impl Dispatch {
         let (unread, linger) = (Unread::new(body), peer.linger.clone());
         let expect = parts.headers.contains_key(EXPECT);
         let request = Request::from_parts(parts, unread.clone());
-        let (mut answer, metrics) = self.run(peer, request, (&path, &id), sampled.as_ref()).await;
-        unread.settle(expect, &linger, &mut answer).await;
-        let status = answer.status().as_u16();
+        let (mut response, metrics) = self.run(peer, request, (&path, &id), sampled.as_ref()).await;
+        unread.settle(expect, &linger, &mut response).await;
+        let status = response.status().as_u16();
         if let Some(sampled) = sampled {
             sampled.answered(status);
         }
@@ -76,14 +76,14 @@ impl Dispatch {
         } else {
             tracing::debug!(request_id = %id, %method, path, status, took = ?started.elapsed(), "request");
         }
-        answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
-            answer.headers_mut().insert(REQUEST_ID, id);
+            response.headers_mut().insert(REQUEST_ID, id);
         }
         if matches!(method, Method::GET | Method::HEAD | Method::OPTIONS) {
-            self.allow_origin(origin, &mut answer);
+            self.allow_origin(origin, &mut response);
         }
-        answer
+        response
     }
 
     async fn run(
@@ -92,7 +92,7 @@ impl Dispatch {
         request: Request<Unread>,
         (path, id): (&str, &str),
         sampled: Option<&HttpSample>,
-    ) -> (Answer, &RouteMetrics) {
+    ) -> (Response, &RouteMetrics) {
         if peer.reserved
             && !HEALTH_PATHS.contains(&path)
             && !guard::is_this_machine(&self.readiness, peer.trust, request.headers())
@@ -117,7 +117,7 @@ impl Dispatch {
         let Some((route, metrics)) = chosen else {
             let allow = found.value.iter().map(|(route, _)| route.method).collect::<Vec<_>>().join(", ");
             if request.method() == Method::OPTIONS && self.is_known_origin(request.headers().get(ORIGIN)) {
-                return (super::answer::none(), &self.unmatched);
+                return (super::response::none(), &self.unmatched);
             }
             let wrong = Problem::new(405, "method_not_allowed", format!("this path has: {allow}"));
             return (problem::render(&wrong.header("allow", allow), path, id), &self.unmatched);
@@ -127,12 +127,12 @@ impl Dispatch {
             sampled.route(route.path);
         }
         let operated = self.operate((peer, request), (route, path, id), params, sampled).await;
-        let mut answer = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
+        let mut response = operated.unwrap_or_else(|wrong| problem::render(&wrong, path, id));
         // Caches must not store keys, tokens, money and settings. They may store what every reader sees.
         if route.permission != Permission::Read {
-            answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        (answer, metrics)
+        (response, metrics)
     }
 
     async fn operate(
@@ -141,7 +141,7 @@ impl Dispatch {
         (route, path, id): (&'static Route, &str, &str),
         params: Vec<(&'static str, String)>,
         sampled: Option<&HttpSample>,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Response, Problem> {
         let (parts, body) = request.into_parts();
         peer.trust = peer.trust.of_request(&parts);
         let from = (peer.address.ip(), id);
@@ -159,7 +159,7 @@ impl Dispatch {
             Some(sampled) => tally_service::traces::follow(sampled.sink(), operated).await,
         };
         match &operated {
-            Ok(answer) => audit::done(&self.readiness, from, (route, path), &caller, answer),
+            Ok(response) => audit::done(&self.readiness, from, (route, path), &caller, response),
             Err(wrong) if audit::is_event(wrong) => {
                 audit::refused(&self.readiness, from, (route.method, path), &audit::actor(&caller), wrong);
             }
@@ -187,12 +187,12 @@ impl Dispatch {
     }
 
     /// Allows pages of configured origins to read the response.
-    fn allow_origin(&self, origin: Option<HeaderValue>, answer: &mut Answer) {
+    fn allow_origin(&self, origin: Option<HeaderValue>, response: &mut Response) {
         if !self.is_known_origin(origin.as_ref()) {
             return;
         }
         let Some(origin) = origin else { return };
-        let headers = answer.headers_mut();
+        let headers = response.headers_mut();
         headers.insert("access-control-allow-origin", origin);
         headers.insert("access-control-allow-methods", HeaderValue::from_static("GET"));
         headers.insert(

@@ -162,15 +162,15 @@ async fn signed_in(
     headers: &HeaderMap,
 ) -> Result<Authenticated, Problem> {
     let tally = readiness.loaded().ok_or_else(|| starting(readiness))?;
-    let said = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
-    match tally.members.known(&tally, said.member).await {
-        Ok(member) if member.tokens_from == said.tokens_from && member.closed_at.is_none() => {
+    let subject = tally.members.tokens.read(token, tally.now()).ok_or_else(signed_out)?;
+    match tally.members.known(&tally, subject.member).await {
+        Ok(member) if member.tokens_from == subject.tokens_from && member.closed_at.is_none() => {
             if headers.contains_key("tally-acting-player") {
                 return Err(Problem::new(403, "forbidden", "a member acts for itself alone"));
             }
-            Ok(Authenticated { caller: Caller::member(said.member), tokens_from: said.tokens_from })
+            Ok(Authenticated { caller: Caller::member(subject.member), tokens_from: subject.tokens_from })
         }
-        Ok(_) | Err(Failure::Refused(_)) => Err(signed_out()),
+        Ok(_) | Err(Failure::Rejected(_)) => Err(signed_out()),
         Err(failure) => Err(problem::of_failure(&failure)),
     }
 }

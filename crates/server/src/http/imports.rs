@@ -1,9 +1,9 @@
 //! Imports: chunks of a file; each line has its effect once.
 
-use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
 use super::keys::blocking;
 use super::problem;
+use super::response::{self, Response};
 use serde_json::Value;
 use std::sync::Arc;
 use tally_rules::BoardId;
@@ -12,7 +12,7 @@ use tally_wire::Problem;
 use tally_wire::api::imports::{self, CHUNK_ROWS_MAX, Head};
 
 /// `GET /v1/imports/{board}/{digest}`: the progress of an import.
-pub(super) async fn progress(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn progress(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let board: BoardId = call.board()?;
@@ -20,11 +20,11 @@ pub(super) async fn progress(mut call: Call) -> Result<Answer, Problem> {
         .ok_or_else(|| bad_parameter("digest", "must be 64 hexadecimal digits"))?;
     let tally = Arc::clone(&tally);
     let row = blocking(move || import_progress(&tally, &board, digest)).await?.unwrap_or_default();
-    Ok(answer::ok(&imports::write(row.lines, row.taken, row.refused, row.finished, &[])))
+    Ok(response::ok(&imports::write(row.lines, row.taken, row.refused, row.finished, &[])))
 }
 
 /// `POST /v1/imports`: one chunk.
-pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn import(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.check_content_type("application/x-ndjson")?;
     // The digest of the file and the lines identify a chunk. An idempotency key has no effect, but must be valid.
@@ -37,7 +37,7 @@ pub(super) async fn import(mut call: Call) -> Result<Answer, Problem> {
         done.refused.iter().map(|(line, rejection)| (*line, rejection.code(), rejection.detail())).collect();
     let row = done.progress;
     let body = imports::write(row.lines, row.taken, row.refused, row.finished, &rows);
-    Ok(answer::replayed(answer::ok(&body), done.replayed))
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }
 
 fn read(bytes: &[u8]) -> Result<NewChunk, Problem> {

@@ -1,9 +1,9 @@
 //! API keys: list, create, revoke.
 
-use super::answer::{self, Answer};
 use super::audit::Detail;
 use super::call::{Call, bad_parameter};
 use super::problem;
+use super::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tally_wire::api::keys;
 use tally_wire::cursor::{self, Names};
 
 /// `GET /v1/keys`
-pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let after = call.query.text("cursor");
     call.finish_query()?;
@@ -30,18 +30,18 @@ pub(super) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let place = |row: &tally_service::keys::KeyRow| format!("{:020}/{}", row.created_at.0, row.id);
     let mut rest = all.iter().filter(|row| after.as_ref().is_none_or(|after| place(row) > *after));
     let items: Vec<_> = rest.by_ref().take(limit).collect();
-    let mut answer = json!({
+    let mut body = json!({
         "items": items.iter().map(|row| keys::write(&row.id, row.role, &row.name, row.created_at, None)).collect::<Vec<_>>(),
     });
     if let (Some(last), Some(_)) = (items.last(), rest.next()) {
-        answer["next_cursor"] = json!(cursor::encode_name(Names::Keys, &place(last)));
+        body["next_cursor"] = json!(cursor::encode_name(Names::Keys, &place(last)));
     }
-    answer::name_damaged(&mut answer, &tally.keys.damaged_rows());
-    Ok(answer::ok(&answer))
+    response::name_damaged(&mut body, &tally.keys.damaged_rows());
+    Ok(response::ok(&body))
 }
 
 /// `POST /v1/keys`
-pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let body = call.json().await?;
@@ -51,13 +51,13 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let created = blocking(move || keys.create(role, &name, identity.as_ref())).await?;
     let row = &created.row;
     let body = keys::write(&row.id, row.role, &row.name, row.created_at, Some(&created.token));
-    let mut answer = answer::replayed(answer::json(StatusCode::CREATED, &body), created.replayed);
-    answer.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.role)));
-    Ok(answer)
+    let mut response = response::replayed(response::json(StatusCode::CREATED, &body), created.replayed);
+    response.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.role)));
+    Ok(response)
 }
 
 /// `DELETE /v1/keys/{id}`
-pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     let force = call.query.flag("force");
     call.finish_query()?;
     call.no_body().await?;
@@ -69,7 +69,7 @@ pub(super) async fn revoke(mut call: Call) -> Result<Answer, Problem> {
     let identity = call.identity(&tally, None)?;
     let keys = Arc::clone(&tally.keys);
     let replayed = blocking(move || keys.revoke(&id, force, identity.as_ref())).await?;
-    Ok(answer::replayed(answer::none(), replayed))
+    Ok(response::replayed(response::none(), replayed))
 }
 
 /// 400 for a cursor that is not from this list.

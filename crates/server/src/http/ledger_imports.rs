@@ -1,9 +1,9 @@
 //! Imports of members and of transfers: chunks of a file, as for scores; each line has its effect once.
 
-use super::answer::{self, Answer};
 use super::call::Call;
 use super::imports::json;
 use super::problem;
+use super::response::{self, Response};
 use serde_json::Value;
 use tally_service::Failure;
 use tally_service::ledger::import::{self, Imported, NewChunk};
@@ -13,19 +13,19 @@ use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};
 use tally_wire::fields::FieldError;
 
 /// `POST /v1/imports/members`: one chunk.
-pub(super) async fn members(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn members(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_member)?;
-    answer(import::members(&tally, chunk).await)
+    render(import::members(&tally, chunk).await)
 }
 
 /// `POST /v1/imports/transfers`: one chunk.
-pub(super) async fn transfers(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn transfers(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_transfer)?;
-    answer(import::transfers(&tally, chunk).await)
+    render(import::transfers(&tally, chunk).await)
 }
 
 async fn body(call: &mut Call) -> Result<hyper::body::Bytes, Problem> {
@@ -60,11 +60,11 @@ fn read<L>(
     Ok(NewChunk { digest, lines_before, lines_after, rows, last })
 }
 
-fn answer(done: Result<Imported, Failure>) -> Result<Answer, Problem> {
+fn render(done: Result<Imported, Failure>) -> Result<Response, Problem> {
     let done = done.map_err(|failure| problem::of_failure(&failure))?;
     let row = |row: &import::RefusedLine| (row.line, row.code, format!("{}: {}", row.field, row.detail));
     let rows: Vec<_> = done.refused.iter().map(row).collect();
     let progress = done.progress;
     let body = imports::write(progress.lines, progress.taken, progress.refused, progress.finished, &rows);
-    Ok(answer::replayed(answer::ok(&body), done.replayed))
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }

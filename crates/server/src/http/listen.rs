@@ -118,7 +118,7 @@ fn serve(
     let head_timeout = if reserved { head_timeout.min(RESERVED_HEAD_TIMEOUT) } else { head_timeout };
     let service = service_fn(move |request| {
         let (dispatch, peer) = (Arc::clone(&dispatch), peer.clone());
-        async move { Ok::<_, Infallible>(dispatch.answer(peer, request).await) }
+        async move { Ok::<_, Infallible>(dispatch.respond(peer, request).await) }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())

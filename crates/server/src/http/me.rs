@@ -1,8 +1,8 @@
 //! Operations of members: sign in, their own data, and transfers to a phone number.
 
-use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
 use super::keys::{blocking, invalid_cursor};
+use super::response::{self, Response};
 use super::{members, problem};
 use crate::limits::SIGN_IN_BYTES_MAX;
 use hyper::StatusCode;
@@ -21,7 +21,7 @@ use tally_wire::numbers::ScoreOut;
 use tally_wire::{Problem, time};
 
 /// `POST /auth/signin`
-pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn sign_in(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let body = call.json_within(SIGN_IN_BYTES_MAX).await?;
@@ -31,7 +31,7 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
     match signed_in.map_err(|failure| problem::of_failure(&failure))? {
         SignedIn::Token(token, seconds) => {
             let data = json!({"accessToken": token, "tokenType": "Bearer", "expiresIn": seconds});
-            Ok(answer::ok(&json!({"data": data})))
+            Ok(response::ok(&json!({"data": data})))
         }
         SignedIn::Wrong => {
             let detail = "invalid login or password";
@@ -46,14 +46,14 @@ pub(super) async fn sign_in(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// `GET /v1/me`
-pub(super) async fn profile(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn profile(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, me) = (call.tally()?, me(&call));
-    Ok(answer::ok(&members::show(tally, me).await?))
+    Ok(response::ok(&members::show(tally, me).await?))
 }
 
 /// `GET /v1/me/ranks`
-pub(super) async fn ranks(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn ranks(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let after = call.query.text("cursor");
     call.finish_query()?;
@@ -81,15 +81,15 @@ pub(super) async fn ranks(mut call: Call) -> Result<Answer, Problem> {
         }
         item
     };
-    let mut answer = json!({"items": page.items.iter().map(item).collect::<Vec<_>>()});
+    let mut body = json!({"items": page.items.iter().map(item).collect::<Vec<_>>()});
     if let Some(next) = page.next {
-        answer["next_cursor"] = json!(cursor::encode_name(Names::Ranks, next.as_str()));
+        body["next_cursor"] = json!(cursor::encode_name(Names::Ranks, next.as_str()));
     }
-    Ok(answer::ok(&answer))
+    Ok(response::ok(&body))
 }
 
 /// `POST /transfer/phone-num`
-pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn transfer(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, me) = (call.tally()?, me(&call));
     let Some(key) = call.key()? else {
@@ -137,7 +137,7 @@ pub(super) async fn transfer(mut call: Call) -> Result<Answer, Problem> {
         "counterparty": {"name": name},
         "at": time::format(entry.transfer.0.at()),
     });
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &json!({"data": data})), receipt.replayed))
+    Ok(response::replayed(response::json(StatusCode::CREATED, &json!({"data": data})), receipt.replayed))
 }
 
 /// The calling member: the permission of the route admits only members.

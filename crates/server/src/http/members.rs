@@ -1,9 +1,9 @@
 //! Members, for game servers: create, search, read, change and close.
 
-use super::answer::{self, Answer};
 use super::call::{Call, bad_parameter};
 use super::keys::blocking;
 use super::problem;
+use super::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tally_wire::Problem;
 use tally_wire::api::members::{self, Changed, MemberRules};
 
 /// `POST /v1/members`
-pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let body = call.json().await?;
@@ -47,11 +47,11 @@ pub(super) async fn create(mut call: Call) -> Result<Answer, Problem> {
     let made = tally_service::members::create(&tally, NewMember { member, player_is_id, identity });
     let made = made.await.map_err(failed)?;
     let body = show(tally, made.id).await?;
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), made.replayed))
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), made.replayed))
 }
 
 /// `GET /v1/members?login_id=|phone_number=|player=`
-pub(super) async fn search(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn search(mut call: Call) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let asked =
         ["login_id", "phone_number", "player"].map(|name| call.query.text(name).map(|text| (name, text)));
@@ -68,18 +68,18 @@ pub(super) async fn search(mut call: Call) -> Result<Answer, Problem> {
     let handle = handle.map_err(|bad| bad_parameter(name, bad.0))?;
     let found = blocking(move || find::by_handle(&tally, &handle)).await?;
     let items: Vec<_> = found.iter().map(|(id, member)| members::write(*id, member)).collect();
-    Ok(answer::ok(&json!({"items": items})))
+    Ok(response::ok(&json!({"items": items})))
 }
 
 /// `GET /v1/members/{member}`
-pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.member()?);
-    Ok(answer::ok(&show(tally, id).await?))
+    Ok(response::ok(&show(tally, id).await?))
 }
 
 /// `PATCH /v1/members/{member}`
-pub(super) async fn change(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn change(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.member()?);
     let body = call.json().await?;
@@ -110,16 +110,16 @@ pub(super) async fn change(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// `POST /v1/members/{member}/unlock-pin`
-pub(super) async fn unlock_pin(call: Call) -> Result<Answer, Problem> {
+pub(super) async fn unlock_pin(call: Call) -> Result<Response, Problem> {
     without_body(call, MemberChange { unlock_pin: true, ..MemberChange::default() }).await
 }
 
 /// `POST /v1/members/{member}/sign-out`
-pub(super) async fn sign_out(call: Call) -> Result<Answer, Problem> {
+pub(super) async fn sign_out(call: Call) -> Result<Response, Problem> {
     without_body(call, MemberChange { sign_out: true, ..MemberChange::default() }).await
 }
 
-async fn without_body(mut call: Call, change: MemberChange) -> Result<Answer, Problem> {
+async fn without_body(mut call: Call, change: MemberChange) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.member()?);
@@ -132,14 +132,14 @@ async fn changed(
     id: MemberId,
     change: MemberChange,
     identity: Option<IdempotencyKey>,
-) -> Result<Answer, Problem> {
+) -> Result<Response, Problem> {
     let replayed = tally_service::members::change(&tally, id, change, identity).await;
     let replayed = replayed.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::replayed(answer::ok(&show(tally, id).await?), replayed))
+    Ok(response::replayed(response::ok(&show(tally, id).await?), replayed))
 }
 
 /// `POST /v1/members/{member}/close`
-pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn close(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, member) = (call.tally()?, call.member()?);
     let body = call.json_or_none().await?;
@@ -147,7 +147,7 @@ pub(super) async fn close(mut call: Call) -> Result<Answer, Problem> {
     let force = members::read_close(body).map_err(Problem::fields)?;
     let closed = tally_service::members::close(&tally, member, force, identity).await;
     let replayed = closed.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::replayed(answer::ok(&show(tally, member).await?), replayed))
+    Ok(response::replayed(response::ok(&show(tally, member).await?), replayed))
 }
 
 fn rules(tally: &Tally) -> MemberRules<'_> {

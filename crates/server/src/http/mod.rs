@@ -1,7 +1,6 @@
 //! HTTP: `listen` accepts connections, `dispatch` finds the route, `guard` authenticates the caller, `proxies` finds its
-//! address. `call` is a request as its operation sees it; `answer` and `problem` are responses. Each operation is one file.
+//! address. `call` is a request as its operation sees it; `response` and `problem` make responses. Each operation is one file.
 
-mod answer;
 mod audit;
 mod body;
 mod call;
@@ -21,6 +20,7 @@ mod openapi;
 mod players;
 mod problem;
 pub mod proxies;
+mod response;
 mod routes;
 mod service;
 mod wallets;

@@ -4,7 +4,7 @@
 //! the list of routes, and tests of the binary compare responses with its schemas. Not here: authentication, because the
 //! description is no secret.
 
-use super::answer::{self, Answer};
+use super::response::{self, Response};
 use hyper::StatusCode;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -20,7 +20,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The file of the description at this path, if there is one.
-pub(super) fn file(path: &str) -> Option<Answer> {
+pub(super) fn file(path: &str) -> Option<Response> {
     let (content_type, text) = match path {
         "/openapi.json" => ("application/json", DOCUMENT),
         "/docs" => ("text/html; charset=utf-8", PAGE),
@@ -28,14 +28,14 @@ pub(super) fn file(path: &str) -> Option<Answer> {
         "/docs/docs.js" => ("text/javascript; charset=utf-8", SCRIPT),
         _ => return None,
     };
-    let mut answer = answer::with(StatusCode::OK, content_type, text);
-    let headers = answer.headers_mut();
+    let mut response = response::with(StatusCode::OK, content_type, text);
+    let headers = response.headers_mut();
     // The next request may reach another version.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Some(answer)
+    Some(response)
 }
 
 #[cfg(test)]
@@ -84,17 +84,17 @@ mod tests {
     }
 
     /// Calls `each` with every value of the document and the pointer to it.
-    fn walk<'a>(value: &'a Value, at: &str, each: &mut impl FnMut(&str, &'a Value)) {
+    fn visit<'a>(value: &'a Value, at: &str, each: &mut impl FnMut(&str, &'a Value)) {
         each(at, value);
         match value {
             Value::Object(object) => {
                 for (name, inner) in object {
-                    walk(inner, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), each);
+                    visit(inner, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), each);
                 }
             }
             Value::Array(list) => {
                 for (index, inner) in list.iter().enumerate() {
-                    walk(inner, &format!("{at}/{index}"), each);
+                    visit(inner, &format!("{at}/{index}"), each);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -189,7 +189,7 @@ mod tests {
     fn every_reference_leads_somewhere_and_every_component_is_used() {
         let document = document();
         let mut used = BTreeSet::new();
-        walk(&document, "", &mut |at, value| {
+        visit(&document, "", &mut |at, value| {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return };
             let target =
                 reference.strip_prefix('#').unwrap_or_else(|| panic!("{at}: {reference} is outside"));
@@ -229,8 +229,8 @@ mod tests {
             assert!(!SCRIPT.contains(markup), "{markup}");
         }
         for path in OPEN_PATHS.iter().filter(|path| path.starts_with("/docs")) {
-            let answer = file(path).unwrap_or_else(|| panic!("{path} is a file"));
-            assert_eq!(answer.headers()[CONTENT_SECURITY_POLICY], POLICY);
+            let response = file(path).unwrap_or_else(|| panic!("{path} is a file"));
+            assert_eq!(response.headers()[CONTENT_SECURITY_POLICY], POLICY);
             assert!(*path == "/docs" || PAGE.contains(&format!("\"{path}\"")), "{path} is used");
         }
     }

@@ -1,35 +1,35 @@
 //! Players: profiles, erasing, and bans on a board.
 
-use super::answer::{self, Answer};
 use super::call::Call;
 use super::contests::actor;
 use super::keys::blocking;
 use super::problem;
+use super::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::json;
 use tally_rules::Rejection;
 use tally_service::CallerKind;
-use tally_service::contests::ban as hiding;
+use tally_service::contests::ban as bans;
 use tally_service::players::{erase as erasing, profile};
 use tally_wire::Problem;
 use tally_wire::api::players;
 
 /// `PUT /v1/players/{player}`
-pub(super) async fn put(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn put(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let player = call.player()?;
     let body = call.json().await?;
     let identity = call.identity(&tally, Some(&body))?;
     let profile = players::read_profile(body).map_err(Problem::fields)?;
-    let answer = players::write_player(player.as_str(), &profile);
+    let body = players::write_player(player.as_str(), &profile);
     let put = blocking(move || profile::put(&tally, &player, &profile, identity.as_ref())).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::replayed(answer::json(status, &answer), put.replayed))
+    Ok(response::replayed(response::json(status, &body), put.replayed))
 }
 
 /// `GET /v1/players/{player}`
-pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let player = call.player()?;
@@ -43,11 +43,11 @@ pub(super) async fn get(mut call: Call) -> Result<Answer, Problem> {
     }
     let name = player.clone();
     let profile = blocking(move || profile::get(&tally, &player)).await?;
-    Ok(answer::ok(&players::write_player(name.as_str(), &profile)))
+    Ok(response::ok(&players::write_player(name.as_str(), &profile)))
 }
 
 /// `DELETE /v1/players/{player}`: erases the player everywhere.
-pub(super) async fn erase(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn erase(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
@@ -55,27 +55,27 @@ pub(super) async fn erase(mut call: Call) -> Result<Answer, Problem> {
     let identity = call.identity(&tally, None)?;
     let replayed =
         erasing::erase(&tally, player, identity).await.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::replayed(answer::none(), replayed))
+    Ok(response::replayed(response::none(), replayed))
 }
 
 /// `POST …/players/{player}/ban`
-pub(super) async fn ban(call: Call) -> Result<Answer, Problem> {
-    hide(call, true).await
+pub(super) async fn ban(call: Call) -> Result<Response, Problem> {
+    set_ban(call, true).await
 }
 
 /// `POST …/players/{player}/restore`
-pub(super) async fn restore(call: Call) -> Result<Answer, Problem> {
-    hide(call, false).await
+pub(super) async fn restore(call: Call) -> Result<Response, Problem> {
+    set_ban(call, false).await
 }
 
-async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
+async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
     let (board, player) = (call.board()?, call.player()?);
     let (identity, actor) = (call.identity(&tally, None)?, actor(&call, &tally).await?);
-    let done = hiding::on_board(&tally, &board, &actor, &player, hidden, identity).await;
+    let done = bans::on_board(&tally, &board, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": hidden});
-    Ok(answer::replayed(answer::ok(&body), replayed))
+    let body = json!({"board": board.as_str(), "player": player.as_str(), "banned": banned});
+    Ok(response::replayed(response::ok(&body), replayed))
 }

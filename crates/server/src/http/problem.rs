@@ -3,7 +3,7 @@
 //! The `match` on rejections has no wildcard, so a new rejection does not compile before it has a status. Internal details
 //! of a fault (SQL, addresses) go to the log with the request's id, not to the client.
 
-use super::answer::{self, Answer};
+use super::response::{self, Response};
 use crate::faults;
 use crate::readiness::NotReady;
 use hyper::StatusCode;
@@ -121,7 +121,7 @@ fn failed_row(row: &InvalidApplication) -> Value {
 pub(super) fn of_failure(failure: &Failure) -> Problem {
     faults::log(failure);
     match failure {
-        Failure::Refused(rejection) => of_rejection(rejection),
+        Failure::Rejected(rejection) => of_rejection(rejection),
         Failure::Fault(fault) => of_fault(fault),
     }
 }
@@ -219,11 +219,11 @@ pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
 }
 
 /// Renders a problem.
-pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Answer {
+pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = problem.body(instance, request_id).to_string();
-    let mut answer = answer::with(status, "application/problem+json", body);
-    let headers = answer.headers_mut();
+    let mut response = response::with(status, "application/problem+json", body);
+    let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -233,5 +233,5 @@ pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Ans
             headers.insert(HeaderName::from_static(name), value);
         }
     }
-    answer
+    response
 }

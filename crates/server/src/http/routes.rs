@@ -1,7 +1,7 @@
 //! The only list of HTTP routes: path, method, permission, operation.
 
-use super::answer::Answer;
 use super::call::Call;
+use super::response::Response;
 use super::{
     contests, events, imports, keys, leaderboards, ledger_imports, me, members, players, service, wallets,
 };
@@ -11,7 +11,7 @@ use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Ow
 use tally_wire::Problem;
 
 /// The result of an operation.
-pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
 
 /// One operation.
 pub(super) struct Route {

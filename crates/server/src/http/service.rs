@@ -1,7 +1,7 @@
 //! Health, readiness, metrics and status.
 
-use super::answer::{self, Answer};
 use super::call::Call;
+use super::response::{self, Response};
 use super::{console, openapi, problem};
 use crate::readiness::{Finding, Readiness};
 use hyper::{HeaderMap, Method, StatusCode};
@@ -23,7 +23,7 @@ pub(super) fn open(
     (method, headers): (&Method, &HeaderMap),
     path: &str,
     id: &str,
-) -> Answer {
+) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let wrong = Problem::new(405, "method_not_allowed", "this path has: GET").header("allow", "GET");
         return problem::render(&wrong, path, id);
@@ -32,22 +32,22 @@ pub(super) fn open(
         return file;
     }
     if path == "/healthz" {
-        return answer::ok(&json!({"status": "ok"}));
+        return response::ok(&json!({"status": "ok"}));
     }
     match readiness.ready() {
-        Ok(_) => answer::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
-        Err(not_ready) => answer::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
+        Ok(_) => response::ok(&json!({"phase": "ready", "done": 0, "total": 0, "eta_s": 0})),
+        Err(not_ready) => response::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready.members()),
     }
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn metrics(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
-    Ok(answer::with(StatusCode::OK, METRICS_TYPE, call.readiness.metrics.render(&call.readiness)))
+    Ok(response::with(StatusCode::OK, METRICS_TYPE, call.readiness.metrics.render(&call.readiness)))
 }
 
 /// `GET /v1/status`
-pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn status(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let now = tally.now();
@@ -86,7 +86,7 @@ pub(super) async fn status(mut call: Call) -> Result<Answer, Problem> {
         status["settings"] = call.readiness.settings.clone();
         status["findings"] = call.readiness.findings().iter().map(finding).collect();
     }
-    Ok(answer::ok(&status))
+    Ok(response::ok(&status))
 }
 
 /// The number of losses of commits while this server ran, and the last one.

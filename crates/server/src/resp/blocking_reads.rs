@@ -10,7 +10,7 @@ use super::spec::{self, Kind, Spec};
 use super::target::{Read, Reading, Target};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tally_service::scores::orders::{Orders, Together};
+use tally_service::scores::rankings::{Rankings, Together};
 use tally_service::scores::steps::ReadStep;
 use tally_service::{Failure, Fault, Tally};
 use tally_wire::resp::{Encoder, Protocol, Quota};
@@ -36,7 +36,7 @@ impl BlockingReads {
         if self.under_way.len() >= AT_ONCE {
             self.wait(protocol).await;
         }
-        let ask = move || Ok(question.ask(&Orders::FREE));
+        let ask = move || Ok(question.ask(&Rankings::FREE));
         self.under_way.push_back(tokio::spawn(tally_service::blocking(ask)));
     }
 
@@ -127,7 +127,7 @@ impl Transaction<'_> {
     fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
         let mut together = Together::default();
         let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
-        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| self.one(*at, &Orders::FREE));
+        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| self.one(*at, &Rankings::FREE));
         let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&shares).map(free).collect();
         together.ask(|orders, missed| {
             for (at, reply) in which.iter().zip(&mut replies).filter(|(_, reply)| reply.is_none()) {
@@ -135,7 +135,7 @@ impl Transaction<'_> {
             }
         });
         // The leaderboard or the period was created meanwhile.
-        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| self.one(*at, &Orders::FREE));
+        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| self.one(*at, &Rankings::FREE));
         which.iter().zip(replies).map(late).collect()
     }
 
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let end = usize::try_from(last).map_or(args.len(), |last| last + 1);
         let mut shares = true;
         for key in (first..end).map(|at| args.get(at)) {
-            shares &= match self.reading(&Orders::FREE).target(key) {
+            shares &= match self.reading(&Rankings::FREE).target(key) {
                 Ok(Target::Board(board)) => together.add_board(&board),
                 Ok(Target::View(view)) => together.add(&view),
                 Ok(Target::Missing) => !self.tally.has_others(),
@@ -159,7 +159,7 @@ impl Transaction<'_> {
         shares
     }
 
-    fn one(&self, at: usize, orders: &Orders<'_>) -> Vec<u8> {
+    fn one(&self, at: usize, orders: &Rankings<'_>) -> Vec<u8> {
         let (args, mut out) = (Args::Kept(self.log, at), Vec::new());
         if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
             self.reading(orders).answer(*read, args, &mut out, self.quota);
@@ -168,7 +168,7 @@ impl Transaction<'_> {
         out
     }
 
-    fn reading<'o>(&'o self, orders: &'o Orders<'o>) -> Reading<'o> {
+    fn reading<'o>(&'o self, orders: &'o Rankings<'o>) -> Reading<'o> {
         Reading { tally: self.tally, orders, protocol: self.protocol, serving: false }
     }
 }

@@ -8,7 +8,7 @@ use super::spec::{ConnectionCommand, Kind, Spec};
 use super::{keys, lb};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use tally_service::scores::select::Taken;
+use tally_service::scores::select::RankSelection;
 use tally_service::scores::steps::{Step, StepReply, TAKE_MAX};
 use tally_wire::resp::{Encoder, Protocol, number};
 
@@ -171,8 +171,10 @@ impl Session {
             return;
         };
         let wanted = match (&which, args.len()) {
-            (Taken::Lowest(_) | Taken::Highest(_), 3) => number::integer(args.get(2)).unwrap_or(1),
-            (Taken::Lowest(_) | Taken::Highest(_), _) => 1,
+            (RankSelection::Lowest(_) | RankSelection::Highest(_), 3) => {
+                number::integer(args.get(2)).unwrap_or(1)
+            }
+            (RankSelection::Lowest(_) | RankSelection::Highest(_), _) => 1,
             _ => i64::MAX,
         };
         let (mut all, mut wanted) = (Vec::new(), usize::try_from(wanted).unwrap_or(usize::MAX));

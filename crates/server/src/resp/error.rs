@@ -175,7 +175,7 @@ pub(super) fn of_fault(fault: &Fault) -> Wrong {
 pub(super) fn of_failure(failure: &Failure) -> Wrong {
     crate::faults::log(failure);
     match failure {
-        Failure::Refused(rejection) => of_rejection(rejection),
+        Failure::Rejected(rejection) => of_rejection(rejection),
         Failure::Fault(fault) => of_fault(fault),
     }
 }

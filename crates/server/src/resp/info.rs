@@ -194,7 +194,7 @@ fn clients(session: &Session, field: &mut dyn FnMut(&str, String)) {
 fn memory(session: &Session, field: &mut dyn FnMut(&str, String)) {
     let bytes = session.listener.readiness.loaded().map_or(0, |tally| {
         let boards = tally.boards.list(None, usize::MAX);
-        boards.iter().map(|board| board.order.bytes()).sum::<u64>()
+        boards.iter().map(|board| board.ranking.bytes()).sum::<u64>()
     });
     field("used_memory", bytes.to_string());
     field("used_memory_dataset", bytes.to_string());

@@ -9,7 +9,7 @@ use super::target::{Reading, board_id};
 use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_service::boards::{self, Board};
-use tally_service::scores::select::Taken;
+use tally_service::scores::select::RankSelection;
 use tally_service::scores::steps::{Step, TAKE_ALL_MAX};
 use tally_service::{BoardNo, Failure, blocking};
 use tally_wire::resp::{Encoder, number};
@@ -125,7 +125,7 @@ pub(super) async fn delete(session: &Session, args: Args<'_>, to: &mut Encoder<'
         let owner = Arc::clone(tally);
         match blocking(move || boards::delete(&owner, &id, None)).await {
             Ok(_) => count += 1,
-            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => {}
+            Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => {}
             Err(failure) => return Err(error::of_failure(&failure)),
         }
     }
@@ -148,7 +148,7 @@ pub(super) fn delete_in_transaction(making: &mut StepBuilder<'_>, args: Args<'_>
                 "ERR a leaderboard made by PUT or LB.CREATE cannot be deleted in a transaction".into()
             );
         }
-        let which = Taken::Places(0, -1, TAKE_ALL_MAX + 1);
+        let which = RankSelection::Places(0, -1, TAKE_ALL_MAX + 1);
         steps.push(Step::Take { board, which, all: true });
     }
     if steps.is_empty() {

@@ -133,8 +133,8 @@ impl Session {
                     let commands = Pipeline { steps, atomic, relaxed: self.relaxed, alone: false };
                     match pipeline::run(&tally, commands).await {
                         // A deleted board disappears from the list a moment after its deletion in the store.
-                        Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
-                            tally.looked_now().await;
+                        Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) if attempt < ATTEMPTS => {
+                            tally.refresh().await;
                             tokio::time::sleep(PAUSE).await;
                             continue;
                         }
@@ -158,7 +158,7 @@ impl Session {
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err("ERR internal error: a step has no reply".into()),
             // The board was deleted just now, so no members are left.
-            Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
+            Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => Ok(StepReply::Took(Vec::new())),
             Err(failure) => Err(error::of_failure(&failure)),
         }
     }
@@ -334,7 +334,7 @@ impl Shape {
         }
         if matches!(self, Self::Deleted) {
             let replies: Vec<StepReply> = replies.collect();
-            if replies.iter().any(|reply| matches!(reply, StepReply::Refused(_))) {
+            if replies.iter().any(|reply| matches!(reply, StepReply::Rejected(_))) {
                 return to.error(error::TOO_MANY_IN_MULTI);
             }
             if let Some(StepReply::Failed(fault)) =
@@ -347,12 +347,12 @@ impl Shape {
         }
         let Some(reply) = replies.next() else { return to.error("ERR internal error: a step has no reply") };
         match (self, reply) {
-            (_, StepReply::Refused(Rejection::ScoreOverflow)) => to.error(match self {
+            (_, StepReply::Rejected(Rejection::ScoreOverflow)) => to.error(match self {
                 Self::Incremented(ScoreType::Float64) => error::NAN,
                 _ => error::OVERFLOW,
             }),
-            (_, StepReply::Refused(Rejection::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
-            (_, StepReply::Refused(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
+            (_, StepReply::Rejected(Rejection::TooManyAtOnce)) => to.error(error::TOO_MANY_IN_MULTI),
+            (_, StepReply::Rejected(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
             (_, StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
             (Self::Added { changed }, StepReply::Added { added, updated, .. }) => {
                 to.integer((added + if *changed { updated } else { 0 }).cast_signed());

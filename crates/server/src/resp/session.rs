@@ -17,7 +17,7 @@ use crate::trust::Trust;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tally_service::scores::orders::Orders;
+use tally_service::scores::rankings::Rankings;
 use tally_service::{Caller, Keys, Tally};
 use tally_wire::resp::{Encoder, Protocol, Quota};
 use tokio::sync::Notify;
@@ -278,7 +278,7 @@ impl Session {
         match spec.kind {
             Kind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
             Kind::Read(run) => match self.tally() {
-                Ok(tally) => Reading { tally, orders: &Orders::FREE, protocol, serving: true }
+                Ok(tally) => Reading { tally, orders: &Rankings::FREE, protocol, serving: true }
                     .answer(run, args, out, quota),
                 Err(wrong) => target::answer(out, protocol, quota, |_| Err(wrong.clone())),
             },

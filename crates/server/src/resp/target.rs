@@ -9,7 +9,7 @@ use tally_rules::score::{from_f64, to_f64};
 use tally_rules::{BoardId, Definition, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
-use tally_service::scores::orders::Orders;
+use tally_service::scores::rankings::Rankings;
 use tally_service::{ALL_TIME, Reads, Tally, damaged};
 use tally_wire::resp::{Encoder, Protocol, Quota, number};
 use tally_wire::time;
@@ -36,7 +36,7 @@ pub(super) enum Target {
 /// The context of the reads of one command.
 pub(super) struct Reading<'a> {
     pub(super) tally: &'a Tally,
-    pub(super) orders: &'a Orders<'a>,
+    pub(super) orders: &'a Rankings<'a>,
     pub(super) protocol: Protocol,
     /// Whether this thread serves connections: a read that would block is [refused](error::WAITS) here.
     pub(super) serving: bool,
@@ -105,7 +105,7 @@ impl Reading<'_> {
         match target {
             Target::Missing => Ok(None),
             Target::Board(board) => {
-                if self.serving && board.order.waits() {
+                if self.serving && board.ranking.waits() {
                     return Err(error::WAITS.into());
                 }
                 let read = self.orders.read_board(board, |order| with(&board.definition, order));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_nobody_knows_is_not_a_name() {
+    fn an_unknown_method_is_not_a_name() {
         assert_eq!(method(&Method::PATCH), ("PATCH", "PATCH"));
         assert_eq!(method(&Method::from_bytes(b"BREW").unwrap()), ("_OTHER", "HTTP"));
     }

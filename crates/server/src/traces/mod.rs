@@ -83,19 +83,20 @@ impl Drop for SampledRequest {
 }
 
 impl Sink for SampledRequest {
-    fn passed(&self, asked: Instant, passage: &LaneTimings) {
+    fn passed(&self, entered: Instant, passage: &LaneTimings) {
         let (trace, clock, passage) = (self.trace.clone(), self.clock, passage.clone());
         let stages = 3 + usize::from(passage.published.is_some());
-        self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, asked, &passage)));
+        self.traces.put(stages, move |spans| spans.extend(stages_of(&trace, clock, entered, &passage)));
     }
 }
 
 /// The spans of one request in a batch, one after the other. If the batch failed, the last span has an error.
-fn stages_of(trace: &Trace, clock: Clock, asked: Instant, passage: &LaneTimings) -> Vec<Span> {
+fn stages_of(trace: &Trace, clock: Clock, entered: Instant, passage: &LaneTimings) -> Vec<Span> {
     let LaneTimings { begun, ended, published, .. } = *passage;
     // Without a read, all of the time was spent reading.
     let read = passage.read.unwrap_or(ended);
-    let stages = [("queue", asked, passage.taken.max(asked)), ("read", begun, read), ("commit", read, ended)];
+    let stages =
+        [("queue", entered, passage.taken.max(entered)), ("read", begun, read), ("commit", read, ended)];
     let publish = published.map(|published| ("publish", ended, published));
     let spans = stages.into_iter().chain(publish).map(|(name, from, to)| {
         let mut span = trace.child(name, (clock.time(from), clock.time(to)));
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_nobody_waits_for_is_told_when_its_lane_lets_go() {
+    fn an_abandoned_request_is_exported_when_its_lane_drops_it() {
         let traces = stopped();
         let sampled = begin(&traces);
         sampled.root().name = "GET /x".into();

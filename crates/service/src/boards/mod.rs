@@ -5,7 +5,7 @@
 
 mod put;
 mod registry;
-mod room;
+mod unused;
 
 use crate::contests::play::Play;
 use crate::events::live::Live;
@@ -22,7 +22,7 @@ use tally_store::{BoardNo, BoardRow, BoardState, Revisions, Window};
 pub use put::{Put, delete, put, sorted_set};
 pub(crate) use put::{read_again, run_once};
 pub use registry::Boards;
-pub(crate) use room::make_room;
+pub(crate) use unused::make_room;
 
 /// A live leaderboard.
 #[derive(Debug)]
@@ -36,12 +36,12 @@ pub struct Board {
     /// When it was created.
     pub created_at: Micros,
     /// The ranking over all time, without banned players.
-    pub order: WindowRanking,
+    pub ranking: WindowRanking,
     /// The backend of its rankings.
-    ranking: RankingBackend,
+    backend: RankingBackend,
     /// Banned players. Changed by the lane only, with the ranking; a batch is decided without it, because the submits of a
     /// banned player count like any other.
-    pub(crate) hidden: RwLock<HashSet<PlayerId>>,
+    pub(crate) banned: RwLock<HashSet<PlayerId>>,
     /// Whether its first score made it; a request for it ends that.
     implicit: AtomicBool,
     /// Its periods; in `definition` are those of its creation.
@@ -93,10 +93,10 @@ impl Drop for Changing {
 
 impl Board {
     /// A board without records; rejected if a schedule is invalid.
-    pub fn new(row: BoardRow, hidden: Vec<PlayerId>, ranking: &RankingBackend) -> Result<Self, Rejection> {
-        let order = ranking.of_window(row.no.0, ALL_TIME.0, &row.definition);
-        let ranking = ranking.clone();
-        let hidden = RwLock::new(hidden.into_iter().collect());
+    pub fn new(row: BoardRow, banned: Vec<PlayerId>, backend: &RankingBackend) -> Result<Self, Rejection> {
+        let ranking = backend.of_window(row.no.0, ALL_TIME.0, &row.definition);
+        let backend = backend.clone();
+        let banned = RwLock::new(banned.into_iter().collect());
         let periods = RwLock::new(Periods::new(&row.definition).map_err(Rejection::InvalidDefinition)?);
         let BoardRow { no, id, definition, created_at } = row;
         let implicit = AtomicBool::new(definition.implicit);
@@ -105,9 +105,9 @@ impl Board {
             id,
             definition,
             created_at,
-            order,
             ranking,
-            hidden,
+            backend,
+            banned,
             implicit,
             periods,
             stale: OutdatedArchives::default(),
@@ -150,12 +150,12 @@ impl Board {
     pub(crate) fn renew(&self, state: &BoardState) -> Result<bool, Rejection> {
         let mut fresh = Periods::new(&state.row.definition).map_err(Rejection::InvalidDefinition)?;
         // In this order everywhere.
-        let mut hidden = self.hidden.write().unwrap_or_else(PoisonError::into_inner);
+        let mut banned = self.banned.write().unwrap_or_else(PoisonError::into_inner);
         let mut periods = self.periods_mut();
-        let (unheard, known) = (state.revisions.unheard(), self.revisions());
+        let (unreached, known) = (state.revisions.unreached(), self.revisions());
         // In this order: a batch in doubt is noted there before it leaves this count.
         if self.changing.load(Ordering::SeqCst) > 0
-            || !self.in_doubt().iter().all(|shard| unheard.has(*shard))
+            || !self.in_doubt().iter().all(|shard| unreached.has(*shard))
         {
             return Ok(false);
         }
@@ -167,18 +167,18 @@ impl Board {
             return Ok(false);
         }
         if known.are_less_than(&state.revisions) {
-            if !state.bans.apply(&known, &mut hidden) {
+            if !state.bans.apply(&known, &mut banned) {
                 return Ok(false);
             }
             let mut windows = state.windows.clone();
-            if !unheard.is_empty() {
+            if !unreached.is_empty() {
                 let is_missing =
                     |live: &&Arc<LiveWindow>| windows.iter().all(|row| row.window != live.window);
                 let kept = periods.live_windows().filter(is_missing).map(|live| live.row(false));
                 windows.extend(kept.collect::<Vec<_>>());
             }
             let known = |window: Window| periods.live(window).cloned();
-            fresh.place(&windows, known, |row| self.order_of_window(row.window));
+            fresh.place(&windows, known, |row| self.new_ranking(row.window));
             *periods = fresh;
             self.implicit.store(state.row.definition.implicit, Ordering::Release);
             self.set_revisions(state.revisions.clone());
@@ -188,7 +188,7 @@ impl Board {
 
     /// Whether other servers may change it too.
     pub(crate) fn is_shared(&self) -> bool {
-        self.order.waits()
+        self.ranking.waits()
     }
 
     /// The revisions of this copy, unless there is none yet.
@@ -208,42 +208,42 @@ impl Board {
 
     /// Bytes of this process' memory that its rankings take.
     pub fn bytes(&self) -> u64 {
-        self.order.bytes() + self.live().iter().map(|live| live.order.bytes()).sum::<u64>()
+        self.ranking.bytes() + self.live().iter().map(|live| live.ranking.bytes()).sum::<u64>()
     }
 
     /// The number of its players: over all time, or else in the present period of its first rule. That is the window of a
     /// request without a period.
     pub fn members(&self, now: Micros) -> u64 {
         if self.definition.all_time {
-            return self.order.total();
+            return self.ranking.total();
         }
         let periods = self.periods();
         let mut live = periods.rules.first().into_iter().flat_map(|state| &state.live);
-        live.find(|live| live.span.contains(now)).map_or(0, |live| live.order.total())
+        live.find(|live| live.span.contains(now)).map_or(0, |live| live.ranking.total())
     }
 
     /// Calls something for the ranking of each window in memory, that over all time first.
-    pub(crate) fn each_order(&self, mut with: impl FnMut(Window, &WindowRanking)) {
+    pub(crate) fn each_ranking(&self, mut with: impl FnMut(Window, &WindowRanking)) {
         if self.definition.all_time {
-            with(ALL_TIME, &self.order);
+            with(ALL_TIME, &self.ranking);
         }
-        self.live().iter().for_each(|live| with(live.window, &live.order));
+        self.live().iter().for_each(|live| with(live.window, &live.ranking));
     }
 
     /// The ranking of a window that is new to this process.
-    pub(crate) fn order_of_window(&self, window: Window) -> WindowRanking {
-        self.ranking.of_window(self.no.0, window.0, &self.definition)
+    pub(crate) fn new_ranking(&self, window: Window) -> WindowRanking {
+        self.backend.of_window(self.no.0, window.0, &self.definition)
     }
 
     /// Removes its rankings from Redis.
-    pub(crate) fn forget_orders(&self) {
-        self.order.forget();
-        self.live().iter().for_each(|live| live.order.forget());
+    pub(crate) fn forget_rankings(&self) {
+        self.ranking.forget();
+        self.live().iter().for_each(|live| live.ranking.forget());
     }
 
     /// Whether requests see it. A leaderboard that its first score made disappears with its last player, ranked or banned.
     pub fn is_there(&self) -> bool {
-        !self.is_implicit() || self.order.total() > 0 || self.hides_anybody()
+        !self.is_implicit() || self.ranking.total() > 0 || self.has_bans()
     }
 
     /// Whether its first score made it, and no request has put it since.
@@ -283,12 +283,12 @@ impl Board {
     }
 
     /// Whether any player is banned here.
-    pub(crate) fn hides_anybody(&self) -> bool {
-        !self.hidden.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    pub(crate) fn has_bans(&self) -> bool {
+        !self.banned.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Whether a player is banned here.
-    pub fn hides(&self, player: &PlayerId) -> bool {
-        self.hidden.read().unwrap_or_else(PoisonError::into_inner).contains(player)
+    pub fn is_banned(&self, player: &PlayerId) -> bool {
+        self.banned.read().unwrap_or_else(PoisonError::into_inner).contains(player)
     }
 }

@@ -4,7 +4,7 @@
 //! to that one. Not here: changing an existing leaderboard, which goes through the lane (`scores`).
 
 use super::Board;
-use super::room::{make_room, may_go};
+use super::unused::{make_room, may_delete};
 use crate::contests::play;
 use crate::failure::{Failure, Fault};
 use crate::outcomes::{self, Retention};
@@ -71,7 +71,7 @@ fn put_once(
     tally.boards.check_damaged(id.as_str())?;
     spec.check_currencies(&tally.settings.ledger.currencies)?;
     in_doubt::resolve_all(tally)?;
-    tally.look_now();
+    tally.refresh_blocking();
     let there = || tally.boards.get(id).filter(|board| board.is_there());
     // A change goes through the lane, and nothing else waits for it.
     let board = match there() {
@@ -167,7 +167,7 @@ fn create(
         let old = loaded.board_names[0].as_ref();
         let replaced = |old: &BoardRow| {
             let unseen = unseen.as_ref().filter(|unseen| unseen.no == old.no);
-            unseen.is_some_and(|unseen| may_go(tally, unseen, loaded))
+            unseen.is_some_and(|unseen| may_delete(tally, unseen, loaded))
         };
         is_taken = old.is_some_and(|old| !replaced(old));
         if is_taken {
@@ -183,7 +183,7 @@ fn create(
         if board.is_shared() {
             // Other servers may read it as soon as it is stored. No other has its number while this transaction holds the next
             // one.
-            servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
+            servers::load_ranking(&*tally.store, &board, ALL_TIME, &board.ranking);
         }
         new = Some(board);
         changes.boards.extend(old.map(|old| BoardChange::Delete(old.no)));
@@ -215,7 +215,7 @@ fn create(
 /// Puts a leaderboard under that name, and forgets the rankings of the previous one.
 pub(super) fn set(tally: &Tally, id: &BoardId, board: Option<Arc<Board>>) {
     if let Some(old) = tally.boards.set(id, board) {
-        old.forget_orders();
+        old.forget_rankings();
     }
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn read_again(tally: &Tally) -> Result<(), Failure> {
     for row in tally.store.boards()? {
         if unlisted.remove(&row.no).is_none() {
             let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             set(tally, &row.id, Some(Arc::new(board)));
         }
     }
@@ -260,13 +260,13 @@ pub fn delete(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) ->
 
 fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -> Result<bool, Failure> {
     in_doubt::resolve_all(tally)?;
-    tally.look_now();
+    tally.refresh_blocking();
     // Its periods are deleted too; the prizes of ended ones stay owed.
     let written = match tally.boards.get(id) {
         Some(board) => prizes::write_down(tally, &board)?,
         None => HashSet::new(),
     };
-    let may_go = !id.is_reserved() || contest_is_over(tally, id)?;
+    let may_delete = !id.is_reserved() || contest_is_over(tally, id)?;
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (time, mut owes) = (tally.clock.read(), false);
@@ -281,7 +281,7 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
         let present = present.ok_or(Rejection::LeaderboardNotFound(None))?;
         owes = board.is_some_and(|board| prizes::owes(&board.periods(), time.now, &written));
         // Any rejection would do: nothing is changed.
-        if owes || !may_go {
+        if owes || !may_delete {
             return Err(Rejection::BoardInUse);
         }
         changes.boards.push(BoardChange::Delete(present.no));

@@ -1,7 +1,7 @@
 //! One act on a contest, as a use case: read the contest, send the act to the lane, and read again if the contest has changed.
 //! Blocks.
 
-use super::acts::{Act, ContestDone, ContestOrder, What};
+use super::acts::{Act, ActResult, ContestDone, ContestRequest};
 use super::finish::of_contest;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -59,10 +59,10 @@ pub(crate) fn find(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 }
 
 /// Puts an act into the lane and waits for its reply.
-pub(crate) fn ask(tally: &Tally, order: ContestOrder) -> Result<ContestDone, Failure> {
-    let is_cancelled = order.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
-    let of_fees = matches!(order.act, Act::Refund(..)) || is_cancelled;
-    let done = tally.ledger.ask_blocking(order)?;
+pub(crate) fn ask(tally: &Tally, request: ContestRequest) -> Result<ContestDone, Failure> {
+    let is_cancelled = request.seen.as_ref().is_some_and(|seen| seen.state == State::Cancelled);
+    let of_fees = matches!(request.act, Act::Refund(..)) || is_cancelled;
+    let done = tally.ledger.ask_blocking(request)?;
     tally.contests.counts.note(&done, of_fees);
     Ok(done)
 }
@@ -106,8 +106,8 @@ pub(super) fn once(
 ) -> Result<Option<ContestDone>, Failure> {
     let boards = if act.concerns_scores() { of_contest(tally, id, &seen) } else { Vec::new() };
     let (id, seen, identity) = (id.clone(), Some(Box::new(seen)), identity.cloned());
-    let done = ask(tally, ContestOrder { id, seen, by, at, act, boards, identity })?;
-    Ok((done.what != What::Outdated).then_some(done))
+    let done = ask(tally, ContestRequest { id, seen, by, at, act, boards, identity })?;
+    Ok((done.what != ActResult::Outdated).then_some(done))
 }
 
 /// Retries until there is a reply.

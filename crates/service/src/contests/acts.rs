@@ -18,7 +18,7 @@ use tally_store::{BoardNo, BoardRow};
 
 /// One act on one contest.
 #[derive(Clone, Debug)]
-pub struct ContestOrder {
+pub struct ContestRequest {
     /// The contest.
     pub id: ContestId,
     /// The contest as it was read; `None` if one is made.
@@ -85,12 +85,12 @@ pub enum Act {
     /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),
     /// Notes a change of applications that are not in the store.
-    Outside(Outside),
+    External(ExternalChange),
 }
 
 /// A change of applications that are not in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum ExternalChange {
     /// No earlier start that has read them counts any more.
     Thaw,
     /// They were lost when it was time to start.
@@ -109,12 +109,12 @@ pub struct ContestDone {
     /// Whether its state has changed.
     pub turned: bool,
     /// What the reply has beside the contest.
-    pub what: What,
+    pub what: ActResult,
 }
 
 /// What a reply has beside the contest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ActResult {
     /// No more than the contest.
     Nothing,
     /// The contest has changed since it was read; nothing was done.
@@ -136,7 +136,7 @@ impl Act {
     }
 }
 
-impl ContestOrder {
+impl ContestRequest {
     /// An act of the clock on a contest as it was read.
     pub(super) fn by_clock(id: &ContestId, seen: Record, act: Act) -> Self {
         let (id, seen, boards) = (id.clone(), Some(Box::new(seen)), Vec::new());
@@ -164,7 +164,7 @@ impl ContestOrder {
             Act::Repay(rows) => rows.len(),
             Act::Patch(..)
             | Act::Open(_)
-            | Act::Outside(_)
+            | Act::External(_)
             | Act::Decide { .. }
             | Act::Withdraw(_)
             | Act::Finish(_)
@@ -185,7 +185,7 @@ impl ContestOrder {
             Act::Create { .. }
             | Act::Patch(..)
             | Act::Open(_)
-            | Act::Outside(_)
+            | Act::External(_)
             | Act::Apply { .. }
             | Act::Withdraw(_)
             | Act::Finish(_)

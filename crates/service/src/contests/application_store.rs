@@ -6,7 +6,7 @@
 //! is possible anywhere in between.
 
 use super::act::{Actor, again, ask, find, once};
-use super::acts::{Act, ContestDone, ContestOrder, Outside, Seen};
+use super::acts::{Act, ContestDone, ContestRequest, ExternalChange, Seen};
 use super::redis_applications::{self, ApplicationsInRedis};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -21,7 +21,7 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, Listing};
 
 /// A request on applications, with the contest as it was read.
-pub(super) struct Ask<'a> {
+pub(super) struct ApplicationRequest<'a> {
     pub(super) tally: &'a Tally,
     pub(super) id: &'a ContestId,
     pub(super) actor: &'a Actor,
@@ -35,13 +35,13 @@ pub(super) type Tried = Result<Option<ContestDone>, Failure>;
 /// The applications of one contest.
 pub(super) trait ApplicationStore {
     /// A player applies.
-    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
 
     /// Accepts or rejects players; each row for itself.
-    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried;
+    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried;
 
     /// A player takes the application back.
-    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried;
+    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
 
     /// The applications of some players.
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure>;
@@ -59,10 +59,10 @@ pub(super) trait ApplicationStore {
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure>;
 
     /// Freezes decisions on applications: from here on none is made without the start seeing it.
-    fn hold_still(&self, record: &Record) -> Result<(), Failure>;
+    fn freeze(&self, record: &Record) -> Result<(), Failure>;
 
     /// Thaws them after a start that failed.
-    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
+    fn thaw(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure>;
 }
 
 /// The application store of a contest.
@@ -71,7 +71,7 @@ pub(super) fn of<'a>(tally: &'a Tally, record: &Record) -> Result<Box<dyn Applic
         ApplicationLocation::Redis(number) => {
             let key = ApplicationsKey { contest: record.no, number };
             Ok(Box::new(ApplicationsInRedis {
-                desks: redis_applications::desks(tally)?,
+                redis: redis_applications::redis(tally)?,
                 faults: &tally.applications_faults,
                 key,
             }))
@@ -87,18 +87,18 @@ pub(super) fn at<'a>(
     id: &'a ContestId,
     actor: &'a Actor,
     identity: Option<&'a IdempotencyKey>,
-    what: impl Fn(&dyn ApplicationStore, &Ask<'_>) -> Tried,
+    what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> Tried,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     again(|| {
-        let ask = Ask { tally, id, actor, identity, record: find(tally, id)? };
-        match of(tally, &ask.record).and_then(|desk| what(&*desk, &ask)) {
+        let ask = ApplicationRequest { tally, id, actor, identity, record: find(tally, id)? };
+        match of(tally, &ask.record).and_then(|store| what(&*store, &ask)) {
             // The reply is the present contest, and not that its applications are lost.
-            Err(Failure::Refused(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
+            Err(Failure::Rejected(Rejection::ApplicationsLost)) if has_moved_on(tally, id, &ask.record)? => {
                 Ok(None)
             }
             // It may be a retry of a request from when they were in Redis.
-            Err(Failure::Refused(Rejection::ContestState(state)))
+            Err(Failure::Rejected(Rejection::ContestState(state)))
                 if ask.record.kept == ApplicationLocation::Store =>
             {
                 let before = redis_applications::recall(&ask)?;
@@ -124,28 +124,28 @@ pub(super) fn opens_in_redis(tally: &Tally, record: &Record) -> bool {
 /// The location of the applications of a contest that opens; a location in Redis is prepared. An open contest gets a new
 /// location only if it has lost its applications.
 pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<ApplicationLocation, Failure> {
-    let desks = tally.settings.applications.as_ref();
+    let redis = tally.settings.applications.as_ref();
     let begins = match (record.state, record.kept) {
         (State::Draft, _) => {
-            state::judge(record.state, Event::Open, by)?;
+            state::transition(record.state, Event::Open, by)?;
             !record.contest.needs_members()
         }
         (State::Open, ApplicationLocation::Redis(_) | ApplicationLocation::Lost) => {
             // A caller that may decide on applications may begin again without them.
-            state::judge(record.state, Event::Decide, by)?;
-            desks.is_none() || redis_applications::is_lost(tally, record)?
+            state::transition(record.state, Event::Decide, by)?;
+            redis.is_none() || redis_applications::is_lost(tally, record)?
         }
         _ => false,
     };
-    match desks {
+    match redis {
         _ if !begins => Ok(record.kept),
         None => Ok(ApplicationLocation::Store),
-        Some(desks) => {
+        Some(redis) => {
             let mut number = [0; 16];
             getrandom::fill(&mut number)
                 .map_err(|error| Fault::Broken(format!("no random numbers for applications: {error}")))?;
             let number = Uuid(number);
-            desks
+            redis
                 .begin(ApplicationsKey { contest: record.no, number })
                 .map_err(redis_applications::failure)?;
             Ok(ApplicationLocation::Redis(number))
@@ -155,20 +155,20 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
 
 /// Clears a prepared location that is not needed. A failure does no harm.
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
-    let gone = redis_applications::desks(tally).map(|desks| desks.clear(ApplicationsKey { contest, number }));
+    let gone = redis_applications::redis(tally).map(|redis| redis.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
         tracing::debug!(?gone, "take away what was prepared for applications");
     }
 }
 
 /// Stores a change of applications that are not in the store.
-pub(super) fn say(
+pub(super) fn record_external(
     tally: &Tally,
     id: &ContestId,
     seen: Record,
-    what: Outside,
+    what: ExternalChange,
 ) -> Result<ContestDone, Failure> {
-    ask(tally, ContestOrder::by_clock(id, seen, Act::Outside(what)))
+    ask(tally, ContestRequest::by_clock(id, seen, Act::External(what)))
 }
 
 /// Clears the applications of a contest in Redis once none is needed; doing it again changes nothing.
@@ -176,8 +176,8 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
     let ApplicationLocation::Redis(number) = record.kept else { return Ok(()) };
     if record.is_to_be_cleared() {
         let key = ApplicationsKey { contest: record.no, number };
-        redis_applications::desks(tally)?.clear(key).map_err(redis_applications::failure)?;
-        say(tally, id, record, Outside::Cleared)?;
+        redis_applications::redis(tally)?.clear(key).map_err(redis_applications::failure)?;
+        record_external(tally, id, record, ExternalChange::Cleared)?;
     }
     Ok(())
 }
@@ -186,13 +186,13 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
-    fn once(ask: &Ask<'_>, by: ActorKind, act: Act) -> Tried {
+    fn once(ask: &ApplicationRequest<'_>, by: ActorKind, act: Act) -> Tried {
         once(ask.tally, ask.id, ask.record.clone(), (ask.identity, None), (by, act))
     }
 }
 
 impl ApplicationStore for StoredApplications<'_> {
-    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());
         let needs = ask.record.contest.needs_members();
@@ -200,16 +200,16 @@ impl ApplicationStore for StoredApplications<'_> {
         Self::once(ask, by, Act::Apply { player: player.clone(), member })
     }
 
-    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
         let rows = self.seen(&ask.record, players)?;
         let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
-        let members = ask.record.desk.accepted.saturating_add(count);
+        let members = ask.record.applications.accepted.saturating_add(count);
         let accept = accept.then(|| boards_free(ask.tally, &ask.record.contest, members)).transpose()?;
         Self::once(ask, by, Act::Decide { rows, accept })
     }
 
-    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
         let mut seen = self.seen(&ask.record, std::slice::from_ref(player))?;
         Self::once(ask, by, Act::Withdraw(seen.remove(0)))
@@ -240,11 +240,11 @@ impl ApplicationStore for StoredApplications<'_> {
     }
 
     /// The transaction of the start detects a decision in between by the contest's revision.
-    fn hold_still(&self, _record: &Record) -> Result<(), Failure> {
+    fn freeze(&self, _record: &Record) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn let_go(&self, _tally: &Tally, _id: &ContestId) -> Result<(), Failure> {
+    fn thaw(&self, _tally: &Tally, _id: &ContestId) -> Result<(), Failure> {
         Ok(())
     }
 }

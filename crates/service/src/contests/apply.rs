@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and withdrawing one, in any application store. Each blocks.
 
 use super::act::Actor;
-use super::acts::{ContestDone, Seen, What};
+use super::acts::{ActResult, ContestDone, Seen};
 use super::application_store;
 use crate::failure::Failure;
 use crate::tally::Tally;
@@ -20,7 +20,7 @@ pub fn apply(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let _not_renamed = tally.contests.renaming.read().unwrap_or_else(PoisonError::into_inner);
-    application_store::at(tally, id, actor, identity, |desk, ask| desk.apply(ask, player))
+    application_store::at(tally, id, actor, identity, |store, ask| store.apply(ask, player))
 }
 
 /// Accepts or rejects players; each row for itself. A replay returns their present status.
@@ -33,9 +33,9 @@ pub fn decide(
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
     let mut done =
-        application_store::at(tally, id, actor, identity, |desk, ask| desk.decide(ask, players, accept))?;
+        application_store::at(tally, id, actor, identity, |store, ask| store.decide(ask, players, accept))?;
     if done.replayed {
-        done.what = What::Decided(statuses(tally, &done.record, players)?);
+        done.what = ActResult::Decided(statuses(tally, &done.record, players)?);
     }
     Ok(done)
 }
@@ -68,5 +68,5 @@ pub fn withdraw(
     player: &PlayerId,
     identity: Option<&IdempotencyKey>,
 ) -> Result<ContestDone, Failure> {
-    application_store::at(tally, id, actor, identity, |desk, ask| desk.withdraw(ask, player))
+    application_store::at(tally, id, actor, identity, |store, ask| store.withdraw(ask, player))
 }

@@ -6,7 +6,7 @@
 use super::act::{Actor, find};
 use crate::failure::{Failure, blocking};
 use crate::players::erase;
-use crate::scores::remove::gone;
+use crate::scores::remove::replay_or_reject;
 use crate::tally::Tally;
 use std::sync::Arc;
 use tally_rules::contest::{ContestId, Event, state};
@@ -20,19 +20,19 @@ pub async fn on_board(
     board: &BoardId,
     actor: &Actor,
     player: &PlayerId,
-    hidden: bool,
+    banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     match ContestId::of_board(board) {
         Some((id, division)) => {
-            match of(tally, (&id, Some(division)), actor, player, hidden, identity).await {
-                Err(Failure::Refused(Rejection::ContestNotFound)) => {
+            match of(tally, (&id, Some(division)), actor, player, banned, identity).await {
+                Err(Failure::Rejected(Rejection::ContestNotFound)) => {
                     Err(Rejection::LeaderboardNotFound(None).into())
                 }
                 done => done,
             }
         }
-        None => erase::ban(tally, board, player.clone(), hidden, identity).await,
+        None => erase::ban(tally, board, player.clone(), banned, identity).await,
     }
 }
 
@@ -42,10 +42,10 @@ pub async fn ban(
     id: &ContestId,
     actor: &Actor,
     player: &PlayerId,
-    hidden: bool,
+    banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    of(tally, (id, None), actor, player, hidden, identity).await
+    of(tally, (id, None), actor, player, banned, identity).await
 }
 
 /// The same, if the member is in that division or none is named.
@@ -54,16 +54,16 @@ async fn of(
     (id, named): (&ContestId, Option<Option<u32>>),
     actor: &Actor,
     player: &PlayerId,
-    hidden: bool,
+    banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let (reader, id, actor, who) = (Arc::clone(tally), id.clone(), actor.clone(), player.clone());
     let board = blocking(move || {
         let record = find(&reader, &id)?;
         let by = actor.by(&record, Event::Ban, None)?;
-        match state::judge(record.state, Event::Ban, by) {
+        match state::transition(record.state, Event::Ban, by) {
             Err(Rejection::ContestState(ended)) => return Ok(Err(Rejection::ContestState(ended))),
-            judged => judged?,
+            row => row?,
         };
         let key = EntrantKey { contest: record.no, player: who };
         let enrolled = reader.store.ledger().enrolled(&[key])?.pop().flatten();
@@ -71,8 +71,8 @@ async fn of(
         Ok(Ok(id.board(enrolled.ok_or(Rejection::PlayerNotFound)?.division)))
     });
     match board.await? {
-        Ok(board) => erase::ban(tally, &board, player.clone(), hidden, identity).await,
+        Ok(board) => erase::ban(tally, &board, player.clone(), banned, identity).await,
         // It ended meanwhile; a retry still gets the first reply.
-        Err(ended) => gone(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
+        Err(ended) => replay_or_reject(tally, identity.as_ref(), ended).await.map(|removed| removed.replayed),
     }
 }

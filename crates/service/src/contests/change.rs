@@ -1,7 +1,7 @@
 //! Making a contest, changing its definition, and opening it. Each blocks.
 
 use super::act::{Actor, act, act_at, ask, may_make};
-use super::acts::{Act, ContestDone, ContestOrder};
+use super::acts::{Act, ContestDone, ContestRequest};
 use super::start::check_boards;
 use super::{application_store, finish};
 use crate::failure::{Failure, Fault};
@@ -46,7 +46,7 @@ pub fn create(
     let (id, identity) = (id.clone(), identity.cloned());
     ask(
         tally,
-        ContestOrder { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
+        ContestRequest { id, seen: None, by: ActorKind::Server, at: None, act, boards: Vec::new(), identity },
     )
 }
 
@@ -69,7 +69,7 @@ pub fn patch(
             let settings = &tally.settings.ledger;
             let wished =
                 spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-            check_boards(tally, &wished, record.desk.accepted.max(1))?;
+            check_boards(tally, &wished, record.applications.accepted.max(1))?;
         }
         check_staff(tally, record, spec)?;
         Ok((by, Act::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))
@@ -121,8 +121,8 @@ pub(super) fn open_at(
     let prepared = RefCell::new(Vec::new());
     let done = act_at(tally, id, identity, at, |record| {
         let by = by(record)?;
-        // Applications hold fees, so one leaderboard must be possible. Accepting judges the others.
-        if record.state == State::Draft && state::judge(record.state, Event::Open, by).is_ok() {
+        // Applications hold fees, so one leaderboard must be possible. Accepting checks the others.
+        if record.state == State::Draft && state::transition(record.state, Event::Open, by).is_ok() {
             check_boards(tally, &record.contest, 1)?;
         }
         let kept = application_store::opening(tally, record, by)?;
@@ -133,7 +133,7 @@ pub(super) fn open_at(
     });
     let used = match &done {
         Ok(done) => Some(done.record.kept),
-        Err(Failure::Refused(_)) => Some(ApplicationLocation::Store),
+        Err(Failure::Rejected(_)) => Some(ApplicationLocation::Store),
         // The outcome is unknown: the prepared state is small, and may be in use.
         Err(Failure::Fault(_)) => None,
     };

@@ -4,7 +4,7 @@
 //! not wait for a database that is unavailable. Acts of this server count when their reply is sent: a retry, or the same act on
 //! another server, does not count. Not here: how it is shown.
 
-use super::acts::{ContestDone, What};
+use super::acts::{ActResult, ContestDone};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,14 +59,14 @@ impl Counts {
         {
             self.entered[at].fetch_add(1, Ordering::Relaxed);
         }
-        if let What::Paid(rows) = &done.what {
+        if let ActResult::Paid(rows) = &done.what {
             let of = if of_fees { &self.refunds } else { &self.prizes };
             rows.iter().for_each(|row| of.note(*row));
         }
     }
 
     /// Counts the states in the store.
-    pub(super) fn look(&self, tally: &Tally) {
+    pub(super) fn refresh(&self, tally: &Tally) {
         let found = state_counts(tally);
         if let Err(failure) = &found {
             tracing::debug!(%failure, "count contests; it is tried again");

@@ -100,11 +100,11 @@ fn has_entry(tally: &Tally, record: &Record, players: &[PlayerId]) -> Result<boo
         let keys = tally_lanes::keys_to_load(players.iter().map(key));
         return Ok(tally.store.ledger().enrolled(&keys)?.iter().any(Option::is_some));
     }
-    match application_store::of(tally, record).and_then(|desk| desk.seen(record, players)) {
+    match application_store::of(tally, record).and_then(|store| store.seen(record, players)) {
         Ok(seen) => Ok(seen.iter().any(|(_, application)| {
             application.is_some_and(|application| application.status != Status::Rejected)
         })),
-        Err(Failure::Refused(Rejection::ApplicationsLost)) => Ok(false),
+        Err(Failure::Rejected(Rejection::ApplicationsLost)) => Ok(false),
         Err(failure) => Err(failure),
     }
 }

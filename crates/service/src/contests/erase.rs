@@ -28,12 +28,12 @@ pub(crate) fn take_back(tally: &Tally, player: &PlayerId) -> Result<bool, Failur
 }
 
 fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId) -> Result<bool, Failure> {
-    let asked =
-        application_store::of(tally, record).and_then(|desk| desk.seen(record, std::slice::from_ref(player)));
+    let asked = application_store::of(tally, record)
+        .and_then(|store| store.seen(record, std::slice::from_ref(player)));
     let has = match asked {
         Ok(seen) => seen.iter().any(|(_, application)| application.is_some()),
         // They are lost, or were cleared meanwhile.
-        Err(Failure::Refused(Rejection::ApplicationsLost)) => false,
+        Err(Failure::Rejected(Rejection::ApplicationsLost)) => false,
         Err(failure) => return Err(failure),
     };
     if !has {
@@ -42,7 +42,7 @@ fn of_contest(tally: &Tally, id: &ContestId, record: &Record, player: &PlayerId)
     match apply::withdraw(tally, id, &Actor::Server, player, None) {
         Ok(_) => Ok(true),
         // It has started meanwhile, or another request was faster.
-        Err(Failure::Refused(
+        Err(Failure::Rejected(
             Rejection::ContestState(_)
             | Rejection::NotApplied
             | Rejection::AlreadyRejected

@@ -39,7 +39,7 @@ fn is_over(tally: &Tally, board: &Arc<Board>) -> Result<Option<tally_rules::Micr
     match play::over(board) {
         Some((id, state, _)) if !ended(state) => {
             let record = find(tally, &id)?;
-            play::tell(board, &record);
+            play::update(board, &record);
             Ok(ended(record.state).then_some(record.since))
         }
         Some((_, _, since)) => Ok(Some(since)),
@@ -63,7 +63,7 @@ fn delete(tally: &Tally, board: &Board) -> Result<(), Failure> {
             Ok(())
         }
         // Another server was faster.
-        Err(Failure::Refused(Rejection::LeaderboardNotFound(_))) => Ok(()),
+        Err(Failure::Rejected(Rejection::LeaderboardNotFound(_))) => Ok(()),
         Err(failure) => Err(failure),
     }
 }

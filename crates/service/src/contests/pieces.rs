@@ -5,7 +5,7 @@
 //! clears keeps its position in memory. Otherwise it would scan over tombstones again and again. Blocks.
 
 use super::act::ask;
-use super::acts::{Act, ContestOrder, What};
+use super::acts::{Act, ActResult, ContestRequest};
 use crate::failure::Failure;
 use crate::tally::Tally;
 use tally_rules::contest::record::ContestTask;
@@ -43,8 +43,8 @@ pub(crate) fn go_on(tally: &Tally, id: &ContestId, mut seen: Record) -> Result<R
             Act::Clear(rows, _) => rows.last().map(|(player, _)| player.clone()),
             _ => None,
         };
-        let done = ask(tally, ContestOrder::by_clock(id, seen, act))?;
-        cleared = last.filter(|_| !matches!(done.what, What::Outdated));
+        let done = ask(tally, ContestRequest::by_clock(id, seen, act))?;
+        cleared = last.filter(|_| !matches!(done.what, ActResult::Outdated));
         seen = *done.record;
     }
 }

@@ -45,7 +45,7 @@ impl Play {
     }
 
     /// Rejects scores when it is not played.
-    fn judge(&self, now: Micros) -> Result<(), Rejection> {
+    fn check(&self, now: Micros) -> Result<(), Rejection> {
         match self.state() {
             // It has ended, and that is not stored yet.
             State::Running if now.0 >= self.ends_at.load(Ordering::SeqCst) => {
@@ -58,17 +58,17 @@ impl Play {
 }
 
 /// Brings a leaderboard to the state of its contest.
-pub(crate) fn tell(board: &Board, record: &Record) {
+pub(crate) fn update(board: &Board, record: &Record) {
     let division = || ContestId::of_board(&board.id).and_then(|(_, division)| division);
     board.play.get_or_init(|| Play::of(record, division())).set(record);
 }
 
 /// The same for a board that is read from the store.
-pub(crate) fn learn(store: &dyn Store, board: &Board) -> Result<(), Failure> {
+pub(crate) fn load(store: &dyn Store, board: &Board) -> Result<(), Failure> {
     if let Some((id, _)) = ContestId::of_board(&board.id)
         && let Some(record) = store.ledger().contest(&id)?
     {
-        tell(board, &record);
+        update(board, &record);
     }
     Ok(())
 }
@@ -86,12 +86,12 @@ pub(crate) fn of(board: &Board) -> bool {
 }
 
 /// Rejects a change of the ranks of a contest that is not played: they are final.
-pub(crate) fn judge_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
-    board.play.get().map_or(Ok(()), |play| play.judge(now))
+pub(crate) fn check_ranks(board: &Board, now: Micros) -> Result<(), Rejection> {
+    board.play.get().map_or(Ok(()), |play| play.check(now))
 }
 
 /// The rejection of each of these scores, if it has one; ordinary leaderboards have none. Blocks on the store.
-pub(crate) fn judge(
+pub(crate) fn check_scores(
     store: &dyn Store,
     scores: &[(&Arc<Board>, &PlayerId)],
     now: Micros,
@@ -104,7 +104,7 @@ pub(crate) fn judge(
     let found = if keys.is_empty() { Vec::new() } else { store.ledger().enrolled(&keys)? };
     let verdict = |score: &(&Arc<Board>, &PlayerId)| {
         let (Some(play), Some(key)) = (score.0.play.get(), key(score)) else { return Ok(()) };
-        play.judge(now)?;
+        play.check(now)?;
         let enrolled = keys.binary_search(&key).ok().and_then(|at| found[at]);
         // A member of one division has no rank in the others.
         let mine = enrolled.filter(|enrolled| enrolled.division == play.division);

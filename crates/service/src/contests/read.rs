@@ -23,7 +23,7 @@ pub fn get(tally: &Tally, id: &ContestId) -> Result<Record, Failure> {
 
 /// The number of applications of each of these; `None` if the Redis that has them is unavailable or has lost them.
 pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCounts>> {
-    let mut all: Vec<_> = records.iter().map(|record| Some(record.desk)).collect();
+    let mut all: Vec<_> = records.iter().map(|record| Some(record.applications)).collect();
     let open = records.iter().enumerate().filter(|(_, record)| record.state == State::Open);
     let (mut asked, mut keys) = (Vec::new(), Vec::new());
     for (at, record) in open {
@@ -37,9 +37,9 @@ pub fn counts(tally: &Tally, records: &[&Record]) -> Vec<Option<ApplicationCount
         }
         all[at] = None;
     }
-    if let Some(desks) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
-        for (at, desk) in asked.into_iter().zip(desks.counts(&keys)) {
-            all[at] = desk.ok();
+    if let Some(redis) = tally.settings.applications.as_ref().filter(|_| !keys.is_empty()) {
+        for (at, counts) in asked.into_iter().zip(redis.counts(&keys)) {
+            all[at] = counts.ok();
         }
     }
     all
@@ -66,10 +66,10 @@ pub fn applications(
 ) -> Result<Listing<(PlayerId, Application)>, Failure> {
     let record = find(tally, id)?;
     let by = actor.by(&record, Event::Decide, None)?;
-    match state::judge(record.state, Event::Decide, by) {
+    match state::transition(record.state, Event::Decide, by) {
         Ok(_) => match application_store::of(tally, &record)?.page(&record, status, above, limit) {
             // They were cleared meanwhile.
-            Err(Failure::Refused(Rejection::ApplicationsLost))
+            Err(Failure::Rejected(Rejection::ApplicationsLost))
                 if application_store::has_moved_on(tally, id, &record)? =>
             {
                 Ok(Listing::default())
@@ -100,8 +100,8 @@ pub fn members(
     let listed = |(player, enrolled): (PlayerId, ContestMember)| {
         let of = enrolled.division;
         let board = boards.entry(of).or_insert_with(|| tally.boards.get(&id.board(of)));
-        let hidden = board.as_ref().is_some_and(|board| board.hides(&player));
-        (player, enrolled, hidden)
+        let banned = board.as_ref().is_some_and(|board| board.is_banned(&player));
+        (player, enrolled, banned)
     };
     Ok(rows.map(listed))
 }

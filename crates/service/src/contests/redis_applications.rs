@@ -11,8 +11,8 @@
 //! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
 
 use super::act::find;
-use super::acts::{ContestDone, Outside, Seen, What};
-use super::application_store::{ApplicationStore, Ask, Tried, say};
+use super::acts::{ActResult, ContestDone, ExternalChange, Seen};
+use super::application_store::{ApplicationRequest, ApplicationStore, Tried, record_external};
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -34,20 +34,20 @@ use tally_store::Listing;
 /// Between two checks whether a start has ended.
 const PAUSE: Duration = Duration::from_millis(25);
 /// Checks before a start counts as ended. A running start begins again.
-const LOOKS: u32 = 80;
+const FREEZE_CHECKS: u32 = 80;
 
 /// Accepted applications of one read.
 const PAGE: usize = 1_000;
 
 /// Applications in Redis.
 pub(super) struct ApplicationsInRedis<'a> {
-    pub(super) desks: &'a RedisApplications,
+    pub(super) redis: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,
     pub(super) key: ApplicationsKey,
 }
 
 /// The key of a contest's applications in Redis.
-pub(super) fn desks(tally: &Tally) -> Result<&RedisApplications, Failure> {
+pub(super) fn redis(tally: &Tally) -> Result<&RedisApplications, Failure> {
     let none =
         || Fault::ApplicationsUnavailable("this server knows no Redis (setting `applications.url`)".into());
     Ok(tally.settings.applications.as_ref().ok_or_else(none)?)
@@ -65,7 +65,7 @@ pub(super) fn failure(error: RankingError) -> Failure {
 /// Whether a contest has lost its applications.
 pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
     let Place::Redis(number) = record.kept else { return Ok(record.kept == Place::Lost) };
-    match desks(tally)?.look(ApplicationsKey { contest: record.no, number }, &[]) {
+    match redis(tally)?.read(ApplicationsKey { contest: record.no, number }, &[]) {
         Ok(_) => Ok(false),
         Err(RankingError::Lost) => Ok(true),
         Err(error) => Err(failure(error)),
@@ -73,25 +73,29 @@ pub(super) fn is_lost(tally: &Tally, record: &Record) -> Result<bool, Failure> {
 }
 
 /// The stored outcome of a request that Redis may have.
-pub(super) fn recall(ask: &Ask<'_>) -> Result<Option<ContestDone>, Failure> {
-    let (Some(identity), Some(desks)) = (ask.identity, &ask.tally.settings.applications) else {
+pub(super) fn recall(ask: &ApplicationRequest<'_>) -> Result<Option<ContestDone>, Failure> {
+    let (Some(identity), Some(redis)) = (ask.identity, &ask.tally.settings.applications) else {
         return Ok(None);
     };
     if ask.record.contest.needs_members() {
         return Ok(None);
     }
-    let kept = desks.recall(ask.record.no, &identity.key).map_err(failure)?;
+    let kept = redis.recall(ask.record.no, &identity.key).map_err(failure)?;
     kept.map(|kept| replayed(ask, identity, &kept)).transpose()
 }
 
 /// A request that was done before.
-fn replayed(ask: &Ask<'_>, identity: &IdempotencyKey, kept: &[u8]) -> Result<ContestDone, Failure> {
+fn replayed(
+    ask: &ApplicationRequest<'_>,
+    identity: &IdempotencyKey,
+    kept: &[u8],
+) -> Result<ContestDone, Failure> {
     let broken = || Fault::Broken("what Redis kept of a request is none".into());
     let (fingerprint, _, application) = split(kept).ok_or_else(broken)?;
     if fingerprint != shown(&identity.fingerprint) {
         return Err(Rejection::IdempotencyKeyReused.into());
     }
-    let what = application.map_or(What::Nothing, What::Applied);
+    let what = application.map_or(ActResult::Nothing, ActResult::Applied);
     Ok(ContestDone { record: Box::new(ask.record.clone()), replayed: true, turned: false, what })
 }
 
@@ -114,7 +118,7 @@ fn new_mark() -> Result<String, Failure> {
     Ok(format!("{number:016x}"))
 }
 
-fn done(ask: &Ask<'_>, what: What) -> Tried {
+fn done(ask: &ApplicationRequest<'_>, what: ActResult) -> Tried {
     Ok(Some(ContestDone { record: Box::new(ask.record.clone()), replayed: false, turned: false, what }))
 }
 
@@ -129,7 +133,7 @@ enum Outcome {
 }
 
 impl ApplicationsInRedis<'_> {
-    fn ask<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
+    fn counting_faults<T>(&self, answer: Result<T, RankingError>) -> Result<T, Failure> {
         use RankingError::{Refused, Unavailable, Unknown, Untrusted};
         if matches!(answer, Err(Unavailable(_) | Unknown(_) | Refused(_) | Untrusted(_))) {
             self.faults.fetch_add(1, Ordering::Relaxed);
@@ -137,13 +141,13 @@ impl ApplicationsInRedis<'_> {
         answer.map_err(failure)
     }
 
-    fn look(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
-        self.ask(self.desks.look(self.key, players))
+    fn read(&self, players: &[PlayerId]) -> Result<ApplicationsRead, Failure> {
+        self.counting_faults(self.redis.read(self.key, players))
     }
 
     fn change(
         &self,
-        ask: &Ask<'_>,
+        ask: &ApplicationRequest<'_>,
         revision: Option<u64>,
         most: Option<u32>,
         rows: Vec<ApplicationRow>,
@@ -156,7 +160,7 @@ impl ApplicationsInRedis<'_> {
         let of: Vec<PlayerId> = rows.iter().take(1).map(|row| row.player.clone()).collect();
         let change = ApplicationsChange { mark, revision, most, request, rows };
         let mark = &change.mark;
-        match (self.ask(self.desks.change(self.key, &change))?, ask.identity) {
+        match (self.counting_faults(self.redis.change(self.key, &change))?, ask.identity) {
             (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
             (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
                 Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
@@ -165,7 +169,7 @@ impl ApplicationsInRedis<'_> {
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
             (ChangeResult::Conflict | ChangeResult::Before(_), _) => {
                 // It may conflict with itself: sent twice, because the first reply was lost.
-                let now = self.look(&of)?;
+                let now = self.read(&of)?;
                 let present = now.rows.into_iter().next().flatten();
                 match (revision.is_some() && now.last == *mark, present) {
                     (true, present) => Ok(Outcome::Made(present.map(|kept| kept.application))),
@@ -179,15 +183,15 @@ impl ApplicationsInRedis<'_> {
     /// A decision, with its outcome if it was made.
     fn decision(
         &self,
-        ask: &Ask<'_>,
-        look: &ApplicationsRead,
+        ask: &ApplicationRequest<'_>,
+        seen: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
-        what: What,
+        what: ActResult,
     ) -> Tried {
-        if look.frozen {
+        if seen.frozen {
             return self.wait(ask);
         }
-        match self.change(ask, Some(look.revision), None, rows)? {
+        match self.change(ask, Some(seen.revision), None, rows)? {
             Outcome::Made(_) => done(ask, what),
             Outcome::Before(before) => Ok(Some(before)),
             Outcome::Frozen => self.wait(ask),
@@ -196,17 +200,17 @@ impl ApplicationsInRedis<'_> {
     }
 
     /// Waits for a start that has frozen the applications, and thaws them if it does not end.
-    fn wait(&self, ask: &Ask<'_>) -> Tried {
-        for _ in 0..LOOKS {
+    fn wait(&self, ask: &ApplicationRequest<'_>) -> Tried {
+        for _ in 0..FREEZE_CHECKS {
             sleep(PAUSE);
             let now = find(ask.tally, ask.id)?;
-            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.look(&[])?.frozen {
+            if (now.state, now.kept) != (State::Open, ask.record.kept) || !self.read(&[])?.frozen {
                 return Ok(None);
             }
         }
-        match self.let_go(ask.tally, ask.id) {
+        match self.thaw(ask.tally, ask.id) {
             // The next try gets the reply.
-            Ok(()) | Err(Failure::Refused(_)) => Ok(None),
+            Ok(()) | Err(Failure::Rejected(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
@@ -224,50 +228,50 @@ fn row(
 }
 
 impl ApplicationStore for ApplicationsInRedis<'_> {
-    fn apply(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn apply(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
-        state::judge(ask.record.state, Event::Apply, by)?;
-        ask.record.judge_apply(ask.tally.now())?;
+        state::transition(ask.record.state, Event::Apply, by)?;
+        ask.record.check_may_apply(ask.tally.now())?;
         let is_staff = ask.record.contest.is_staff(player);
         let most = ask.tally.settings.ledger.contests.applications_max;
         if !is_staff {
             // Most players have not applied, so that is not read before.
             let rows = vec![row(player, None, Some(Status::Pending), ask.tally.now())];
             match self.change(ask, None, Some(most.saturating_sub(1)), rows)? {
-                Outcome::Made(Some(application)) => return done(ask, What::Applied(application)),
+                Outcome::Made(Some(application)) => return done(ask, ActResult::Applied(application)),
                 Outcome::Before(before) => return Ok(Some(before)),
                 Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
             }
         }
-        let look = self.look(std::slice::from_ref(player))?;
-        let present = look.rows.into_iter().next().flatten();
-        look.desk.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
+        let seen = self.read(std::slice::from_ref(player))?;
+        let present = seen.rows.into_iter().next().flatten();
+        seen.counts.may_apply(present.map(|kept| kept.application).as_ref(), is_staff, most)?;
         Ok(None)
     }
 
-    fn decide(&self, ask: &Ask<'_>, players: &[PlayerId], accept: bool) -> Tried {
+    fn decide(&self, ask: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Decide, None)?;
-        state::judge(ask.record.state, Event::Decide, by)?;
-        let look = self.look(players)?;
-        let (mut desk, contest) = (look.desk, &ask.record.contest);
+        state::transition(ask.record.state, Event::Decide, by)?;
+        let seen = self.read(players)?;
+        let (mut counts, contest) = (seen.counts, &ask.record.contest);
         let count = if accept { u32::try_from(players.len()).unwrap_or(u32::MAX) } else { 0 };
-        let room = contest.room(boards_free(ask.tally, contest, desk.accepted.saturating_add(count))?);
+        let room = contest.room(boards_free(ask.tally, contest, counts.accepted.saturating_add(count))?);
         let (mut results, mut rows) = (Vec::with_capacity(players.len()), Vec::<ApplicationRow>::new());
-        for (player, kept) in players.iter().zip(&look.rows) {
+        for (player, kept) in players.iter().zip(&seen.rows) {
             let twice = rows.iter().find(|row| row.player == *player).and_then(|row| row.to);
             let present = kept.as_ref().map(|kept| Application {
                 status: twice.unwrap_or(kept.application.status),
                 ..kept.application
             });
             let changed = match accept {
-                true => desk.accept(present.as_ref(), contest.is_staff(player), room),
-                false => desk.reject(present.as_ref()),
+                true => counts.accept(present.as_ref(), contest.is_staff(player), room),
+                false => counts.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {
                 let status = changed.now.map_or(Status::Rejected, |now| now.status);
@@ -278,22 +282,22 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             }));
         }
         if rows.is_empty() && ask.identity.is_none() {
-            return done(ask, What::Decided(results));
+            return done(ask, ActResult::Decided(results));
         }
-        self.decision(ask, &look, rows, What::Decided(results))
+        self.decision(ask, &seen, rows, ActResult::Decided(results))
     }
 
-    fn withdraw(&self, ask: &Ask<'_>, player: &PlayerId) -> Tried {
+    fn withdraw(&self, ask: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
         if let Some(before) = recall(ask)? {
             return Ok(Some(before));
         }
         let by = ask.actor.by(&ask.record, Event::Withdraw, Some(player))?;
-        state::judge(ask.record.state, Event::Withdraw, by)?;
-        let mut look = self.look(std::slice::from_ref(player))?;
-        let kept = look.rows.pop().flatten();
-        look.desk.withdraw(kept.as_ref().map(|kept| &kept.application))?;
+        state::transition(ask.record.state, Event::Withdraw, by)?;
+        let mut seen = self.read(std::slice::from_ref(player))?;
+        let kept = seen.rows.pop().flatten();
+        seen.counts.withdraw(kept.as_ref().map(|kept| &kept.application))?;
         let rows = vec![row(player, kept, None, ask.tally.now())];
-        self.decision(ask, &look, rows, What::Nothing)
+        self.decision(ask, &seen, rows, ActResult::Nothing)
     }
 
     fn seen(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<Seen>, Failure> {
@@ -301,7 +305,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         if record.state != State::Open {
             return Ok(players.iter().map(|player| (player.clone(), None)).collect());
         }
-        let rows = self.look(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
+        let rows = self.read(players)?.rows.into_iter().map(|kept| kept.map(|kept| kept.application));
         Ok(players.iter().cloned().zip(rows).collect())
     }
 
@@ -312,7 +316,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         above: u64,
         limit: usize,
     ) -> Result<Listing<(PlayerId, Application)>, Failure> {
-        self.ask(self.desks.page(self.key, status, above, limit)).map(Listing::from)
+        self.counting_faults(self.redis.page(self.key, status, above, limit)).map(Listing::from)
     }
 
     fn accepted(&self, record: &Record) -> Result<Vec<(PlayerId, Application)>, Failure> {
@@ -328,15 +332,15 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
     }
 
-    fn hold_still(&self, record: &Record) -> Result<(), Failure> {
-        self.ask(self.desks.freeze(self.key, record.revision))
+    fn freeze(&self, record: &Record) -> Result<(), Failure> {
+        self.counting_faults(self.redis.freeze(self.key, record.revision))
     }
 
-    fn let_go(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
-        match say(tally, id, find(tally, id)?, Outside::Thaw) {
-            Ok(done) => self.ask(self.desks.thaw(self.key, done.record.revision)),
+    fn thaw(&self, tally: &Tally, id: &ContestId) -> Result<(), Failure> {
+        match record_external(tally, id, find(tally, id)?, ExternalChange::Thaw) {
+            Ok(done) => self.counting_faults(self.redis.thaw(self.key, done.record.revision)),
             // It has started after all.
-            Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+            Err(Failure::Rejected(Rejection::ContestState(_))) => Ok(()),
             Err(failure) => Err(failure),
         }
     }

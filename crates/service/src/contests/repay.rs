@@ -8,7 +8,7 @@
 //! (`pieces`).
 
 use super::act::{act_at, find};
-use super::acts::{Act, What};
+use super::acts::{Act, ActResult};
 use super::pieces::PIECE;
 use crate::failure::Failure;
 use crate::periods::payments::{PaymentAct, PaymentOrder};
@@ -46,12 +46,12 @@ struct Found {
 
 /// Pays every such row.
 pub(crate) fn repay_all(tally: &Tally) {
-    if let Err(failure) = look(tally) {
+    if let Err(failure) = find_unpaid(tally) {
         tracing::warn!(%failure, "look for prizes that were left unpaid by mistake; the next start tries it again");
     }
 }
 
-fn look(tally: &Tally) -> Result<(), Failure> {
+fn find_unpaid(tally: &Tally) -> Result<(), Failure> {
     if tally.store.meta(CHECKED_META)?.is_some_and(|known| known == CHECKED) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn of_contests(tally: &Tally) -> Result<usize, Failure> {
 /// Pays the wrong rows of a contest; returns the number of payments that are left, in currencies that are not configured now.
 pub(crate) fn all_of_contest(tally: &Tally, id: &ContestId) -> Result<usize, Failure> {
     let found = each(tally, find(tally, id)?.no, |from| of_contest(tally, id, from))?;
-    found.say("contest", id.as_str());
+    found.log("contest", id.as_str());
     Ok(found.left)
 }
 
@@ -93,7 +93,7 @@ fn of_contest(tally: &Tally, id: &ContestId, from: u32) -> Result<usize, Failure
         return Ok(0);
     }
     let done = act_at(tally, id, None, None, |record| Ok((ActorKind::Clock, Act::Repay(rows(record)?))))?;
-    Ok(if let What::Paid(became) = done.what { became.len() } else { 0 })
+    Ok(if let ActResult::Paid(became) = done.what { became.len() } else { 0 })
 }
 
 fn of_periods(tally: &Tally) -> Result<usize, Failure> {
@@ -114,7 +114,7 @@ fn of_periods(tally: &Tally) -> Result<usize, Failure> {
 pub(crate) fn all_of_period(tally: &Tally, key: WindowKey) -> Result<usize, Failure> {
     let Some(payment) = tally.store.ledger().payment(key)? else { return Ok(0) };
     let found = each(tally, payment.no, |from| of_period(tally, key, from))?;
-    found.say("period", &format!("{}/{}", payment.board.as_str(), payment.period));
+    found.log("period", &format!("{}/{}", payment.board.as_str(), payment.period));
     Ok(found.left)
 }
 
@@ -165,7 +165,7 @@ fn wrong(tally: &Tally, no: Uuid, from: u32) -> Result<Wrong, Failure> {
 }
 
 impl Found {
-    fn say(&self, what: &'static str, name: &str) {
+    fn log(&self, what: &'static str, name: &str) {
         if self.paid > 0 {
             tracing::warn!(
                 name,

@@ -4,7 +4,7 @@
 //! It runs twice a second, and once before the service is ready: missed acts happen then, in order, each at its own instant.
 //! Several servers may find the same act; the state machine does it once. Blocks.
 
-use super::acts::Outside;
+use super::acts::ExternalChange;
 use super::{application_store, change, expire, finish, pieces, series, settle, start};
 use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
@@ -32,16 +32,16 @@ const EXPIRED_EVERY: u32 = 120;
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut looks = 0_u32;
+    let mut rounds = 0_u32;
     let mut mistakes = Mistakes::default();
     let mut job = Job::new("what is due of contests", Duration::ZERO);
     tally.tasks.contests.start("contests", tally, Next::After(PAUSE), move |tally| {
-        if looks.is_multiple_of(COUNTED_EVERY) {
-            tally.contests.counts.look(tally);
+        if rounds.is_multiple_of(COUNTED_EVERY) {
+            tally.contests.counts.refresh(tally);
             tally.balance.look(tally);
         }
-        let expires = looks.is_multiple_of(EXPIRED_EVERY);
-        looks = looks.wrapping_add(1);
+        let expires = rounds.is_multiple_of(EXPIRED_EVERY);
+        rounds = rounds.wrapping_add(1);
         job.run(|| {
             let done = do_due(tally).and(prizes::pay_due(tally)).and(in_doubt::resolve_all(tally));
             match expires {
@@ -101,16 +101,16 @@ fn first(tally: &Tally, passed: Option<&DueItem>) -> Result<Option<DueItem>, Fai
 /// and delay everything after it.
 #[derive(Default)]
 struct Redis {
-    is_away: bool,
+    is_unavailable: bool,
 }
 
 impl Redis {
-    fn ask<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        if self.is_away {
+    fn unless_unavailable<T>(&mut self, what: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        if self.is_unavailable {
             return Err(Fault::ApplicationsUnavailable(NOT_ASKED.into()).into());
         }
         let answer = what();
-        self.is_away = matches!(answer, Err(Failure::Fault(_)));
+        self.is_unavailable = matches!(answer, Err(Failure::Fault(_)));
         answer
     }
 }
@@ -122,7 +122,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let done = match due {
         Due::Task => pieces::go_on(tally, id, record.clone()).map(drop),
         Due::Clear => {
-            let cleared = redis.ask(|| application_store::clear(tally, id, record.clone()));
+            let cleared = redis.unless_unavailable(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.
             match record.next_event().filter(|(at, _)| cleared.is_err() && *at <= tally.now()) {
                 Some((at, event)) => happen(tally, id, at, event).and(cleared),
@@ -130,19 +130,19 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
             }
         }
         Due::Event(event @ Event::Open) if application_store::opens_in_redis(tally, &record) => {
-            redis.ask(|| happen(tally, id, at, event))
+            redis.unless_unavailable(|| happen(tally, id, at, event))
         }
         Due::Event(event @ Event::Start) if matches!(record.kept, ApplicationLocation::Redis(_)) => {
-            redis.ask(|| happen(tally, id, at, event))
+            redis.unless_unavailable(|| happen(tally, id, at, event))
         }
         Due::Event(event) => happen(tally, id, at, event),
     };
     match done {
-        Err(Failure::Refused(Rejection::ContestState(_))) => Ok(()),
+        Err(Failure::Rejected(Rejection::ContestState(_))) => Ok(()),
         // The clock does not start it any more.
-        Err(Failure::Refused(Rejection::ApplicationsLost)) => {
+        Err(Failure::Rejected(Rejection::ApplicationsLost)) => {
             tracing::warn!(contest = id.as_str(), "its applications are lost, so it does not start");
-            application_store::say(tally, id, record, Outside::Lost).map(drop)
+            application_store::record_external(tally, id, record, ExternalChange::Lost).map(drop)
         }
         done => done,
     }

@@ -26,7 +26,7 @@ use tally_store::ReadSet;
 
 /// A change of a series.
 #[derive(Clone, Debug)]
-pub struct SeriesOrder {
+pub struct SeriesRequest {
     /// The series.
     pub id: ContestId,
     /// The series as it was read; `None` if one is made.
@@ -52,7 +52,7 @@ pub enum SeriesDone {
 
 /// The series changes if it is still as it was read, and the contest that is made of it exists then. If there is already a
 /// contest of that name, it counts as made.
-impl LedgerRequest for SeriesOrder {
+impl LedgerRequest for SeriesRequest {
     type Answer = SeriesDone;
 
     fn needs(&self) -> Needs {
@@ -80,7 +80,7 @@ impl LedgerRequest for SeriesOrder {
             let series = Some(self.id.clone());
             let mut record = Record::new(ids[0], making.contest.clone(), series, state.time.now);
             record.since = making.at;
-            state.added.tell(&record, None, state.time.now);
+            state.added.add_event(&record, None, state.time.now);
             state.contests.set(&making.id, Some(record));
         }
         if self.seen.is_some() || self.then.is_some() {
@@ -145,14 +145,14 @@ pub fn create(
     table.check(now)?;
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     let record = SeriesRecord::new(series, &table, now);
-    let order = SeriesOrder {
+    let request = SeriesRequest {
         id: id.clone(),
         seen: None,
         then: Some(Box::new(record)),
         making: None,
         identity: identity.cloned(),
     };
-    match tally.ledger.ask_blocking(order)? {
+    match tally.ledger.ask_blocking(request)? {
         SeriesDone::Done => Ok((made_due(tally, id)?, false)),
         SeriesDone::Replayed(record) => Ok((*record.ok_or(Rejection::SeriesNotFound)?, true)),
         SeriesDone::Outdated => Err(Rejection::SeriesExists.into()),
@@ -211,14 +211,14 @@ fn changed(
         // Without a series this can only be a replay, which the lane detects.
         let then = seen.as_ref().map(&change).transpose()?.flatten();
         let is_gone = seen.is_none();
-        let order = SeriesOrder {
+        let request = SeriesRequest {
             id: id.clone(),
             seen: seen.map(Box::new),
             then: then.map(Box::new),
             making: None,
             identity: identity.cloned(),
         };
-        match tally.ledger.ask_blocking(order)? {
+        match tally.ledger.ask_blocking(request)? {
             SeriesDone::Outdated => Ok(None),
             SeriesDone::Done if is_gone => Err(Rejection::SeriesNotFound.into()),
             done => Ok(Some(done)),
@@ -264,7 +264,7 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
     let settings = &tally.settings.ledger;
     // Settings may have changed since the template was written.
     making.contest.check(&settings.currencies, settings.contests).map_err(of_template)?;
-    let order = SeriesOrder {
+    let request = SeriesRequest {
         id: id.clone(),
         seen: Some(Box::new(seen)),
         then: Some(Box::new(making.then.clone())),
@@ -272,5 +272,5 @@ pub(super) fn make_next(tally: &Tally, id: &ContestId) -> Result<bool, Failure> 
         identity: None,
     };
     // If the series has changed, another server may have made the contest; the next round shows it.
-    tally.ledger.ask_blocking(order).map(|_| true)
+    tally.ledger.ask_blocking(request).map(|_| true)
 }

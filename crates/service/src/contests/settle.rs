@@ -70,7 +70,7 @@ fn payouts(tally: &Tally, id: &ContestId, record: &Record) -> Result<Vec<Payout>
         let alone = board.definition.ranking == Ranking::Ordinal;
         let most = last_rank(&record.contest.prizes) as usize;
         let ranked = ranked(alone, most, |from| {
-            Ok(board.order.read(|order| page(order, from)).map_err(Fault::from)?)
+            Ok(board.ranking.read(|ranking| page(ranking, from)).map_err(Fault::from)?)
         })?;
         let division = ContestId::of_board(&board.id).and_then(|(_, division)| division);
         let shares = shares(&record.contest.prizes, record.contest.prize_ties, &ranked);
@@ -105,9 +105,9 @@ fn members_of(
 pub(crate) type Page = Vec<(Vec<u8>, tally_rules::Record)>;
 
 /// The page of a ranking from a position on.
-pub(crate) fn page(order: &dyn Reads, from: usize) -> Page {
+pub(crate) fn page(ranking: &dyn Reads, from: usize) -> Page {
     let mut rows = Vec::new();
-    order.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
+    ranking.visit(from as u64, PAGE, false, &mut |id, record| rows.push((id.to_vec(), record)));
     rows
 }
 

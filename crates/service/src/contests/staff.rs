@@ -31,7 +31,7 @@ pub(crate) fn leave(tally: &Tally, player: &PlayerId) -> Result<(), Failure> {
             let spec = without(&find(tally, id)?.contest, player);
             match change::patch(tally, id, &Actor::Admin, &spec, None) {
                 // It is over meanwhile.
-                Ok(_) | Err(Failure::Refused(Rejection::ContestState(_))) => {}
+                Ok(_) | Err(Failure::Rejected(Rejection::ContestState(_))) => {}
                 Err(failure) => return Err(failure),
             }
         }

@@ -2,7 +2,7 @@
 //! the state; then the applications are cleared. Blocks.
 
 use super::act::{Actor, act_at, find};
-use super::acts::{Act, ContestDone, What};
+use super::acts::{Act, ActResult, ContestDone};
 use super::{application_store, pieces, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
@@ -52,14 +52,14 @@ pub(super) fn start_at(
         let done = act_at(tally, id, identity, at, |record| {
             let by = by(record)?;
             // A caller that may not start it, or not now, freezes nothing.
-            if state::judge(record.state, Event::Start, by).is_err() {
+            if state::transition(record.state, Event::Start, by).is_err() {
                 return Ok((by, Act::Start(Vec::new())));
             }
-            let desk = application_store::of(tally, record)?;
+            let applications = application_store::of(tally, record)?;
             held.set(true);
-            let rows = match desk.hold_still(record).and_then(|()| desk.accepted(record)) {
+            let rows = match applications.freeze(record).and_then(|()| applications.accepted(record)) {
                 // Another start has cleared them; the transaction finds that the contest has changed.
-                Err(Failure::Refused(Rejection::ApplicationsLost))
+                Err(Failure::Rejected(Rejection::ApplicationsLost))
                     if application_store::has_moved_on(tally, id, record)? =>
                 {
                     return Ok((by, Act::Start(Vec::new())));
@@ -73,16 +73,16 @@ pub(super) fn start_at(
             Ok((by, Act::Start(rows)))
         });
         if done.is_err() && held.get() {
-            let_go(tally, id);
+            thaw(tally, id);
         }
         let done = done?;
-        if let What::Started(_, boards) = &done.what {
+        if let ActResult::Started(_, boards) = &done.what {
             serve(tally, &done.record, boards)?;
         }
         done
     };
-    let failed = match std::mem::replace(&mut done.what, What::Nothing) {
-        What::Started(failed, _) => failed,
+    let failed = match std::mem::replace(&mut done.what, ActResult::Nothing) {
+        ActResult::Started(failed, _) => failed,
         _ => done.record.report.as_ref().map_or_else(Vec::new, |report| report.first_failed.clone()),
     };
     // It has started even if this fails: the scheduler continues.
@@ -113,8 +113,8 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
 }
 
 /// Thaws the applications of a start that failed.
-fn let_go(tally: &Tally, id: &ContestId) {
-    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.let_go(tally, id));
+fn thaw(tally: &Tally, id: &ContestId) {
+    let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.thaw(tally, id));
     if let Err(failure) = gone {
         tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
     }
@@ -125,9 +125,9 @@ fn serve(tally: &Tally, record: &Record, boards: &[BoardRow]) -> Result<(), Fail
     for row in boards {
         let broken = |rejection: Rejection| Fault::Broken(rejection.detail());
         let board = Board::new(row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-        play::tell(&board, record);
+        play::update(&board, record);
         if board.is_shared() {
-            servers::open_order(&*tally.store, &board, ALL_TIME, &board.order);
+            servers::load_ranking(&*tally.store, &board, ALL_TIME, &board.ranking);
             // If that fails, its first batch does it.
             drop(servers::renew(&*tally.store, &board));
         }

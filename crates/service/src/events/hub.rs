@@ -23,7 +23,7 @@ pub enum Subject {
 
 /// The last observed position of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum ObservedPosition {
     Event(u64),
     Entries(Vec<(Currency, u64)>),
 }
@@ -32,14 +32,14 @@ pub(super) enum Known {
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     listeners: AtomicUsize,
-    subjects: Mutex<BTreeMap<Subject, Heard>>,
+    subjects: Mutex<BTreeMap<Subject, Subscribers>>,
 }
 
 #[derive(Debug)]
-struct Heard {
+struct Subscribers {
     wake: watch::Sender<()>,
     listeners: usize,
-    known: Option<Known>,
+    known: Option<ObservedPosition>,
 }
 
 /// The subjects of a batch that have streams.
@@ -57,10 +57,10 @@ impl Listener {
     pub(super) fn new(hub: &Arc<Hub>, subject: Subject) -> Self {
         hub.listeners.fetch_add(1, Ordering::SeqCst);
         let mut subjects = hub.subjects();
-        let fresh = || Heard { wake: watch::Sender::new(()), listeners: 0, known: None };
-        let heard = subjects.entry(subject).or_insert_with(fresh);
-        heard.listeners += 1;
-        let woken = heard.wake.subscribe();
+        let fresh = || Subscribers { wake: watch::Sender::new(()), listeners: 0, known: None };
+        let subscribers = subjects.entry(subject).or_insert_with(fresh);
+        subscribers.listeners += 1;
+        let woken = subscribers.wake.subscribe();
         drop(subjects);
         Self { hub: Arc::clone(hub), subject, woken }
     }
@@ -74,10 +74,10 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut heard) = self.hub.subjects().entry(self.subject) {
-            heard.get_mut().listeners -= 1;
-            if heard.get().listeners == 0 {
-                heard.remove();
+        if let Entry::Occupied(mut subscribers) = self.hub.subjects().entry(self.subject) {
+            subscribers.get_mut().listeners -= 1;
+            if subscribers.get().listeners == 0 {
+                subscribers.remove();
             }
         }
         self.hub.listeners.fetch_sub(1, Ordering::SeqCst);
@@ -110,7 +110,7 @@ impl Hub {
             return;
         }
         let subjects = self.subjects();
-        touched.iter().filter_map(|subject| subjects.get(subject)).for_each(Heard::wake);
+        touched.iter().filter_map(|subject| subjects.get(subject)).for_each(Subscribers::wake);
     }
 
     /// Every subject that has a stream.
@@ -119,23 +119,23 @@ impl Hub {
     }
 
     /// Wakes the streams of subjects that are further than was observed.
-    pub(super) fn compare(&self, present: impl Iterator<Item = (Subject, Known)>) {
+    pub(super) fn compare(&self, present: impl Iterator<Item = (Subject, ObservedPosition)>) {
         let mut subjects = self.subjects();
         for (subject, present) in present {
-            let Some(heard) = subjects.get_mut(&subject) else { continue };
-            if heard.known.as_ref() != Some(&present) {
-                heard.known = Some(present);
-                heard.wake();
+            let Some(subscribers) = subjects.get_mut(&subject) else { continue };
+            if subscribers.known.as_ref() != Some(&present) {
+                subscribers.known = Some(present);
+                subscribers.wake();
             }
         }
     }
 
-    fn subjects(&self) -> MutexGuard<'_, BTreeMap<Subject, Heard>> {
+    fn subjects(&self) -> MutexGuard<'_, BTreeMap<Subject, Subscribers>> {
         self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Heard {
+impl Subscribers {
     fn wake(&self) {
         self.wake.send_replace(());
     }

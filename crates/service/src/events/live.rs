@@ -37,7 +37,7 @@ pub struct ScoreBatch {
     /// Ranked players that have changed, best first.
     pub places: Vec<RankedEntry>,
     /// Players that are no longer ranked.
-    pub gone: Vec<PlayerId>,
+    pub unranked: Vec<PlayerId>,
     /// How many players are ranked.
     pub total: u64,
     /// Whether the batch leaves out players that have changed.
@@ -55,7 +55,7 @@ pub(crate) struct Live {
     changed: Mutex<Noted>,
     batches: OnceLock<broadcast::Sender<Arc<ScoreBatch>>>,
     /// The last reads of rankings that other servers publish to.
-    looks: Mutex<BTreeMap<Window, Watched>>,
+    watched: Mutex<BTreeMap<Window, Watched>>,
     /// Wakes streams that wait for a period to be closed.
     closed: OnceLock<watch::Sender<()>>,
     /// The number of the last event that was found, and one more.
@@ -191,11 +191,11 @@ impl Live {
     /// Forgets the players that have changed, because there is no watcher.
     fn forget(&self) {
         *self.changed() = Noted::default();
-        self.looks().clear();
+        self.watched().clear();
     }
 
-    fn looks(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watched(&self) -> std::sync::MutexGuard<'_, BTreeMap<Window, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -220,7 +220,7 @@ impl Board {
             first.live.iter().map(|live| (live.window, Some(Arc::clone(live)))).collect();
         let current = first.span_at(now);
         let next = current.and_then(|span| first.span_at(span.end));
-        for window in current.into_iter().chain(next).map(|span| first.aimed(span).window) {
+        for window in current.into_iter().chain(next).map(|span| first.target(span).window) {
             if first.live(window).is_none() {
                 windows.push((window, None));
             }
@@ -229,26 +229,26 @@ impl Board {
     }
 
     /// Notes the players that have changed in Redis since the last round, and continues to watch. Blocks.
-    pub(super) fn look_live(&self, now: Micros) -> Result<(), Failure> {
+    pub(super) fn poll_live(&self, now: Micros) -> Result<(), Failure> {
         if !self.is_shared() {
             return Ok(());
         }
         let windows = self.windows_live(now);
-        let mut looks = self.live.looks();
-        looks.retain(|window, _| windows.iter().any(|(known, _)| known == window));
+        let mut watched = self.live.watched();
+        watched.retain(|window, _| windows.iter().any(|(known, _)| known == window));
         for (window, live) in &windows {
             let fresh;
-            let order = match live {
-                Some(live) => &live.order,
-                None if *window == ALL_TIME => &self.order,
+            let ranking = match live {
+                Some(live) => &live.ranking,
+                None if *window == ALL_TIME => &self.ranking,
                 None => {
-                    fresh = self.order_of_window(*window);
+                    fresh = self.new_ranking(*window);
                     &fresh
                 }
             };
-            let Some(remote) = order.remote() else { continue };
+            let Some(remote) = ranking.remote() else { continue };
             let (players, left_out) =
-                remote.changed(looks.entry(*window).or_default()).map_err(Fault::from)?;
+                remote.changed(watched.entry(*window).or_default()).map_err(Fault::from)?;
             self.live.note(*window, players.iter());
             self.live.changed().left_out |= left_out;
         }
@@ -265,7 +265,7 @@ impl Board {
         if live.rests() {
             return Ok(true);
         }
-        self.look_live(now)?;
+        self.poll_live(now)?;
         let Some((window, players, left_out)) = live.take() else { return Ok(true) };
         let sent = self.batch((window, now), &players, left_out);
         if sent.is_err() {
@@ -286,9 +286,10 @@ impl Board {
         players: &[PlayerId],
         left_out: bool,
     ) -> Result<Option<ScoreBatch>, Failure> {
-        let ask = |order: &WindowRanking| order.read(|order| order.among(players)).map_err(Fault::from);
+        let ask =
+            |ranking: &WindowRanking| ranking.read(|ranking| ranking.among(players)).map_err(Fault::from);
         let (period, among) = if window == ALL_TIME {
-            (ALL_TIME_NAME.to_owned(), ask(&self.order)?)
+            (ALL_TIME_NAME.to_owned(), ask(&self.ranking)?)
         } else {
             let found = {
                 let periods = self.periods();
@@ -303,14 +304,14 @@ impl Board {
                 }
                 return Ok(None);
             };
-            (period, ask(&live.order)?)
+            (period, ask(&live.ranking)?)
         };
         let places = among.entries.into_iter().map(|(_, place)| place).collect();
-        let (gone, total) = (among.missing, among.total);
+        let (unranked, total) = (among.missing, among.total);
         Ok(Some(ScoreBatch {
             period,
             places,
-            gone,
+            unranked,
             total,
             left_out,
             made: Instant::now(),

@@ -31,7 +31,7 @@ pub enum Position {
 
 /// An event as a stream sends it.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum StreamItem {
     /// An event.
     Event(Event),
     /// An entry of a wallet.
@@ -137,12 +137,12 @@ impl Log {
 
 impl Reader {
     /// The next events, each with the offset after it; `None` if there are no more. Blocks.
-    pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, Told)>, Failure> {
+    pub fn next(&self, tally: &Tally) -> Result<Vec<(Position, StreamItem)>, Failure> {
         match (self.of, &self.position) {
             (Of::Topic(topic), Position::Event(after)) => {
                 let found = unbroken(tally.store.ledger().list_events(topic, *after, PAGE)?, *after)?;
-                let told = |(number, event)| (Position::Event(number), Told::Event(event));
-                Ok(found.into_iter().map(told).collect())
+                let item = |(number, event)| (Position::Event(number), StreamItem::Event(event));
+                Ok(found.into_iter().map(item).collect())
             }
             (Of::Member(member), Position::Entries(after)) => Ok(entries(tally, member, after)?),
             (Of::Topic(_), Position::Entries(_)) | (Of::Member(_), Position::Event(_)) => {
@@ -214,7 +214,7 @@ fn entries(
     tally: &Tally,
     member: MemberId,
     after: &BTreeMap<Currency, u64>,
-) -> Result<Vec<(Position, Told)>, StoreError> {
+) -> Result<Vec<(Position, StreamItem)>, StoreError> {
     let ledger = tally.store.ledger();
     let mut next: Vec<(Currency, VecDeque<(u64, Entry)>)> = Vec::new();
     for (wallet, last) in ledger.last_entries(&[member])? {
@@ -227,14 +227,14 @@ fn entries(
             next.push((wallet.currency, unbroken(found, number)?.into()));
         }
     }
-    let (mut at, mut told) = (after.clone(), Vec::new());
-    while told.len() < PAGE {
+    let (mut at, mut items) = (after.clone(), Vec::new());
+    while items.len() < PAGE {
         let of = |entries: &VecDeque<(u64, Entry)>| entries.front().map(|(_, entry)| entry.transfer);
         let first = next.iter_mut().filter(|(_, entries)| !entries.is_empty());
         let Some((currency, entries)) = first.min_by_key(|(_, entries)| of(entries)) else { break };
         let (number, entry) = entries.pop_front().expect("it has one");
         at.insert(*currency, number);
-        told.push((Position::Entries(at.clone()), Told::Entry(*currency, entry)));
+        items.push((Position::Entries(at.clone()), StreamItem::Entry(*currency, entry)));
     }
-    Ok(told)
+    Ok(items)
 }

@@ -14,7 +14,7 @@ use crate::background::{BackgroundTask, Job, Next};
 use crate::boards::Board;
 use crate::failure::{Failure, blocking};
 use crate::tally::Tally;
-use hub::{Hub, Known, Listener, Subject};
+use hub::{Hub, Listener, ObservedPosition, Subject};
 use live::Watch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub const KEEP_MICROS: i64 = 7 * 24 * 3600 * SECOND;
 /// Between two batches of a leaderboard: at most ten a second.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The pause between two queries for events of other servers.
-const LOOK_PAUSE: Duration = Duration::from_millis(250);
+const POLL_PAUSE: Duration = Duration::from_millis(250);
 /// Streams that read in the store at once.
 const READERS: usize = 4;
 
@@ -56,11 +56,11 @@ impl Events {
     /// Starts the background task.
     pub(crate) fn start(&self, tally: &Arc<Tally>) -> Result<(), Failure> {
         let mut sending = Job::new("send scores to those who watch", PAUSE);
-        let mut looking = Job::new("look for events of other servers", LOOK_PAUSE);
+        let mut polling = Job::new("look for events of other servers", POLL_PAUSE);
         self.task.start("events", tally, Next::WhenWoken, move |tally| {
             sending.run(|| tally.events.send(tally));
             if tally.has_others() {
-                looking.run(|| Ok(tally.events.compare(tally)?));
+                polling.run(|| Ok(tally.events.compare(tally)?));
             }
             if tally.events.is_idle(tally) { Next::WhenWoken } else { Next::After(PAUSE) }
         })
@@ -87,8 +87,8 @@ impl Events {
     }
 
     /// Watches what other servers publish on a leaderboard from now on. Blocks.
-    pub fn look(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
-        board.look_live(tally.now())
+    pub fn poll(&self, tally: &Tally, board: &Board) -> Result<(), Failure> {
+        board.poll_live(tally.now())
     }
 
     /// Begins to listen to a subject.
@@ -146,7 +146,7 @@ impl Events {
             board.live.compare(last.get(&Topic::Board(board.no)).copied().unwrap_or(0));
         }
         let of_contest = |(topic, last): (&Topic, &u64)| match topic {
-            Topic::Contest(no) => Some((Subject::Contest(*no), Known::Event(*last))),
+            Topic::Contest(no) => Some((Subject::Contest(*no), ObservedPosition::Event(*last))),
             Topic::Board(_) => None,
         };
         self.hub.compare(last.iter().filter_map(of_contest));
@@ -157,7 +157,7 @@ impl Events {
         for (key, last) in ledger.last_entries(&members)? {
             entries.entry(key.member).or_default().push((key.currency, last));
         }
-        let of_member = |(member, last)| (Subject::Member(member), Known::Entries(last));
+        let of_member = |(member, last)| (Subject::Member(member), ObservedPosition::Entries(last));
         self.hub.compare(entries.into_iter().map(of_member));
         Ok(())
     }

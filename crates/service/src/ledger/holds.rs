@@ -128,7 +128,7 @@ pub async fn end(
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
         // Its key may belong to another request, whose rejection comes first.
-        (Err(Failure::Refused(Rejection::HoldNotFound)), Some(identity)) => {
+        (Err(Failure::Rejected(Rejection::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
             return Err(Rejection::HoldNotFound.into());
         }
@@ -143,7 +143,7 @@ pub async fn end(
 pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
     let store = Arc::clone(&tally.store);
     let hold = blocking(move || Ok(store.ledger().hold(id)?)).await?;
-    hold.ok_or(Failure::Refused(Rejection::HoldNotFound))
+    hold.ok_or(Failure::Rejected(Rejection::HoldNotFound))
 }
 
 async fn told(tally: &Tally, held: Held) -> Result<HoldDone, Failure> {

@@ -14,7 +14,7 @@ use tally_lanes::{Lane, LaneThread, Stats, Times};
 
 /// The one lane that moves money.
 pub(crate) struct LedgerLane {
-    lane: Lane<LedgerWork, reply::Waiter<Answer>>,
+    lane: Lane<LedgerWork, reply::PendingReply<Answer>>,
     thread: Mutex<Option<LaneThread<LedgerWork>>>,
     times: Arc<StoreTimes>,
     dispatcher: ReplyDispatcher,
@@ -78,7 +78,7 @@ impl LedgerLane {
         requests: Vec<(R, Vec<Running>)>,
     ) -> Result<Vec<LaneReply<R::Answer>>, Failure> {
         self.dispatcher.meet();
-        let entry = |(request, running)| Entry { request: Box::new(request) as _, running, seat: None };
+        let entry = |(request, running)| Entry { request: Box::new(request) as _, running, guard: None };
         let answers = reply::ask_all(&self.lane, requests.into_iter().map(entry).collect()).await?;
         Ok(answers.into_iter().map(|told| told.map(|answer| answer.map(typed::<R>))).collect())
     }

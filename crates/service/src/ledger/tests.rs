@@ -4,7 +4,7 @@ use super::LedgerSettings;
 use super::batch::{decide, read};
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
-use crate::contests::acts::{Act, ContestDone, ContestOrder, What};
+use crate::contests::acts::{Act, ActResult, ContestDone, ContestRequest};
 use crate::outcomes::Retention;
 use std::collections::BTreeSet;
 use tally_rules::clock::DecisionTime;
@@ -122,7 +122,7 @@ fn refunded(
     let act = Act::Refund(members.iter().map(row).collect(), true);
     let (id, seen) = (ContestId::new("cup").unwrap(), Some(Box::new(record.clone())));
     let (by, at, boards, identity) = (ActorKind::Clock, None, Vec::new(), None);
-    let order = ContestOrder { id, seen, by, at, act, boards, identity };
+    let order = ContestRequest { id, seen, by, at, act, boards, identity };
     let batch: [Box<dyn AnyRequest>; 1] = [Box::new(order)];
     let settings = LedgerSettings::default();
     let ids: Vec<Uuid> = (0..batch[0].needs().ids).map(|at| Uuid::new(Micros(at as i64), 4)).collect();
@@ -154,12 +154,12 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let without = BTreeSet::from([1, 3]);
     let (changes, decision) = refunded(&record, &[1, 2, 3], &without);
     let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![1], What::Paid(vec![Ok(())])));
+    assert_eq!((places(&changes), what), (vec![1], ActResult::Paid(vec![Ok(())])));
     assert_eq!(record.work, ContestTask::Refund { after: PlayerId::new("p1").ok() });
     let (changes, decision) = refunded(&record, &[2, 3], &without);
     assert_eq!((places(&changes), decision), (vec![], Err(Rejection::RecipientNotFound)));
     let (changes, decision) = refunded(&record, &[2, 3], &BTreeSet::from([1, 2, 3]));
     let ContestDone { record, what, .. } = decision.unwrap();
-    assert_eq!((places(&changes), what), (vec![2, 3], What::Paid(vec![Ok(()); 2])));
+    assert_eq!((places(&changes), what), (vec![2, 3], ActResult::Paid(vec![Ok(()); 2])));
     assert_eq!(record.work, ContestTask::None);
 }

@@ -129,7 +129,7 @@ pub async fn post_all(
     let mut results = Vec::new();
     for begun in begun {
         match begun {
-            Err(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Refused))),
+            Err(rows) => results.extend(rows.into_iter().map(|row| row.map_err(Failure::Rejected))),
             Ok(rows) => results.extend(rows_of(answers.next().expect("one answer a chain"), rows)),
         }
     }
@@ -175,8 +175,8 @@ fn rows_of(
     rows: usize,
 ) -> Vec<Result<Transferred, Failure>> {
     match told {
-        Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Refused)).collect(),
-        Ok(Err(rejection)) => vec![Err(Failure::Refused(rejection)); rows],
+        Ok(Ok(rows)) => rows.into_iter().map(|row| row.map_err(Failure::Rejected)).collect(),
+        Ok(Err(rejection)) => vec![Err(Failure::Rejected(rejection)); rows],
         Err(fault) => vec![Err(Failure::Fault(fault)); rows],
     }
 }

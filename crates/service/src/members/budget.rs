@@ -23,7 +23,7 @@ pub(crate) struct Budget<K: Hash + Eq> {
 }
 
 /// One attempt. Its drop returns it, unless it was spent.
-pub(crate) struct Taken<K: Hash + Eq> {
+pub(crate) struct BudgetAttempt<K: Hash + Eq> {
     budget: Arc<Budget<K>>,
     caller: K,
     now: Micros,
@@ -37,14 +37,14 @@ impl<K: Hash + Eq + Clone> Budget<K> {
     }
 
     /// Takes one attempt; the error is the number of seconds until the next one.
-    pub(crate) fn take(self: &Arc<Self>, caller: K, now: Micros) -> Result<Taken<K>, u32> {
+    pub(crate) fn take(self: &Arc<Self>, caller: K, now: Micros) -> Result<BudgetAttempt<K>, u32> {
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let after = self.after(full_at.get(&caller), now)?;
         full_at.put(caller.clone(), after);
         if full_at.len() > CALLERS.get() {
             full_at.pop_lru();
         }
-        Ok(Taken { budget: Arc::clone(self), caller, now, is_spent: false })
+        Ok(BudgetAttempt { budget: Arc::clone(self), caller, now, is_spent: false })
     }
 
     /// For how many seconds there is no attempt, if there is none.
@@ -67,14 +67,14 @@ impl<K: Hash + Eq + Clone> Budget<K> {
     }
 }
 
-impl<K: Hash + Eq> Taken<K> {
+impl<K: Hash + Eq> BudgetAttempt<K> {
     /// The attempt was a guess: it is not returned.
     pub(crate) fn spend(mut self) {
         self.is_spent = true;
     }
 }
 
-impl<K: Hash + Eq> Drop for Taken<K> {
+impl<K: Hash + Eq> Drop for BudgetAttempt<K> {
     fn drop(&mut self) {
         if self.is_spent {
             return;
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_budget_is_spent_and_grows_again_and_an_attempt_comes_back() {
         let budget = Budget::new(3, 10);
-        let take = |second| budget.take("ann", at(second)).map(Taken::spend);
+        let take = |second| budget.take("ann", at(second)).map(BudgetAttempt::spend);
         assert_eq!([take(0), take(0), take(0)], [Ok(()); 3]);
         assert_eq!([take(0), take(9)], [Err(10), Err(1)]);
         assert_eq!([9, 10].map(|second| budget.wait(&"ann", at(second))), [Some(1), None]);
@@ -117,10 +117,10 @@ mod tests {
     fn memory_is_bounded() {
         let budget = Budget::new(1, 10);
         for caller in 0..=CALLERS.get() {
-            budget.take(caller, at(0)).map(Taken::spend).unwrap();
+            budget.take(caller, at(0)).map(BudgetAttempt::spend).unwrap();
         }
         assert_eq!(budget.full_at.lock().unwrap().len(), CALLERS.get());
-        assert_eq!(budget.take(0, at(0)).map(Taken::spend), Ok(()));
-        assert_eq!(budget.take(CALLERS.get(), at(0)).map(Taken::spend), Err(10));
+        assert_eq!(budget.take(0, at(0)).map(BudgetAttempt::spend), Ok(()));
+        assert_eq!(budget.take(CALLERS.get(), at(0)).map(BudgetAttempt::spend), Err(10));
     }
 }

@@ -20,9 +20,9 @@ use tally_store::{
 };
 
 /// The name under which the store remembers it.
-const MENDED_META: &str = "names_mended";
+const CORRECTED_META: &str = "names_mended";
 
-/// Rows that are read at once, and numbers that are mended in one round.
+/// Rows that are read at once, and numbers that are corrected in one round.
 const PAGE: usize = 1_000;
 
 /// How often a transaction is retried after a conflict.
@@ -31,12 +31,12 @@ const ATTEMPTS_MAX: usize = 8;
 /// Corrects all of them, once.
 pub(crate) fn names(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> {
     // Without a home currency there was never a member.
-    if store.meta(HOME_META)?.is_none() || store.meta(MENDED_META)?.is_some() {
+    if store.meta(HOME_META)?.is_none() || store.meta(CORRECTED_META)?.is_some() {
         return Ok(());
     }
     release_closed(store)?;
     mend_phones(store, country)?;
-    Ok(store.set_meta(MENDED_META, b"1")?)
+    Ok(store.set_meta(CORRECTED_META, b"1")?)
 }
 
 /// Releases what finds closed members.
@@ -74,10 +74,10 @@ fn mend_phones(store: &dyn Store, country: Option<&str>) -> Result<(), Failure> 
         }
         let mut claims = claims(store, &misread, country)?;
         for (phone, owner) in misread {
-            let mended = phone.mended(country);
-            let members = claims.entry(mended.clone()).or_default();
+            let corrected = phone.mended(country);
+            let members = claims.entry(corrected.clone()).or_default();
             members.insert(owner);
-            mend(store, &phone, mended.as_ref(), members, country)?;
+            correct(store, &phone, corrected.as_ref(), members, country)?;
         }
     }
 }
@@ -103,8 +103,8 @@ fn claims(
         misread.iter().map(|(phone, _)| (phone.mended(country), BTreeSet::new())).collect();
     each_page(store, |page| {
         for (id, member) in page {
-            if let Some(mended) = member.phone.as_ref().and_then(|phone| phone.mended(country))
-                && let Some(members) = claims.get_mut(&Some(mended))
+            if let Some(corrected) = member.phone.as_ref().and_then(|phone| phone.mended(country))
+                && let Some(members) = claims.get_mut(&Some(corrected))
             {
                 members.insert(*id);
             }
@@ -153,24 +153,24 @@ fn run(
 }
 
 /// Removes one number, and decides which member gets the corrected one.
-fn mend(
+fn correct(
     store: &dyn Store,
     phone: &Phone,
-    mended: Option<&Phone>,
+    corrected: Option<&Phone>,
     members: &BTreeSet<MemberId>,
     country: Option<&str>,
 ) -> Result<(), Failure> {
     let mut handles: Vec<Handle> =
-        [Some(phone), mended].into_iter().flatten().cloned().map(Handle::Phone).collect();
+        [Some(phone), corrected].into_iter().flatten().cloned().map(Handle::Phone).collect();
     handles.sort_unstable();
     let ledger =
         LedgerReadSet { handles, members: members.iter().copied().collect(), ..LedgerReadSet::default() };
-    let changed = run(store, ledger, &mut |plan, loaded| settled(plan, loaded, mended, country))?;
+    let changed = run(store, ledger, &mut |plan, loaded| settled(plan, loaded, corrected, country))?;
     for (id, member) in &changed.members {
         let (stored, now) = (phone.as_str(), member.phone.as_ref().map_or("none", Phone::as_str));
         tracing::warn!(
             member = %id.0, stored, now,
-            "a phone number that an earlier version stored and misread was mended; where it is `none`, set it anew"
+            "a phone number that an earlier version stored and misread was corrected; where it is `none`, set it anew"
         );
     }
     if changed.members.is_empty() {
@@ -187,25 +187,25 @@ fn mend(
 fn settled(
     plan: &LedgerReadSet,
     loaded: &LedgerLoaded,
-    mended: Option<&Phone>,
+    corrected: Option<&Phone>,
     country: Option<&str>,
 ) -> LedgerWriteSet {
     let claims = |member: &&Member| {
         let phone = member.phone.as_ref().filter(|_| member.closed_at.is_none());
-        phone.is_some_and(|phone| phone.mended(country).as_ref() == mended)
+        phone.is_some_and(|phone| phone.mended(country).as_ref() == corrected)
     };
     let rows = plan.members.iter().zip(&loaded.members);
     let claimants: Vec<(MemberId, &Member)> =
         rows.filter_map(|(id, member)| Some((*id, member.as_ref().filter(claims)?))).collect();
     // A row with the number itself takes precedence over one with the misread number.
     let (exact, misread): (Vec<_>, Vec<_>) =
-        claimants.iter().partition(|(_, member)| member.phone.as_ref() == mended);
+        claimants.iter().partition(|(_, member)| member.phone.as_ref() == corrected);
     let first = if exact.is_empty() { misread } else { exact };
-    let owner = if let ([(id, _)], Some(_)) = (&first[..], mended) { Some(*id) } else { None };
-    let is_mended = |handle: &Handle| matches!(handle, Handle::Phone(phone) if Some(phone) == mended);
-    let handles = plan.handles.iter().map(|handle| (handle.clone(), owner.filter(|_| is_mended(handle))));
+    let owner = if let ([(id, _)], Some(_)) = (&first[..], corrected) { Some(*id) } else { None };
+    let is_corrected = |handle: &Handle| matches!(handle, Handle::Phone(phone) if Some(phone) == corrected);
+    let handles = plan.handles.iter().map(|handle| (handle.clone(), owner.filter(|_| is_corrected(handle))));
     let members = claimants.iter().filter_map(|(id, before)| {
-        let phone = mended.filter(|_| owner == Some(*id)).cloned();
+        let phone = corrected.filter(|_| owner == Some(*id)).cloned();
         (phone != before.phone).then(|| (*id, Member { phone, ..(*before).clone() }))
     });
     LedgerWriteSet { handles: handles.collect(), members: members.collect(), ..LedgerWriteSet::default() }

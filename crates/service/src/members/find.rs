@@ -8,7 +8,7 @@ use tally_rules::ledger::{Member, MemberId};
 
 /// The member of that id.
 pub fn by_id(tally: &Tally, id: MemberId) -> Result<Member, Failure> {
-    tally.store.ledger().member(id)?.ok_or(Failure::Refused(Rejection::MemberNotFound))
+    tally.store.ledger().member(id)?.ok_or(Failure::Rejected(Rejection::MemberNotFound))
 }
 
 /// The member that a login, a phone number or a player finds.

@@ -99,7 +99,7 @@ pub struct Members {
     /// Passwords that API keys set: a crowd that signs in does not keep an administrator waiting.
     setting: Digests,
     /// Compared for a login without a password, so that it takes as long.
-    nobodys: Arc<str>,
+    placeholder_digest: Arc<str>,
 }
 
 impl Members {
@@ -114,7 +114,7 @@ impl Members {
             recipients: Budget::new(UNKNOWN_RECIPIENTS, UNKNOWN_RECIPIENTS_INTERVAL_S),
             signing_in: Digests::new(settings),
             setting: Digests::new(settings),
-            nobodys: password::digest("nobody's", settings.cost)?,
+            placeholder_digest: password::digest("nobody's", settings.cost)?,
             settings: settings.clone(),
         })
     }
@@ -147,7 +147,7 @@ impl Members {
     }
 
     /// The member that recently had that phone number. An unknown number costs the same and is cached as well: the lookup comes
-    /// before the PIN is judged, and its time must not show which numbers are known.
+    /// before the PIN is checked, and its time must not show which numbers are known.
     pub async fn of_phone(&self, tally: &Arc<Tally>, phone: &Phone) -> Result<Option<MemberId>, Failure> {
         if let Some(Holder(found)) = self.cache.phone(phone, tally.has_others()) {
             return Ok(found);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_unknown_login_costs_what_a_new_password_costs() {
         let members = members();
-        assert!(!password::is_outdated(&members.nobodys, members.settings.cost));
+        assert!(!password::is_outdated(&members.placeholder_digest, members.settings.cost));
     }
 
     #[tokio::test]

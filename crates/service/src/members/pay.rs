@@ -1,7 +1,7 @@
 //! A transfer that a member requests with its PIN, to a phone number.
 //!
 //! The member that has the number is looked up beforehand, because a transaction reads by key, and compared in the transaction.
-//! So an outdated cache entry costs another try, never money. The lane judges the PIN first, with the member locked, and writes
+//! So an outdated cache entry costs another try, never money. The lane checks the PIN first, with the member locked, and writes
 //! the attempt in any case: guesses at the same time count. The reply and its time depend on the PIN first. The only remaining
 //! difference is one more wallet in the read of the batch. A member that can pay learns which member has a number only by
 //! paying, or by an unknown one, and of those it has a budget.
@@ -69,11 +69,11 @@ impl LedgerRequest for NewPayment {
             return Ok(None);
         }
         let right = member.pin.is_some_and(|pin| self.guess.is(&pin));
-        let (attempts, judged) = pin::attempt(member.attempts, right, state.time.now, state.settings.pin);
+        let (attempts, checked) = pin::attempt(member.attempts, right, state.time.now, state.settings.pin);
         if attempts != member.attempts {
             state.members.set(&self.from, Some(Member { attempts, ..member }));
         }
-        judged?;
+        checked?;
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Some(Transferred::Replayed(key)));
         }
@@ -116,7 +116,7 @@ pub async fn pay(tally: &Arc<Tally>, mut new: NewPayment) -> Result<Payment, Fai
         let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
         new.to = tally.members.of_phone(tally, &new.phone).await?;
         let done = tally.ledger.ask(new.clone(), running.into_iter().collect()).await;
-        if let Err(Failure::Refused(Rejection::RecipientNotFound)) = done {
+        if let Err(Failure::Rejected(Rejection::RecipientNotFound)) = done {
             guess.spend();
             return Err(Rejection::RecipientNotFound.into());
         }

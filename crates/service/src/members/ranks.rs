@@ -9,7 +9,7 @@ use tally_rules::definition::Subscore;
 use tally_rules::{BoardId, PlayerId};
 
 /// Boards that one page reads; after that the page ends early.
-const LOOKED_AT_MAX: usize = 10_000;
+const SCANNED_MAX: usize = 10_000;
 
 /// Leaderboards that are read at once with rankings in Redis: few enough that no other request waits long there.
 const AT_ONCE: usize = 200;
@@ -45,19 +45,19 @@ pub fn of_player(
     limit: usize,
 ) -> Result<Page, Failure> {
     let mut page = Page { items: Vec::new(), next: None };
-    let boards = tally.boards.list(after, LOOKED_AT_MAX);
+    let boards = tally.boards.list(after, SCANNED_MAX);
     let many = boards.len();
     // In memory a batch saves nothing, so no board is read in vain.
-    let at_once = if boards.first().is_some_and(|board| board.order.waits()) { AT_ONCE } else { 1 };
-    let mut looked = 0;
+    let at_once = if boards.first().is_some_and(|board| board.ranking.waits()) { AT_ONCE } else { 1 };
+    let mut scanned = 0;
     for some in boards.chunks(at_once) {
-        let orders: Vec<&WindowRanking> = some.iter().map(|board| &board.order).collect();
-        for (board, ranked) in some.iter().zip(WindowRanking::ranked_in(&orders, player)) {
-            looked += 1;
+        let rankings: Vec<&WindowRanking> = some.iter().map(|board| &board.ranking).collect();
+        for (board, ranked) in some.iter().zip(WindowRanking::ranked_in(&rankings, player)) {
+            scanned += 1;
             if let Some(ranked) = ranked? {
                 page.items.push(BoardRank { board: Arc::clone(board), ranked });
             }
-            if page.items.len() == limit && looked < many || looked == LOOKED_AT_MAX {
+            if page.items.len() == limit && scanned < many || scanned == SCANNED_MAX {
                 page.next = Some(board.id.clone());
                 return Ok(page);
             }

@@ -5,7 +5,7 @@
 //! gain nothing. A correct password renews a digest of another cost, from an import or an earlier setting. Otherwise its time
 //! would identify its member. Not here: what a token may do.
 
-use super::token::Said;
+use super::token::TokenSubject;
 use super::{find, password};
 use crate::failure::Failure;
 use crate::members::change::{MemberChange, Rehashed};
@@ -38,7 +38,7 @@ pub async fn sign_in(
         Err(seconds) => return Ok(SignedIn::Wait(seconds)),
     };
     let asked = Arc::clone(tally);
-    let judge = move || -> Result<_, Failure> {
+    let check = move || -> Result<_, Failure> {
         let throttle = &asked.members.throttle;
         if let Some(seconds) = throttle.wait(&attempt, asked.now()) {
             return Ok((SignedIn::Wait(seconds), None));
@@ -48,7 +48,8 @@ pub async fn sign_in(
             None => None,
         };
         let digest = found.as_ref().and_then(|(_, member)| member.password.clone());
-        let right = password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.nobodys));
+        let right =
+            password::is_right(&password, digest.as_ref().unwrap_or(&asked.members.placeholder_digest));
         let Some((id, member)) = found.filter(|_| right && digest.is_some()) else {
             throttle.failed(&attempt, asked.now());
             return Ok((SignedIn::Wrong, None));
@@ -62,11 +63,11 @@ pub async fn sign_in(
             _ => None,
         };
         let tokens = &asked.members.tokens;
-        let said = Said { member: id, tokens_from: member.tokens_from };
-        let token = SignedIn::Token(tokens.give(said, asked.now())?, tokens.seconds());
+        let subject = TokenSubject { member: id, tokens_from: member.tokens_from };
+        let token = SignedIn::Token(tokens.give(subject, asked.now())?, tokens.seconds());
         Ok((token, rehashed.map(|rehashed| (id, rehashed))))
     };
-    let (signed_in, rehashed) = members.signing_in.run(judge).await??;
+    let (signed_in, rehashed) = members.signing_in.run(check).await??;
     if let Some((id, rehashed)) = rehashed {
         let change = MemberChange { rehashed: Some(rehashed), ..MemberChange::default() };
         // The password was correct even if this fails; the next sign-in tries again.

@@ -7,7 +7,7 @@
 //! and never for ever. Memory is bounded: the least recently used rows are dropped. Nothing of it is stored. Pure but
 //! for its own memory: the time is an argument.
 
-use super::budget::{Budget, Taken};
+use super::budget::{Budget, BudgetAttempt};
 use quick_cache::sync::Cache;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,7 +134,7 @@ impl Throttle {
         if !self.has_signed_in(attempt) {
             count(&self.by_login, attempt.login);
             // If others have spent it meanwhile, there is nothing left to spend.
-            let _ = self.by_address.take(attempt.from, now).map(Taken::spend);
+            let _ = self.by_address.take(attempt.from, now).map(BudgetAttempt::spend);
         }
     }
 

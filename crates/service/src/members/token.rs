@@ -82,7 +82,7 @@ struct Claims {
 
 /// The claims of a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct TokenSubject {
     /// The member that it belongs to.
     pub member: MemberId,
     /// From when on the member's tokens were good when it was given.
@@ -104,7 +104,7 @@ impl Tokens {
         let _ = PROVIDER.install_default();
         let key = secret.derive(Use::Token);
         let mut rules = Validation::new(Algorithm::HS256);
-        // The end is judged by the service's own time, below.
+        // The end is checked by the service's own time, below.
         rules.validate_exp = false;
         rules.validate_aud = false;
         rules.required_spec_claims = HashSet::new();
@@ -118,23 +118,23 @@ impl Tokens {
     }
 
     /// One for a member.
-    pub fn give(&self, said: Said, now: Micros) -> Result<String, Fault> {
+    pub fn give(&self, subject: TokenSubject, now: Micros) -> Result<String, Fault> {
         let iat = now.0.div_euclid(SECOND);
         let exp = iat.saturating_add(i64::try_from(self.seconds()).unwrap_or(i64::MAX));
-        let claims = Claims { sub: said.member.0.to_string(), iat, exp, from: said.tokens_from.0 };
+        let claims = Claims { sub: subject.member.0.to_string(), iat, exp, from: subject.tokens_from.0 };
         let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.signing);
         token.map_err(|error| Fault::Broken(format!("no token: {error}")))
     }
 
     /// Its claims, if it is ours and has not ended.
-    pub fn read(&self, token: &str, now: Micros) -> Option<Said> {
+    pub fn read(&self, token: &str, now: Micros) -> Option<TokenSubject> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
         let claims = jsonwebtoken::decode::<Claims>(token, &self.checking, &self.rules).ok()?.claims;
         let is_good = now.0.div_euclid(SECOND) < claims.exp;
         let member = MemberId(Uuid::parse(&claims.sub)?);
-        is_good.then_some(Said { member, tokens_from: Micros(claims.from) })
+        is_good.then_some(TokenSubject { member, tokens_from: Micros(claims.from) })
     }
 }
 
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_token_is_good_until_its_end_and_under_its_own_secret() {
-        let said = Said { member: MemberId(Uuid([7; 16])), tokens_from: Micros(42) };
-        let token = tokens(1).give(said, NOW).unwrap();
-        assert_eq!(tokens(1).read(&token, NOW), Some(said));
-        assert_eq!(tokens(1).read(&token, NOW.plus(59 * SECOND)), Some(said));
+        let subject = TokenSubject { member: MemberId(Uuid([7; 16])), tokens_from: Micros(42) };
+        let token = tokens(1).give(subject, NOW).unwrap();
+        assert_eq!(tokens(1).read(&token, NOW), Some(subject));
+        assert_eq!(tokens(1).read(&token, NOW.plus(59 * SECOND)), Some(subject));
         assert_eq!(tokens(1).read(&token, NOW.plus(60 * SECOND)), None);
         assert_eq!(tokens(2).read(&token, NOW), None);
         let (head, rest) = token.split_once('.').unwrap();

@@ -29,16 +29,16 @@ pub(crate) fn load(
     store: &dyn Store,
     board: &Board,
     window: Window,
-    order: &MemoryRanking,
+    ranking: &MemoryRanking,
     readers: Readers,
     mut each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    let loading = scan::load((store, board, window), order, readers, |newest, rows| {
+    let loading = scan::load((store, board, window), ranking, readers, |newest, rows| {
         each(Step::Read { newest, rows });
     })?;
     let of = loading.count();
     let twice = |twice| Fault::Broken(format!("board `{}`: {twice}", board.id.as_str()));
-    order.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
+    ranking.load(loading, |placed| each(Step::Placed { placed, of })).map_err(twice)?;
     each(Step::Placed { placed: of, of });
     damaged::log_all(store);
     Ok(())
@@ -58,12 +58,12 @@ pub(crate) fn fill(
     store: &dyn Store,
     board: &Board,
     window: Window,
-    order: &WindowRanking,
+    ranking: &WindowRanking,
     readers: Readers,
     each: impl FnMut(Step),
 ) -> Result<(), Failure> {
-    match order {
-        WindowRanking::Memory(order) => load(store, board, window, order, readers, each),
+    match ranking {
+        WindowRanking::Memory(ranking) => load(store, board, window, ranking, readers, each),
         WindowRanking::Redis(remote) => catch_up::fill(store, (board.no, window), remote.load_all()?, each),
     }
 }
@@ -75,12 +75,12 @@ pub(crate) fn in_memory<T>(
     live: &LiveWindow,
     with: impl FnOnce(&MemoryRanking) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
-    if let Some(order) = live.order.memory() {
-        return Ok(with(order)?);
+    if let Some(ranking) = live.ranking.memory() {
+        return Ok(with(ranking)?);
     }
-    let order = MemoryRanking::new(&board.definition);
-    load(store, board, live.window, &order, Readers::Few, |_| {})?;
-    Ok(with(&order)?)
+    let ranking = MemoryRanking::new(&board.definition);
+    load(store, board, live.window, &ranking, Readers::Few, |_| {})?;
+    Ok(with(&ranking)?)
 }
 
 /// The destination of archives: the store, and the lanes that change rows of the same windows, if any run.
@@ -159,12 +159,12 @@ pub(crate) fn write(
     place: ArchivePlace<'_>,
     Basis { board, revisions, batches }: Basis<'_>,
     (row, naming): (&WindowRow, Option<Naming>),
-    order: &MemoryRanking,
+    ranking: &MemoryRanking,
     keep_empty: bool,
 ) -> Result<Written, StoreError> {
     let (counts, board) = (&board.stale, board.no);
     let (store, key) = (place.store, WindowKey { board, window: row.window });
-    let (version, changes) = (row.version + 1, order.changes());
+    let (version, changes) = (row.version + 1, ranking.changes());
     let run = |changes: WriteSet| {
         // In the end every database is locked, so the reads are current.
         let alone = !changes.windows.is_empty();
@@ -176,7 +176,7 @@ pub(crate) fn write(
             moved = revisions.as_ref().is_some_and(|known| {
                 let mut elsewhere = loaded.boards_elsewhere.iter().map(|(shard, boards)| (*shard, boards[0]));
                 let is_other =
-                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| !known.stands(shard, now));
+                    |(shard, now): (usize, Option<u64>)| now.is_some_and(|now| !known.holds(shard, now));
                 is_other((0, loaded.boards[0])) || elsewhere.any(is_other)
             });
             if moved || loaded.boards[0].is_none() { WriteSet::default() } else { changes.clone() }
@@ -184,7 +184,7 @@ pub(crate) fn write(
         servers::run(store, &plan, &mut decide).map(|_| moved)
     };
     let (mut blocks, mut moved): (Vec<(BlockKey, Block)>, _) = (Vec::new(), false);
-    let total = order.blocks(|block, stored| {
+    let total = ranking.blocks(|block, stored| {
         let ArchiveBlock { distinct_better, entries } = stored;
         blocks.push((BlockKey { window: key, version, block }, Block { distinct_better, entries }));
         if blocks.len() < BLOCKS_AT_ONCE {
@@ -194,7 +194,7 @@ pub(crate) fn write(
         Ok(())
     })?;
     let held = place.hold(revisions.is_some())?;
-    if moved || order.changes() != changes {
+    if moved || ranking.changes() != changes {
         return Ok(Written::Moved);
     }
     let stale = counts.count(row.window) != batches;
@@ -324,20 +324,20 @@ mod tests {
     fn an_order_that_moves_is_not_closed() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, Some(BoardNo(1)));
-        let (order, board) = (MemoryRanking::new(&Definition::default()), board());
-        order.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
+        let (ranking, board) = (MemoryRanking::new(&Definition::default()), board());
+        ranking.publish(&(0..2_000).map(|number| movement(number, true)).collect::<Vec<_>>(), |_, _| {});
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Ordering::SeqCst) {
-                    order.publish(&[movement(7, false)], |_, _| {});
-                    order.publish(&[movement(7, true)], |_, _| {});
+                    ranking.publish(&[movement(7, false)], |_, _| {});
+                    ranking.publish(&[movement(7, true)], |_, _| {});
                 }
             });
             // Whether the two overlap depends on the machine.
             let moved = (0..500).any(|_| {
                 matches!(
-                    write(place(&store), Basis::of(&board, row().window), (&row(), None), &order, false),
+                    write(place(&store), Basis::of(&board, row().window), (&row(), None), &ranking, false),
                     Ok(Written::Moved)
                 )
             });
@@ -345,7 +345,7 @@ mod tests {
             assert!(moved);
         });
         let basis = Basis::of(&board, row().window);
-        let written = write(place(&store), basis, (&row(), None), &order, false).unwrap();
+        let written = write(place(&store), basis, (&row(), None), &ranking, false).unwrap();
         let Written::Closed(Some(closed), None) = written else { panic!("{written:?}") };
         assert_eq!((closed.total, closed.version), (2_000, 1));
         assert_eq!(store.windows(BoardNo(1)).unwrap(), [closed]);
@@ -355,11 +355,11 @@ mod tests {
     fn nothing_is_written_of_a_board_that_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, None);
-        let order = MemoryRanking::new(&Definition::default());
-        order.publish(&[movement(1, true)], |_, _| {});
+        let ranking = MemoryRanking::new(&Definition::default());
+        ranking.publish(&[movement(1, true)], |_, _| {});
         let board = board();
         let basis = Basis::of(&board, row().window);
-        write(place(&store), basis, (&row(), None), &order, false).unwrap();
+        write(place(&store), basis, (&row(), None), &ranking, false).unwrap();
         let window = WindowKey { board: BoardNo(1), window: row().window };
         assert_eq!(store.block(&BlockKey { window, version: 1, block: 0 }).unwrap(), None);
         assert_eq!(store.windows(BoardNo(1)).unwrap(), []);

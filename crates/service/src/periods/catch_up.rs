@@ -25,7 +25,7 @@ const KEPT_MICROS: i64 = 3_600 * SECOND;
 /// How long the server that loads keeps the task lease without a sign of it.
 const LEASE: Duration = Duration::from_secs(5);
 /// The interval of checks of a load by another server.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// The name under which the store remembers which generation of servers has loaded everything.
 const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
@@ -43,11 +43,11 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 /// unavailable database it loads none, but still publishes the changes of this server.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let (mut lease, mut mended) = (LoadLease::new(store), Ok(()));
+    let (mut lease, mut result) = (LoadLease::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        for (window, order) in orders(&board) {
-            match mend(&mut lease, &board, (window, &order), everywhere, mended.is_ok()) {
-                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => mended = Err(failure),
+        for (window, ranking) in rankings(&board) {
+            match restore(&mut lease, &board, (window, &ranking), everywhere, result.is_ok()) {
+                Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => result = Err(failure),
                 done => done?,
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
             tracing::info!(batches = found, "published what a server had committed and not published");
         }
     }
-    mended
+    result
 }
 
 /// The loading of a server that starts.
@@ -84,19 +84,19 @@ impl<'a> Start<'a> {
             if lease.take()? {
                 return Ok(Self { lease, generation: Some(generation) });
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(RETRY_PAUSE);
         }
     }
 
     /// Loads a board's rankings if necessary, or waits until another server has.
     pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.lease.store;
-        for (window, order) in orders(board) {
-            let Some(remote) = order.get().remote() else { continue };
+        for (window, ranking) in rankings(board) {
+            let Some(remote) = ranking.get().remote() else { continue };
             let mut must = self.generation.is_some();
             while must || remote.catch_up()? != LoadState::Ready {
                 if !self.lease.take()? {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(RETRY_PAUSE);
                     continue;
                 }
                 let read = |step| {
@@ -106,7 +106,7 @@ impl<'a> Start<'a> {
                     }
                 };
                 if must {
-                    archive::fill(store, board, window, order.get(), Readers::Few, read)?;
+                    archive::fill(store, board, window, ranking.get(), Readers::Few, read)?;
                 } else {
                     fill_lost(store, (board.no, window), remote, read)?;
                 }
@@ -151,45 +151,45 @@ pub(crate) fn patiently<T>(
 pub(super) fn purge(tally: &Tally) {
     let before = u64::try_from(tally.now().plus(-KEPT_MICROS).0).unwrap_or(0);
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
-        board.each_order(|_, order| {
+        board.each_ranking(|_, ranking| {
             // It costs memory until the next time, and nothing else.
-            let remote = order.remote().filter(|remote| !remote.is_behind());
+            let remote = ranking.remote().filter(|remote| !remote.is_behind());
             drop(remote.map(|remote| remote.purge(before)));
         });
     }
 }
 
 /// The ranking of a window, held while it is repaired.
-enum Order {
+enum RankingRef {
     AllTime(Arc<Board>),
     Live(Arc<super::LiveWindow>),
 }
 
-impl Order {
+impl RankingRef {
     fn get(&self) -> &WindowRanking {
         match self {
-            Self::AllTime(board) => &board.order,
-            Self::Live(live) => &live.order,
+            Self::AllTime(board) => &board.ranking,
+            Self::Live(live) => &live.ranking,
         }
     }
 }
 
-fn orders(board: &Arc<Board>) -> Vec<(Window, Order)> {
-    let all_time = board.definition.all_time.then(|| (ALL_TIME, Order::AllTime(Arc::clone(board))));
+fn rankings(board: &Arc<Board>) -> Vec<(Window, RankingRef)> {
+    let all_time = board.definition.all_time.then(|| (ALL_TIME, RankingRef::AllTime(Arc::clone(board))));
     all_time
         .into_iter()
-        .chain(board.live().into_iter().map(|live| (live.window, Order::Live(live))))
+        .chain(board.live().into_iter().map(|live| (live.window, RankingRef::Live(live))))
         .collect()
 }
 
-fn mend(
+fn restore(
     lease: &mut LoadLease<'_>,
     board: &Arc<Board>,
-    (window, order): (Window, &Order),
+    (window, ranking): (Window, &RankingRef),
     everywhere: bool,
     may_load: bool,
 ) -> Result<(), Failure> {
-    let Some(remote) = order.get().remote() else { return Ok(()) };
+    let Some(remote) = ranking.get().remote() else { return Ok(()) };
     if !everywhere && !remote.is_behind() {
         return Ok(());
     }
@@ -202,7 +202,7 @@ fn mend(
     if !is_there || window != ALL_TIME && board.periods().live(window).is_none() {
         return Ok(());
     }
-    tracing::info!(board = board.id.as_str(), window = window.0, "load an order that was lost");
+    tracing::info!(board = board.id.as_str(), window = window.0, "load a ranking that was lost");
     fill_lost(store, (board.no, window), remote, |_| lease.go_on())
 }
 
@@ -225,7 +225,7 @@ pub(super) fn fill(
 ) -> Result<(), Failure> {
     if !loading.is_idle() {
         let read = |newest, rows| each(Step::Read { newest, rows });
-        walk_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
+        scan_with_versions(store, board, window, read, |row| Ok(loading.push(row)?))?;
     }
     loading.finish()?;
     damaged::log_all(store);
@@ -233,7 +233,7 @@ pub(super) fn fill(
 }
 
 /// Every row of a window for Redis. Bans are read after the rows: see `servers/outbox`.
-fn walk_with_versions(
+fn scan_with_versions(
     store: &dyn Store,
     board: BoardNo,
     window: Window,
@@ -244,17 +244,17 @@ fn walk_with_versions(
     loop {
         let mut rows = Vec::new();
         let mut one = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
+        let scanned = store.scan_states(None, (board, window), after.as_ref(), VERSIONS_ROWS, &mut one)?;
         let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
-        let hidden = store.banned(board, &players)?;
+        let banned = store.banned(board, &players)?;
         let mut newest = Micros(i64::MIN);
         for (player, record, version) in &rows {
-            let hidden = hidden.contains(player);
+            let banned = banned.contains(player);
             newest = newest.max(record.as_ref().map_or(newest, |record: &Record| record.at));
-            push(VersionedRow { player, record: record.as_ref(), version: *version, hidden })?;
+            push(VersionedRow { player, record: record.as_ref(), version: *version, banned })?;
         }
-        each(newest, walked as u64);
-        if walked < VERSIONS_ROWS {
+        each(newest, scanned as u64);
+        if scanned < VERSIONS_ROWS {
             return Ok(());
         }
         after = rows.pop().map(|(player, ..)| player);

@@ -41,15 +41,15 @@ pub struct LiveWindow {
     /// From when to when.
     pub span: Span,
     /// Its ranking.
-    pub order: WindowRanking,
+    pub ranking: WindowRanking,
     /// A bit for each database that has nothing to purge under its number.
     checked: AtomicU64,
 }
 
 impl LiveWindow {
     /// A period in memory.
-    pub(crate) fn new(window: Window, rule: u32, span: Span, order: WindowRanking) -> Self {
-        Self { window, rule, span, order, checked: AtomicU64::default() }
+    pub(crate) fn new(window: Window, rule: u32, span: Span, ranking: WindowRanking) -> Self {
+        Self { window, rule, span, ranking, checked: AtomicU64::default() }
     }
 
     /// As it is stored before it has an archive.
@@ -93,7 +93,7 @@ pub struct Periods {
 
 /// A window that a row counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aimed {
+pub struct TargetWindow {
     /// Its number, unique on its leaderboard.
     pub window: Window,
     /// Its rule and span; none for all time.
@@ -101,7 +101,7 @@ pub struct Aimed {
 }
 
 /// The window over all time.
-pub(crate) const AIMED_ALL_TIME: Aimed = Aimed { window: ALL_TIME, period: None };
+pub(crate) const TARGET_ALL_TIME: TargetWindow = TargetWindow { window: ALL_TIME, period: None };
 
 impl RuleState {
     /// A rule without periods.
@@ -139,8 +139,11 @@ impl RuleState {
     }
 
     /// The window of a span.
-    pub fn aimed(&self, span: Span) -> Aimed {
-        Aimed { window: Window(window_number(self.rule.no, span.start)), period: Some((self.rule.no, span)) }
+    pub fn target(&self, span: Span) -> TargetWindow {
+        TargetWindow {
+            window: Window(window_number(self.rule.no, span.start)),
+            period: Some((self.rule.no, span)),
+        }
     }
 
     /// The period in memory of that number.
@@ -217,21 +220,21 @@ impl Periods {
         self.rules.iter().flat_map(|state| &state.live)
     }
 
-    /// Adds periods as they are stored. `known` returns those that are in memory already, `order` makes the ranking of
+    /// Adds periods as they are stored. `known` returns those that are in memory already, `ranking` makes the ranking of
     /// another one. A closed one without an archive is read from memory; but if lines of an import have made it, no memory
     /// has it.
     pub(crate) fn place(
         &mut self,
         rows: &[WindowRow],
         known: impl Fn(Window) -> Option<Arc<LiveWindow>>,
-        order: impl Fn(&WindowRow) -> WindowRanking,
+        ranking: impl Fn(&WindowRow) -> WindowRanking,
     ) {
         for row in rows {
             let Some(state) = self.rule_mut(row.rule) else { continue };
             let known = known(row.window).filter(|known| known.span == row.span);
             if !row.closed || row.version == 0 && (known.is_some() || !row.stale) {
                 let WindowRow { window, rule, span, .. } = *row;
-                let fresh = || Arc::new(LiveWindow::new(window, rule, span, order(row)));
+                let fresh = || Arc::new(LiveWindow::new(window, rule, span, ranking(row)));
                 state.live.push(known.unwrap_or_else(fresh));
             }
             if row.closed {
@@ -243,21 +246,25 @@ impl Periods {
     }
 
     /// The periods that a score of that instant counts for now, and the names of those it is too late for.
-    pub fn aim(&self, at: Micros, now: Micros) -> (Vec<Aimed>, Vec<String>) {
-        self.aim_where(at, |state, span| state.takes(span, now))
+    pub fn targets(&self, at: Micros, now: Micros) -> (Vec<TargetWindow>, Vec<String>) {
+        self.targets_where(at, |state, span| state.takes(span, now))
     }
 
     /// The same as of then, when periods that are closed by now were open.
-    pub fn aim_then(&self, at: Micros, then: Micros) -> (Vec<Aimed>, Vec<String>) {
-        self.aim_where(at, |state, span| then < state.due(span))
+    pub fn targets_then(&self, at: Micros, then: Micros) -> (Vec<TargetWindow>, Vec<String>) {
+        self.targets_where(at, |state, span| then < state.due(span))
     }
 
-    fn aim_where(&self, at: Micros, takes: impl Fn(&RuleState, Span) -> bool) -> (Vec<Aimed>, Vec<String>) {
+    fn targets_where(
+        &self,
+        at: Micros,
+        takes: impl Fn(&RuleState, Span) -> bool,
+    ) -> (Vec<TargetWindow>, Vec<String>) {
         let (mut open, mut closed) = (Vec::new(), Vec::new());
         for state in &self.rules {
             let Some(span) = state.span_at(at) else { continue };
             if takes(state, span) {
-                open.push(state.aimed(span));
+                open.push(state.target(span));
             } else {
                 closed.push(state.name(span.start));
             }
@@ -266,16 +273,16 @@ impl Periods {
     }
 
     /// Every period that contains an instant, closed or not.
-    pub fn aim_any(&self, at: Micros) -> Vec<Aimed> {
-        self.rules.iter().filter_map(|state| Some(state.aimed(state.span_at(at)?))).collect()
+    pub fn targets_of_any_state(&self, at: Micros) -> Vec<TargetWindow> {
+        self.rules.iter().filter_map(|state| Some(state.target(state.span_at(at)?))).collect()
     }
 
     /// Periods in memory that still take scores.
-    pub fn open(&self, now: Micros) -> Vec<Aimed> {
+    pub fn open(&self, now: Micros) -> Vec<TargetWindow> {
         let of_rule = |state| {
             let state: &RuleState = state;
             let open = state.live.iter().filter(move |live| state.takes(live.span, now));
-            open.map(|live| state.aimed(live.span))
+            open.map(|live| state.target(live.span))
         };
         self.rules.iter().flat_map(of_rule).collect()
     }
@@ -347,10 +354,10 @@ mod tests {
         for (now, open) in
             [(hours(10), true), (hours(10).plus(60 * SECOND - 1), true), (hours(10).plus(60 * SECOND), false)]
         {
-            let (windows, closed) = periods.aim(at, now);
+            let (windows, closed) = periods.targets(at, now);
             assert_eq!((windows.len(), closed.len()), if open { (1, 0) } else { (0, 1) });
         }
-        assert_eq!(periods.aim(at, hours(11)).1, ["hourly:1970-01-01T09:00"]);
+        assert_eq!(periods.targets(at, hours(11)).1, ["hourly:1970-01-01T09:00"]);
     }
 
     #[test]

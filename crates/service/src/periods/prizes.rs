@@ -26,7 +26,7 @@ use tally_rules::{Micros, PlayerId};
 use tally_store::{BoardNo, Store, Window, WindowKey, WindowRow};
 
 /// Open payments of one round.
-const LOOK: usize = 100;
+const OPEN_PAGE: usize = 100;
 
 /// Closed periods of each board that are paid, cached so that the store is not queried for them again.
 #[derive(Debug, Default)]
@@ -74,12 +74,12 @@ pub fn pay_due(tally: &Tally) -> Result<(), Failure> {
     }
     let (mut done, mut after) = (Ok(()), None);
     loop {
-        let open = tally.store.ledger().payments(true, after, LOOK)?;
+        let open = tally.store.ledger().payments(true, after, OPEN_PAGE)?;
         for key in &open {
             done = go_on(tally, *key).and(done);
         }
         after = open.last().copied();
-        if open.len() < LOOK {
+        if open.len() < OPEN_PAGE {
             break;
         }
     }
@@ -157,14 +157,14 @@ fn begin(tally: &Tally, board: &Arc<Board>, (row, over, prizes): &Closed) -> Res
     }
     if row.stale {
         return Err(Fault::RanksUnavailable(
-            "a closed period has changed, and its prizes wait for its order".into(),
+            "a closed period has changed, and its prizes wait for its archive".into(),
         )
         .into());
     }
     let view = View::of_closed(board, &over.period, *row);
     let alone = board.definition.ranking == Ranking::Ordinal;
     let ranked = ranked(alone, last_rank(&prizes.table) as usize, |from| {
-        view.read(&*tally.store, |order| page(order, from))
+        view.read(&*tally.store, |ranking| page(ranking, from))
     })?;
     let mut payouts = Vec::new();
     for page in shares(&prizes.table, prizes.ties, &ranked).chunks(PAGE) {
@@ -246,8 +246,8 @@ mod tests {
         let (none, window, rule) = (HashSet::new(), Window(7), 0);
         let span = Span { start: Micros(0), end: Micros(DAY) };
         let due = Micros(DAY + 60_000_000);
-        let order = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
-        let live = || Arc::new(LiveWindow::new(window, rule, span, order()));
+        let ranking = || WindowRanking::Memory(MemoryRanking::new(&Definition::default()));
+        let live = || Arc::new(LiveWindow::new(window, rule, span, ranking()));
         let row =
             |version, total| WindowRow { window, rule, span, closed: true, version, stale: false, total };
         let mut periods = days(5);

@@ -29,7 +29,7 @@ pub(crate) enum Readers {
 /// Loads every record of a window without those of banned players. `each` gets the newest instant and the number of some rows.
 pub(super) fn load(
     (store, board, window): (&dyn Store, &Board, Window),
-    order: &MemoryRanking,
+    ranking: &MemoryRanking,
     readers: Readers,
     each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
@@ -37,18 +37,18 @@ pub(super) fn load(
         Readers::All => std::thread::available_parallelism().map_or(1, usize::from),
         Readers::Few => 1,
     };
-    load_by(threads, (store, board, window), order, each)
+    load_by(threads, (store, board, window), ranking, each)
 }
 
 /// The same by at least so many threads, if the window is large.
 fn load_by(
     threads: usize,
     (store, board, window): (&dyn Store, &Board, Window),
-    order: &MemoryRanking,
+    ranking: &MemoryRanking,
     mut each: impl FnMut(Micros, u64),
 ) -> Result<Loading, Failure> {
     let (of, shards) = ((board.no, window), store.shards());
-    let mut loading = order.loading();
+    let mut loading = ranking.loading();
     let mut ranges = Vec::new();
     if shards == 1 {
         // Most windows are small: they need no other thread.
@@ -71,7 +71,7 @@ fn load_by(
             let (scan, send) = (&scan, send.clone());
             let name = std::thread::Builder::new().name(format!("load-{number}"));
             name.spawn_scoped(scope, move || {
-                let mut own = order.loading();
+                let mut own = ranking.loading();
                 scan.work(number, |page| {
                     // The receiver gets every report, unless a thread before has panicked.
                     let _ = send.send(take(board, &mut own, page));
@@ -107,7 +107,7 @@ fn read(
 
 /// Puts rows into a load; their newest instant, and how many they are.
 fn take(board: &Board, loading: &mut Loading, page: &[(PlayerId, Record)]) -> (Micros, u64) {
-    let shown = page.iter().filter(|(player, _)| !board.hides(player));
+    let shown = page.iter().filter(|(player, _)| !board.is_banned(player));
     shown.for_each(|(player, record)| loading.push(player, record));
     let newest = page.iter().map(|(_, record)| record.at).max();
     (newest.unwrap_or(Micros(i64::MIN)), page.len() as u64)
@@ -263,18 +263,18 @@ mod tests {
         let (folder, names) = (tempfile::tempdir().unwrap(), names());
         let (store, board) = filled(&folder, &names);
         for threads in [1, 2, 3, 8] {
-            let order = MemoryRanking::new(&board.definition);
+            let ranking = MemoryRanking::new(&board.definition);
             let (mut rows, mut newest) = (0, Micros(0));
             let each = |at: Micros, read| {
                 rows += read;
                 newest = newest.max(at);
             };
-            let loading = load_by(threads, (&store, &board, ALL_TIME), &order, each).unwrap();
+            let loading = load_by(threads, (&store, &board, ALL_TIME), &ranking, each).unwrap();
             let all = names.len() as u64;
             assert_eq!((rows, newest, loading.count()), (all, Micros(all as i64 - 1), all));
             // Fails if a player was read twice.
-            order.load(loading, |_| {}).unwrap();
-            assert_eq!(order.total(), all);
+            ranking.load(loading, |_| {}).unwrap();
+            assert_eq!(ranking.total(), all);
         }
     }
 

@@ -19,7 +19,7 @@ use tally_rules::Micros;
 use tally_store::{Store, StoreError, Task, Window, WindowRow};
 
 /// The pause between two rounds.
-const LOOK_PAUSE: Duration = Duration::from_millis(200);
+const ROUND_PAUSE: Duration = Duration::from_millis(200);
 /// Rounds between two removals of tombstones from rankings in Redis: every ten minutes.
 const PURGE_EVERY: u32 = 3_000;
 /// How many milliseconds the scheduler waits for readers of a period in memory.
@@ -27,26 +27,26 @@ const LEAVE_TRIES: u32 = 1_000;
 /// The rest after writing archives again, in multiples of the time it took.
 const RESTS: u32 = 9;
 /// Every so many rounds, rankings that seem exact are checked too.
-const LOOK_EVERYWHERE: u32 = 10;
+const EVERYWHERE_EVERY: u32 = 10;
 
 /// Starts the background task.
 pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
-    let mut looks = 0_u32;
+    let mut rounds = 0_u32;
     let mut closing = Job::new("close periods", Duration::ZERO);
     // During an import there is always something to write.
     let mut refreshing = Job::resting("write closed periods anew", RESTS);
     let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
-    tally.tasks.periods.start("periods", tally, Next::After(LOOK_PAUSE), move |tally| {
+    tally.tasks.periods.start("periods", tally, Next::After(ROUND_PAUSE), move |tally| {
         closing.run(|| close_due(tally));
         refreshing.run(|| refresh_due(tally));
-        looks = looks.wrapping_add(1);
+        rounds = rounds.wrapping_add(1);
         if catch_up::are_elsewhere(tally) {
-            catching_up.run(|| catch_up::catch_up(tally, looks.is_multiple_of(LOOK_EVERYWHERE)));
-            if looks.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
+            catching_up.run(|| catch_up::catch_up(tally, rounds.is_multiple_of(EVERYWHERE_EVERY)));
+            if rounds.is_multiple_of(PURGE_EVERY) && tally.trusted_now().is_some() {
                 catch_up::purge(tally);
             }
         }
-        Next::After(LOOK_PAUSE)
+        Next::After(ROUND_PAUSE)
     })
 }
 
@@ -127,10 +127,10 @@ pub(super) fn close(
         let Some(live) = board.periods().live(*window).cloned() else { continue };
         let follows = |state: &RuleState| state.calendar_follows(live.span);
         let keep_empty = board.periods().rule_no(live.rule).is_some_and(|state| !follows(state));
-        let written = archive::in_memory(store, board, &live, |order| {
+        let written = archive::in_memory(store, board, &live, |ranking| {
             let row = live.row(true);
             let naming = Naming::of(board, &row, now);
-            archive::write(place, basis, (&row, naming), order, keep_empty)
+            archive::write(place, basis, (&row, naming), ranking, keep_empty)
         })?;
         board.live.wake();
         let Written::Closed(closed, held) = written else {
@@ -139,18 +139,18 @@ pub(super) fn close(
         };
         if board.is_shared() {
             servers::renew(store, board)?;
-            live.order.forget();
+            live.ranking.forget();
             continue;
         }
-        let mut gone = true;
+        let mut purged = true;
         if let Some(state) = board.periods_mut().rule_mut(live.rule) {
             state.live.retain(|live| live.window != *window);
             state.replace_closed(*window, closed);
-            gone = false;
+            purged = false;
         }
         drop(held);
         leave(live);
-        if gone {
+        if purged {
             // Its rule was removed while this was written.
             archive::forget(store, board.no, &[*window])?;
         }
@@ -173,7 +173,7 @@ fn leave(live: Arc<LiveWindow>) {
 /// Closed periods beyond those that are kept. Ones without players count separately. Lists leave them out, but they exist
 /// because a player may be restored or because they have the start of the next one.
 pub(super) fn surplus(board: &Board) -> Vec<Window> {
-    let mut gone = Vec::new();
+    let mut surplus = Vec::new();
     for state in &board.periods().rules {
         let keep = state.rule.keep;
         let (mut filled, mut empty) = (keep, keep.max(1));
@@ -181,44 +181,44 @@ pub(super) fn surplus(board: &Board) -> Vec<Window> {
             let left = if row.total > 0 { &mut filled } else { &mut empty };
             match left.checked_sub(1) {
                 Some(fewer) => *left = fewer,
-                None => gone.push(row.window),
+                None => surplus.push(row.window),
             }
         }
     }
-    gone
+    surplus
 }
 
 /// Forgets closed periods beyond those that are kept.
 fn forget_oldest(place: ArchivePlace<'_>, board: &Board) -> Result<(), Failure> {
     let store = place.store;
-    let mut gone = surplus(board);
+    let mut surplus = surplus(board);
     let owed: Vec<(RuleState, WindowRow)> = {
         let periods = board.periods();
         let of = |window: &Window| {
             let row = *periods.closed(*window)?;
             Some((periods.rule_no(row.rule)?.clone(), row))
         };
-        gone.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
+        surplus.iter().filter_map(of).filter(|(state, row)| prizes::has_prizes(state, row)).collect()
     };
     for (state, row) in owed {
         // Its prizes must be paid first.
         if prizes::is_unpaid(store, board, &state, &row)? {
-            gone.retain(|window| *window != row.window);
+            surplus.retain(|window| *window != row.window);
         }
     }
-    if gone.is_empty() {
+    if surplus.is_empty() {
         return Ok(());
     }
     // No batch may depend on a deleted row: it would restore the period.
     let _held = place.hold(board.is_shared())?;
-    archive::forget(store, board.no, &gone)?;
+    archive::forget(store, board.no, &surplus)?;
     if board.is_shared() {
         return servers::renew(store, board).map(drop);
     }
     for state in &mut board.periods_mut().rules {
-        state.closed.retain(|row| !gone.contains(&row.window));
+        state.closed.retain(|row| !surplus.contains(&row.window));
     }
-    gone.into_iter().for_each(|window| board.stale.forget(window));
+    surplus.into_iter().for_each(|window| board.stale.forget(window));
     Ok(())
 }
 
@@ -271,7 +271,7 @@ fn refresh_acknowledged(tally: &Tally, board: &Board) {
         && board.stale.set_behind(true)
     {
         let board = board.id.as_str();
-        tracing::warn!(board, %failure, "closed periods are not read until their orders are written anew");
+        tracing::warn!(board, %failure, "closed periods are not read until their archives are rewritten");
     }
 }
 
@@ -283,7 +283,7 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
         let mut tries = 1;
         while !refresh_window(place, board, window, now)? {
             if tries == servers::ATTEMPTS_MAX {
-                let why = "a board is changed all the time while the order of a closed period is written";
+                let why = "a board is changed all the time while the archive of a closed period is written";
                 return Err(StoreError::Conflict(why.into()).into());
             }
             std::thread::sleep(tally_lanes::backoff(tries));

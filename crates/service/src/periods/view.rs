@@ -87,7 +87,7 @@ impl View {
                 .ok_or(Rejection::PeriodNotFound)?,
         };
         let span = state.span_at(at).ok_or(Rejection::PeriodNotFound)?;
-        let window = state.aimed(span).window;
+        let window = state.target(span).window;
         let of = if let Some(live) = state.live(window) {
             Of::Live(Arc::clone(live))
         } else if let Some(row) = state.closed.iter().find(|row| row.window == window && row.version > 0) {
@@ -108,8 +108,8 @@ impl View {
     /// Whether reading it blocks on the store.
     pub fn blocks(&self) -> bool {
         match &self.of {
-            Of::AllTime => self.board.order.waits(),
-            Of::Live(live) => live.order.waits(),
+            Of::AllTime => self.board.ranking.waits(),
+            Of::Live(live) => live.ranking.waits(),
             Of::Empty(_) => self.board.is_shared(),
             Of::ArchivedRanking(_) => true,
         }
@@ -129,8 +129,8 @@ impl View {
         match &self.of {
             Of::ArchivedRanking(row) => row.total,
             Of::Empty(_) => 0,
-            Of::AllTime => self.board.order.total(),
-            Of::Live(live) => live.order.total(),
+            Of::AllTime => self.board.ranking.total(),
+            Of::Live(live) => live.ranking.total(),
         }
     }
 
@@ -169,31 +169,31 @@ impl View {
 
     /// Reads it without blocking a thread, if it is in Redis; see [`read_anew`](Self::read_anew) after a failure.
     pub async fn read_later<T>(&self, with: impl Fn(&dyn Reads) -> T) -> Option<Result<T, Failure>> {
-        let order = match &self.of {
-            Of::AllTime => &self.board.order,
-            Of::Live(live) => &live.order,
+        let ranking = match &self.of {
+            Of::AllTime => &self.board.ranking,
+            Of::Live(live) => &live.ranking,
             Of::Empty(_) | Of::ArchivedRanking(_) => return None,
         };
-        Some(order.remote()?.read_later(with).await.map_err(Failure::from))
+        Some(ranking.remote()?.read_later(with).await.map_err(Failure::from))
     }
 
     /// Reads it once; see [`is_stale`](Self::is_stale) after a failure.
     pub fn read_once<T>(&self, store: &dyn Store, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
         match &self.of {
-            Of::AllTime => Ok(self.board.order.read(with)?),
-            Of::Live(live) => Ok(live.order.read(with)?),
+            Of::AllTime => Ok(self.board.ranking.read(with)?),
+            Of::Live(live) => Ok(live.ranking.read(with)?),
             Of::Empty(window) => {
                 // Another server may have opened it a moment ago.
                 servers::renew(store, &self.board)?;
                 let live = self.board.periods().live(*window).cloned();
-                match live.filter(|live| live.order.waits()) {
-                    Some(live) => Ok(live.order.read(with)?),
+                match live.filter(|live| live.ranking.waits()) {
+                    Some(live) => Ok(live.ranking.read(with)?),
                     None => Ok(MemoryRanking::new(&self.board.definition).read(with)),
                 }
             }
             Of::ArchivedRanking(row) => {
                 if self.board.is_behind(row.window) {
-                    let why = "a closed period has changed, and its order is not written anew yet";
+                    let why = "a closed period has changed, and its archive is not rewritten yet";
                     return Err(Fault::RanksUnavailable(why.into()).into());
                 }
                 let source = StoredWindow { store, board: self.board.no, row: *row };
@@ -212,7 +212,7 @@ impl View {
     fn renewed(&self, store: &dyn Store) -> Result<Option<WindowRow>, Failure> {
         let (window, version) = match &self.of {
             Of::ArchivedRanking(row) => (row.window, row.version),
-            Of::Live(live) if live.order.waits() => (live.window, 0),
+            Of::Live(live) if live.ranking.waits() => (live.window, 0),
             Of::AllTime | Of::Live(_) | Of::Empty(_) => return Ok(None),
         };
         servers::renew(store, &self.board)?;
@@ -227,7 +227,7 @@ impl View {
 
 /// Every period of a board, newest first; past ones without players are not there.
 pub fn list(board: &Board, now: Micros) -> Vec<Listed> {
-    list_with(board, now, |live| live.order.total())
+    list_with(board, now, |live| live.ranking.total())
 }
 
 /// The same for a caller that holds some of the rankings and knows their numbers of players.
@@ -252,7 +252,7 @@ pub fn list_with(board: &Board, now: Micros, total: impl Fn(&LiveWindow) -> u64)
         all.extend(closed.map(|row| listed(row.span, row.total)));
         all.extend(state.live.iter().map(|live| listed(live.span, total(live))));
         let known =
-            |span: &Span| state.live(state.aimed(*span).window).is_some() || state.closed(*span).is_some();
+            |span: &Span| state.live(state.target(*span).window).is_some() || state.closed(*span).is_some();
         let current = state.span_at(now).filter(|span| !known(span));
         all.extend(current.map(|span| listed(span, 0)));
     }

@@ -7,7 +7,7 @@ use crate::contests::erase::take_back as erase_applications;
 use crate::failure::{Failure, blocking};
 use crate::periods::scheduler;
 use crate::requests::Running;
-use crate::scores::remove::{Removed, gone};
+use crate::scores::remove::{Removed, replay_or_reject};
 use crate::scores::{Ban, Erase, Listed};
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -20,25 +20,25 @@ pub async fn ban(
     tally: &Arc<Tally>,
     board: &BoardId,
     player: PlayerId,
-    hidden: bool,
+    banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
-    tally.of_present(board, || ban_once(tally, board, player.clone(), hidden, identity.clone())).await
+    tally.of_present(board, || ban_once(tally, board, player.clone(), banned, identity.clone())).await
 }
 
 async fn ban_once(
     tally: &Arc<Tally>,
     board: &BoardId,
     player: PlayerId,
-    hidden: bool,
+    banned: bool,
     identity: Option<IdempotencyKey>,
 ) -> Result<bool, Failure> {
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(rejection) => return gone(tally, identity.as_ref(), rejection).await.map(|_| true),
+        Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await.map(|_| true),
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
-    let ban = Ban { board: Arc::clone(&board), player: player.clone(), hidden, identity };
+    let ban = Ban { board: Arc::clone(&board), player: player.clone(), banned, identity };
     if board.periods().rules.is_empty() {
         return Ok(tally.lane.ask(ban, running).await?.replayed);
     }
@@ -54,7 +54,7 @@ pub async fn erase(
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     let had_applied = take_back(tally, &player, identity.as_ref()).await?;
     // Includes those of other servers, and those whose last player is banned.
-    tally.looked_now().await;
+    tally.refresh().await;
     let boards = tally.boards.from_no(BoardNo(0), usize::MAX);
     let erase = Erase { player, boards: boards.clone(), had_applied, identity };
     let done = change_closed(tally, boards, erase, running).await;
@@ -145,7 +145,7 @@ mod tests {
         }
         now.fetch_add(DAY, Ordering::SeqCst);
         scheduler::close_due(&tally).unwrap();
-        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), hidden: true, identity: None };
+        let ban = Ban { board, player: PlayerId::new("bob").unwrap(), banned: true, identity: None };
         assert!(!runtime.block_on(tally.lane.ask(ban, None)).unwrap().replayed);
         tally.drain();
         drop((tally, runtime));
@@ -153,7 +153,7 @@ mod tests {
         let board = tally.boards.find(&id).unwrap();
         let view = View::find(&board, Some("daily:previous"), tally.now(), |_| None).unwrap();
         let query = PageQuery { limit: 9, ..PageQuery::default() };
-        let page = view.read(&*tally.store, |order| order.page(&query)).unwrap();
+        let page = view.read(&*tally.store, |ranking| ranking.page(&query)).unwrap();
         let names: Vec<&str> = page.entries.iter().map(|place| place.player.as_str()).collect();
         assert_eq!((page.total, names), (2, vec!["ann", "cid"]));
         tally.drain();

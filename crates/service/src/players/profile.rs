@@ -48,7 +48,7 @@ pub fn put(
 pub fn get(tally: &Tally, player: &PlayerId) -> Result<Profile, Failure> {
     let mut found = tally.store.profiles(std::slice::from_ref(player))?;
     let profile = found.pop().unwrap_or(Ok(None))?;
-    profile.ok_or(Failure::Refused(Rejection::PlayerNotFound))
+    profile.ok_or(Failure::Rejected(Rejection::PlayerNotFound))
 }
 
 /// The profiles of a page, each with its own result: a failed one does not affect the others.

@@ -1,8 +1,8 @@
 //! Hiding a player on a leaderboard, and showing it again. The use case is in `players`.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
-    score_key,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
+    Targets, score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -19,20 +19,20 @@ pub(crate) struct Ban {
     pub(crate) board: Arc<Board>,
     pub(crate) player: PlayerId,
     /// Whether the player is banned from now on.
-    pub(crate) hidden: bool,
+    pub(crate) banned: bool,
     pub(crate) identity: Option<IdempotencyKey>,
 }
 
 /// The decision on a ban.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct BanDecision {
     /// The records that leave or enter the ranks.
     records: Vec<(Window, Record)>,
     replayed: bool,
 }
 
 impl Kind for Ban {
-    type Decision = Decided;
+    type Decision = BanDecision;
     type Reply = Removed;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -59,15 +59,15 @@ impl Kind for Ban {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<BanDecision, Rejection> {
         let replayed = state.replay(self.identity.as_ref())?.is_some();
         if !replayed {
             state.check_live(self.board.no)?;
             rows[0].at.clone()?;
-            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.hidden);
+            state.bans.insert(BanKey { board: self.board.no, player: self.player.clone() }, self.banned);
             state.mark_stale(&self.board, &self.player);
             state.remember(self.identity.as_ref(), Outcome::Removed);
         }
@@ -81,19 +81,19 @@ impl Kind for Ban {
             }
             records.push((*window, record));
         }
-        Ok(Decided { records, replayed })
+        Ok(BanDecision { records, replayed })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(&'a self, decision: &'a BanDecision, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
         if decision.replayed {
             return;
         }
-        let hide = || Effect::Hide(&self.player);
-        let show = || Effect::Show(&self.player, &decision.records);
-        effects.add(&self.board, if self.hidden { hide() } else { show() });
+        let ban = || Effect::Ban(&self.player);
+        let restore = || Effect::Restore(&self.player, &decision.records);
+        effects.add(&self.board, if self.banned { ban() } else { restore() });
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Removed, Failure> {
+    fn reply(&self, decision: BanDecision, _with: Replying<'_>) -> Result<Removed, Failure> {
         Ok(Removed { replayed: decision.replayed })
     }
 

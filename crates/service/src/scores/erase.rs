@@ -1,7 +1,7 @@
 //! Erasing a player on every leaderboard. The use case is in `players`.
 
 use super::batch::{
-    Effect, Effects, Kind, Piece, Replying, RowTarget, Shards, Slicing, State, Targets, score_key,
+    Effect, Effects, Kind, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing, Targets, score_key,
 };
 use super::remove::Removed;
 use crate::boards::Board;
@@ -66,7 +66,7 @@ impl Kind for Erase {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         _rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Removed, Rejection> {
@@ -78,7 +78,7 @@ impl Kind for Erase {
         let mut bans = Vec::new();
         for board in self.boards.iter().filter(|board| !play::of(board)) {
             let ban = BanKey { board: board.no, player: self.player.clone() };
-            if state.bans.get(&ban).copied().unwrap_or_else(|| board.hides(&self.player)) {
+            if state.bans.get(&ban).copied().unwrap_or_else(|| board.is_banned(&self.player)) {
                 bans.push(ban);
             }
         }
@@ -101,7 +101,7 @@ impl Kind for Erase {
         for board in self.boards.iter().filter(|_| !decision.replayed) {
             effects.add(board, Effect::LeaveAll(&self.player));
             if !play::of(board) {
-                effects.add(board, Effect::Show(&self.player, &[]));
+                effects.add(board, Effect::Restore(&self.player, &[]));
             }
         }
     }

@@ -32,7 +32,7 @@ pub struct Filling {
 }
 
 /// The state of a board to fill.
-pub enum Found {
+pub enum FillTarget {
     /// It can be filled.
     Fillable(Box<Filling>),
     /// Only a server can: its scores count for more than all time, it is a contest's, or the store has several databases.
@@ -53,20 +53,20 @@ pub struct Chunk {
 impl Filling {
     /// The board of that name, with the progress of the file of that digest. The caller ensures that no other process
     /// writes to the store.
-    pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<Found, Failure> {
-        let Some(state) = store.board(BoardRef::Id(board), None)? else { return Ok(Found::Missing) };
+    pub fn open(store: &Arc<dyn Store>, board: &BoardId, digest: [u8; 32]) -> Result<FillTarget, Failure> {
+        let Some(state) = store.board(BoardRef::Id(board), None)? else { return Ok(FillTarget::Missing) };
         let board = state.row;
         let has_periods = !board.definition.periods.is_empty() || !state.windows.is_empty();
         // A chunk is one transaction.
         let is_spread = store.shards() > 1;
         if has_periods || is_spread || !board.definition.all_time || board.id.is_reserved() {
-            return Ok(Found::Served);
+            return Ok(FillTarget::Served);
         }
         let key = ImportKey { board: board.no, digest };
         let done = store.import_progress(&key)?.unwrap_or_default();
         let (store, instants) = (Arc::clone(store), Instants::default());
         let filling = Self { store, board, key, done, instants, present: Present::default() };
-        Ok(Found::Fillable(Box::new(filling)))
+        Ok(FillTarget::Fillable(Box::new(filling)))
     }
 
     /// How far the file is with every chunk that was made.

@@ -4,8 +4,8 @@
 //! an interrupted import continues.
 
 use super::batch::{
-    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, RowTarget, Shards, Slicing,
-    State, TargetRow, Targets, after_a_window,
+    Access, Decision, Effect, Effects, FIRST, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState,
+    Shards, Slicing, TargetRow, Targets, after_a_window,
 };
 use super::submit::{ScoreWrite, checked};
 use crate::boards::Board;
@@ -50,7 +50,7 @@ pub struct Imported {
 
 /// The decision on a chunk.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct ImportDecision {
     reply: Imported,
     /// The records that each line left, in order.
     records: Vec<(PlayerId, Vec<(Window, Record)>)>,
@@ -59,7 +59,7 @@ pub(crate) struct Decided {
 }
 
 impl Kind for ImportChunk {
-    type Decision = Decided;
+    type Decision = ImportDecision;
     type Reply = Imported;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -88,16 +88,16 @@ impl Kind for ImportChunk {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<ImportDecision, Rejection> {
         state.check_live(self.board.no)?;
         let mut progress = state.imports.get(&self.key).copied().unwrap_or_default();
         let ends = self.last && !progress.finished;
         if self.lines_after <= progress.lines && !ends {
             let reply = Imported { progress, refused: Vec::new(), replayed: true };
-            return Ok(Decided { reply, records: Vec::new(), fault: None });
+            return Ok(ImportDecision { reply, records: Vec::new(), fault: None });
         }
         if progress.finished {
             return Err(Rejection::ImportRepeated);
@@ -124,16 +124,21 @@ impl Kind for ImportChunk {
         };
         state.imports.set(&self.key, Some(progress));
         let reply = Imported { progress, refused, replayed: false };
-        Ok(Decided { reply, records, fault: None })
+        Ok(ImportDecision { reply, records, fault: None })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a ImportDecision,
+        _rows: &'a [RowTarget],
+        effects: &mut Effects<'a>,
+    ) {
         for (player, records) in &decision.records {
             effects.add(&self.board, Effect::Scores { player, records, ranked: false });
         }
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Imported, Failure> {
+    fn reply(&self, decision: ImportDecision, _with: Replying<'_>) -> Result<Imported, Failure> {
         decision.fault.map_or(Ok(decision.reply), |fault| Err(fault.into()))
     }
 

@@ -13,19 +13,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tally_lanes::{AffinityGuard, BarrierGuard, Bounds, Lane, LaneAffinity, LaneThread, Stats, Times};
 use tally_rules::Micros;
 
-type Waiter = reply::Waiter<Reply>;
+type Pending = reply::PendingReply<Reply>;
 
 /// The lanes of scores.
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,
     /// The lane affinity of each shard, if it has several lanes.
-    seats: Vec<LaneAffinity>,
+    affinities: Vec<LaneAffinity>,
 }
 
 /// One of them.
 struct One {
-    lane: Lane<ScoreBatchHandler, Waiter>,
+    lane: Lane<ScoreBatchHandler, Pending>,
     thread: Mutex<Option<LaneThread<ScoreBatchHandler>>>,
     times: Arc<StoreTimes>,
 }
@@ -48,39 +48,39 @@ impl ScoreLanes {
         };
         let lanes = (0..=shared.lane_of_several()).map(start).collect::<std::io::Result<_>>()?;
         let shards = if shared.lanes_in_all() == 1 { 0 } else { shared.store.shards() };
-        let seats = (0..shards).map(|_| LaneAffinity::new(shared.lanes)).collect();
-        Ok(Self { shared, lanes, seats })
+        let affinities = (0..shards).map(|_| LaneAffinity::new(shared.lanes)).collect();
+        Ok(Self { shared, lanes, affinities })
     }
 
     /// The shard of a request and the hash of its player, if it concerns one player and there are several lanes.
     fn key(&self, request: &Request) -> Option<(usize, u64)> {
-        let player = on_kind!(request, one => one.player()).filter(|_| !self.seats.is_empty())?;
+        let player = on_kind!(request, one => one.player()).filter(|_| !self.affinities.is_empty())?;
         let shard = self.shared.store.shard_of(player);
-        Some((shard, self.seats[shard].hash(player.as_bytes())))
+        Some((shard, self.affinities[shard].hash(player.as_bytes())))
     }
 
-    /// A seat for a request, and its lane.
-    fn seat(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreBatchHandler, Waiter>) {
-        let sat = self.key(request).map(|(shard, hash)| (shard, self.seats[shard].assign(hash)));
-        let number = match &sat {
+    /// The lane affinity of a request, and its lane.
+    fn assign(&self, request: &Request) -> (Option<AffinityGuard>, &Lane<ScoreBatchHandler, Pending>) {
+        let assigned = self.key(request).map(|(shard, hash)| (shard, self.affinities[shard].assign(hash)));
+        let number = match &assigned {
             // A batch of one shard stays a transaction of one shard.
-            Some((shard, seat)) => shard * self.shared.lanes + seat.lane(),
+            Some((shard, guard)) => shard * self.shared.lanes + guard.lane(),
             None => self.shared.lane_of_several(),
         };
-        (sat.map(|(_, seat)| seat), &self.lanes[number].lane)
+        (assigned.map(|(_, guard)| guard), &self.lanes[number].lane)
     }
 
     /// The lane affinity of neighbours in one lane; those of several lanes have none.
-    fn seat_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
+    fn assign_all(&self, requests: &[Entry<Request>]) -> (Vec<Option<AffinityGuard>>, usize) {
         let none = || (requests.iter().map(|_| None).collect(), self.shared.lane_of_several());
         let keys: Option<Vec<(usize, u64)>> = requests.iter().map(|one| self.key(&one.request)).collect();
         let Some(((shard, first), rest)) = keys.as_deref().and_then(|keys| keys.split_first()) else {
             return none();
         };
-        let (seats, first) = (&self.seats[*shard], self.seats[*shard].assign(*first));
+        let (affinity, first) = (&self.affinities[*shard], self.affinities[*shard].assign(*first));
         let lane = first.lane();
         let beside =
-            |(of, hash): &(usize, u64)| (of == shard).then(|| seats.assign_to(*hash, lane)).flatten();
+            |(of, hash): &(usize, u64)| (of == shard).then(|| affinity.assign_to(*hash, lane)).flatten();
         let others: Option<Vec<AffinityGuard>> = rest.iter().map(beside).collect();
         let Some(others) = others else { return none() };
         let all = std::iter::once(first).chain(others).map(Some).collect();
@@ -95,8 +95,8 @@ impl ScoreLanes {
     ) -> Result<K::Reply, Failure> {
         self.shared.dispatcher.meet();
         let request = request.into();
-        let (seat, lane) = self.seat(&request);
-        let reply = reply::ask(lane, request, running.into_iter().collect(), seat).await?;
+        let (guard, lane) = self.assign(&request);
+        let reply = reply::ask(lane, request, running.into_iter().collect(), guard).await?;
         Ok(K::typed(reply)?)
     }
 
@@ -107,8 +107,8 @@ impl ScoreLanes {
         running: Option<Running>,
     ) -> Result<K::Reply, Failure> {
         let request = request.into();
-        let (seat, lane) = self.seat(&request);
-        let entry = Entry { request, running: running.into_iter().collect(), seat };
+        let (guard, lane) = self.assign(&request);
+        let entry = Entry { request, running: running.into_iter().collect(), guard };
         Ok(K::typed(reply::ask_blocking(lane, entry, self.shared.background)?)?)
     }
 
@@ -126,11 +126,11 @@ impl ScoreLanes {
         self.shared.dispatcher.meet();
         let entry = |(request, running): (K, Option<Running>)| {
             let running = running.into_iter().collect();
-            Entry { request: request.into(), running, seat: None }
+            Entry { request: request.into(), running, guard: None }
         };
         let mut entries: Vec<_> = requests.into_iter().map(entry).collect();
-        let (seats, number) = self.seat_all(&entries);
-        entries.iter_mut().zip(seats).for_each(|(entry, seat)| entry.seat = seat);
+        let (guards, number) = self.assign_all(&entries);
+        entries.iter_mut().zip(guards).for_each(|(entry, guard)| entry.guard = guard);
         let replies = reply::ask_all(&self.lanes[number].lane, entries).await?;
         Ok(replies.into_iter().map(|reply| Ok(K::typed(reply??)?)).collect())
     }

@@ -1,17 +1,18 @@
 //! Scores: submitting, removing and importing them through the lane.
 //!
 //! Each kind of request has a file with its request, its reply and its decision: [`submit`], [`remove`], `ban`, `erase`,
-//! [`import`], `redefine`, `vanish` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together,
+//! [`import`], `redefine`, `delete_unused` and [`pipeline`], whose steps are in [`steps`]. `batch` commits and publishes them together,
 //! and knows only their common trait. `lane` has the queues in front. [`fill`] is for a store without a server.
 
 mod ban;
 mod batch;
+mod delete_unused;
 mod erase;
 pub mod fill;
 pub mod import;
 pub(crate) mod lane;
-pub mod orders;
 pub mod pipeline;
+pub mod rankings;
 mod redefine;
 pub mod remove;
 pub mod select;
@@ -19,10 +20,9 @@ pub(crate) mod shared;
 pub mod steps;
 pub mod submit;
 pub(crate) mod unpublished;
-mod vanish;
 
 pub(crate) use ban::Ban;
 pub(crate) use batch::{Listed, StoreTimes, WindowInMemory};
+pub(crate) use delete_unused::DeleteUnused;
 pub(crate) use erase::Erase;
 pub(crate) use redefine::{Redefine, Redefined};
-pub(crate) use vanish::Vanish;

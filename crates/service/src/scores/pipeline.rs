@@ -5,10 +5,10 @@
 //! keeps readers out of the rankings that it changes until its last step is done.
 
 use super::batch::{
-    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, Shards, Slicing, State, TargetRow,
-    Targets, Versions, WindowInMemory,
+    Decision, Effect, Effects, Kind, Move, Piece, Replying, RowTarget, ScoreBatchState, Shards, Slicing,
+    TargetRow, Targets, Versions, WindowInMemory,
 };
-use super::orders::Orders;
+use super::rankings::Rankings;
 use super::select::select;
 use super::steps::{Step, StepDone, StepReply};
 use crate::boards::Board;
@@ -36,7 +36,7 @@ pub struct Pipeline {
 
 /// The decision on a pipeline.
 #[derive(Debug, Default)]
-pub(crate) struct Decided {
+pub(crate) struct PipelineDecision {
     steps: Vec<StepDone>,
     /// Why a shard has rejected all of its steps.
     rejected: Option<Rejection>,
@@ -47,7 +47,7 @@ pub(crate) struct Decided {
 }
 
 impl Kind for Pipeline {
-    type Decision = Decided;
+    type Decision = PipelineDecision;
     type Reply = Vec<StepReply>;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -83,17 +83,27 @@ impl Kind for Pipeline {
     }
 
     /// A deleted leaderboard rejects all steps, before anything is done.
-    fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Result<Decided, Rejection> {
+    fn decide(
+        &self,
+        state: &mut ScoreBatchState,
+        rows: &[RowTarget],
+        targets: &Targets,
+    ) -> Result<PipelineDecision, Rejection> {
         for board in self.steps.iter().filter_map(|step| step.row().board) {
             state.check_live(board.no)?;
         }
-        let rejected = |rejection| StepDone::of(StepReply::Refused(rejection));
+        let rejected = |rejection| StepDone::of(StepReply::Rejected(rejection));
         let steps = self.steps.iter().zip(rows);
         let steps = steps.map(|(step, row)| step.decide(state, row, targets).unwrap_or_else(rejected));
-        Ok(Decided { steps: steps.collect(), ..Decided::default() })
+        Ok(PipelineDecision { steps: steps.collect(), ..PipelineDecision::default() })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a PipelineDecision,
+        _rows: &'a [RowTarget],
+        effects: &mut Effects<'a>,
+    ) {
         for (step, done) in self.steps.iter().zip(&decision.steps) {
             if let Some(board) = step.row().board.filter(|_| !done.moves.is_empty()) {
                 effects.add(board, Effect::Moves(&done.moves));
@@ -107,7 +117,12 @@ impl Kind for Pipeline {
     }
 
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
-    fn publish_in_turn(&mut self, decision: &mut Decided, targets: &Targets, versions: &Versions<'_>) {
+    fn publish_in_turn(
+        &mut self,
+        decision: &mut PipelineDecision,
+        targets: &Targets,
+        versions: &Versions<'_>,
+    ) {
         let dones = &mut decision.steps;
         // All holders of several rankings lock them in one order.
         let mut windows: BTreeMap<(BoardNo, Window), WindowInMemory> = BTreeMap::new();
@@ -115,16 +130,18 @@ impl Kind for Pipeline {
             let Some(board) = step.row().board else { continue };
             for (window, _, _) in &done.moves {
                 if !windows.contains_key(&(board.no, *window)) {
-                    windows
-                        .extend(targets.order_of(board, *window).map(|order| ((board.no, *window), order)));
+                    windows.extend(
+                        targets.ranking_of(board, *window).map(|ranking| ((board.no, *window), ranking)),
+                    );
                 }
             }
         }
-        let held = windows.iter().map(|((board, window), order)| (*board, *window, order.order().hold()));
+        let held =
+            windows.iter().map(|((board, window), ranking)| (*board, *window, ranking.ranking().hold()));
         let mut held: Vec<_> = held.collect();
         for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
             if let Step::Read(question) = step {
-                done.reply = StepReply::Read(question.ask(&Orders::held(&held)));
+                done.reply = StepReply::Read(question.ask(&Rankings::held(&held)));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
                 let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));
@@ -140,8 +157,8 @@ impl Kind for Pipeline {
         }
     }
 
-    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
-        let Decided { steps, rejected, is_begun, taken } = decision;
+    fn reply(&self, decision: PipelineDecision, with: Replying<'_>) -> Result<Vec<StepReply>, Failure> {
+        let PipelineDecision { steps, rejected, is_begun, taken } = decision;
         if let Some(rejection) = rejected.filter(|_| !is_begun) {
             return Err(rejection.into());
         }
@@ -186,15 +203,19 @@ impl Kind for Pipeline {
         Some(Piece { request: Self { steps, ..*self }, rows: targets, steps: places })
     }
 
-    fn pending(&self, rows: &[RowTarget], targets: &Targets) -> Result<Option<Decided>, RankingError> {
+    fn pending(
+        &self,
+        rows: &[RowTarget],
+        targets: &Targets,
+    ) -> Result<Option<PipelineDecision>, RankingError> {
         let mut taken = Vec::new();
         if let [Step::Take { board, which, .. }] = &self.steps[..]
-            && let Some(shown) = rows[0].windows.first().and_then(|window| targets.order_of(board, *window))
+            && let Some(shown) = rows[0].windows.first().and_then(|window| targets.ranking_of(board, *window))
         {
-            taken = shown.order().read(|order| select(&board.definition, order, &[], which))?;
+            taken = shown.ranking().read(|ranking| select(&board.definition, ranking, &[], which))?;
         }
         let steps = self.steps.iter().map(Step::pending).collect();
-        Ok(Some(Decided { steps, taken, ..Decided::default() }))
+        Ok(Some(PipelineDecision { steps, taken, ..PipelineDecision::default() }))
     }
 
     fn join(known: Decision, new: Decision, steps: &[usize]) -> Decision {
@@ -208,7 +229,7 @@ impl Kind for Pipeline {
                 known.is_begun = true;
             }
             Decision::Rejected(rejection) => {
-                join_all(&|| StepReply::Refused(rejection.clone()));
+                join_all(&|| StepReply::Rejected(rejection.clone()));
                 known.rejected = Some(rejection);
             }
             Decision::Failed(fault) => join_all(&|| StepReply::Failed(fault.clone())),
@@ -225,14 +246,14 @@ fn move_held(
     ranked: bool,
     (held, versions): (&mut [(BoardNo, Window, LockedRanking<'_>)], &Versions<'_>),
 ) -> Published {
-    let banned = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+    let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
     let mut first = Published::default();
     for (nth, (window, player, record)) in moves.iter().enumerate() {
-        let order = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
-        let Some((_, _, order)) = order.filter(|_| !banned.contains(player)) else { continue };
+        let ranking = held.iter_mut().find(|one| one.0 == board.no && one.1 == *window);
+        let Some((_, _, ranking)) = ranking.filter(|_| !banned.contains(player)) else { continue };
         let ranked = ranked && nth == 0;
         let moved = Movement { player: player.clone(), record: *record, ranked };
-        first = order.publish(&moved, versions.of_player(player)).unwrap_or(first);
+        first = ranking.publish(&moved, versions.of_player(player)).unwrap_or(first);
     }
     first
 }
@@ -260,7 +281,7 @@ pub async fn run(tally: &Tally, pipeline: Pipeline) -> Result<Vec<StepReply>, Fa
             Err(failure) if replies.is_empty() => return Err(failure),
             Err(failure) => replies.extend((0..count).map(|_| match failure.clone() {
                 Failure::Fault(fault) => StepReply::Failed(fault),
-                Failure::Refused(rejection) => StepReply::Refused(rejection),
+                Failure::Rejected(rejection) => StepReply::Rejected(rejection),
             })),
         }
     }

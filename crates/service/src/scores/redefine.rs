@@ -3,10 +3,10 @@
 //! An ended period pays the prizes that it had while it ran. So the caller stores its prizes before its rules change, and names
 //! these periods. If another period is over by now, nothing changes.
 
-use super::batch::{Effects, Kind, Replying, RowTarget, State, Targets};
+use super::batch::{Effects, Kind, Replying, RowTarget, ScoreBatchState, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
-use crate::periods::{Aimed, LiveWindow, Periods, RuleState, prizes};
+use crate::periods::{LiveWindow, Periods, RuleState, TargetWindow, prizes};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tally_rules::definition::BoardSpec;
@@ -39,14 +39,14 @@ pub(crate) struct Redefined {
 
 /// The decision on a redefinition.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct RedefineDecision {
     change: Change,
     /// The outcome of an earlier request with this identity.
     replayed: Option<Outcome>,
 }
 
 impl Kind for Redefine {
-    type Decision = Decided;
+    type Decision = RedefineDecision;
     type Reply = Redefined;
 
     fn each_board<'a>(&'a self, each: &mut impl FnMut(&'a Arc<Board>)) {
@@ -72,7 +72,7 @@ impl Kind for Redefine {
         let of_rule = |state: &RuleState| {
             let rules = &mut definition.periods.iter();
             rules.find(|rule| rule.no == state.rule.no && is_moved(&state.rule, rule))?;
-            let Aimed { window, .. } = state.aimed(state.span_at(now)?);
+            let TargetWindow { window, .. } = state.target(state.span_at(now)?);
             state.live(window).is_none().then_some(WindowKey { board: self.board.no, window })
         };
         self.board.periods().rules.iter().filter_map(of_rule).collect()
@@ -84,40 +84,45 @@ impl Kind for Redefine {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         _rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<RedefineDecision, Rejection> {
         let no = self.board.no;
         if let Some((first, _)) = state.replay(self.identity.as_ref())? {
-            return Ok(Decided { change: Change::None, replayed: Some(first) });
+            return Ok(RedefineDecision { change: Change::None, replayed: Some(first) });
         }
         let present = state.definitions.get(&no).ok_or(Rejection::LeaderboardNotFound(None))?;
         let change = change(self, present, state.now)?;
         if let Change::Owes = change {
-            return Ok(Decided { change, replayed: None });
+            return Ok(RedefineDecision { change, replayed: None });
         }
         state.remember(self.identity.as_ref(), Outcome::BoardPut { created: false });
-        if let Change::To(New { definition, ends, gone }) = &change {
+        if let Change::To(New { definition, ends, deleted_windows }) = &change {
             let key = |window: &Window| WindowKey { board: no, window: *window };
             state.windows.extend(ends.iter().map(|row| (key(&row.window), Some(*row))));
-            state.windows.extend(gone.iter().map(|window| (key(window), None)));
-            state.gone.extend(gone.iter().map(|window| Garbage::Window(key(window))));
+            state.windows.extend(deleted_windows.iter().map(|window| (key(window), None)));
+            state.garbage.extend(deleted_windows.iter().map(|window| Garbage::Window(key(window))));
             state.definitions.insert(no, definition.clone());
             state.redefined.insert(no, definition.clone());
         }
-        Ok(Decided { change, replayed: None })
+        Ok(RedefineDecision { change, replayed: None })
     }
 
     /// It is alone in its batch, so no ranking changes beside it.
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], _effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a RedefineDecision,
+        _rows: &'a [RowTarget],
+        _effects: &mut Effects<'a>,
+    ) {
         if let Change::To(new) = &decision.change {
             install(&self.board, new);
         }
     }
 
-    fn reply(&self, decision: Decided, _with: Replying<'_>) -> Result<Redefined, Failure> {
-        let Decided { change, replayed } = decision;
+    fn reply(&self, decision: RedefineDecision, _with: Replying<'_>) -> Result<Redefined, Failure> {
+        let RedefineDecision { change, replayed } = decision;
         Ok(Redefined {
             created: replayed == Some(Outcome::BoardPut { created: true }),
             replayed: replayed.is_some(),
@@ -143,7 +148,7 @@ pub(crate) struct New {
     /// Present periods of changed schedules: their ends are fixed by the schedule under which they began.
     ends: Vec<WindowRow>,
     /// Windows of rules that were removed.
-    gone: Vec<Window>,
+    deleted_windows: Vec<Window>,
 }
 
 /// What the requested definition changes.
@@ -160,18 +165,18 @@ fn change(
     if definition.periods != present.periods && prizes::owes(&board.periods(), now, written) {
         return Ok(Change::Owes);
     }
-    let (mut ends, mut gone) = (Vec::new(), Vec::new());
+    let (mut ends, mut deleted_windows) = (Vec::new(), Vec::new());
     for state in &board.periods().rules {
         let (old, new) = (&state.rule, definition.periods.iter().find(|rule| rule.no == state.rule.no));
         match new {
-            None => gone.extend(windows(state)),
+            None => deleted_windows.extend(windows(state)),
             Some(new) if is_moved(old, new) => {
                 let Some(span) = state.span_at(now) else { continue };
                 if state.closed(span).is_some() {
                     // A closed period stays closed: its end is stored.
                     continue;
                 }
-                let Aimed { window, .. } = state.aimed(span);
+                let TargetWindow { window, .. } = state.target(span);
                 let rule = old.no;
                 ends.push(WindowRow {
                     window,
@@ -186,7 +191,7 @@ fn change(
             Some(_) => {}
         }
     }
-    Ok(Change::To(New { definition, ends, gone }))
+    Ok(Change::To(New { definition, ends, deleted_windows }))
 }
 
 /// Whether a rule has other boundaries.
@@ -199,7 +204,7 @@ fn windows(state: &RuleState) -> impl Iterator<Item = Window> + '_ {
 }
 
 /// Puts new rules into force. Periods of rules that stay, stay.
-fn install(board: &Board, New { definition, ends, gone }: &New) {
+fn install(board: &Board, New { definition, ends, deleted_windows }: &New) {
     if !definition.implicit {
         board.keep();
     }
@@ -214,16 +219,16 @@ fn install(board: &Board, New { definition, ends, gone }: &New) {
             state.live = before.live;
             state.closed = before.closed;
         }
-        let forgotten = state.live.iter().filter(|live| gone.contains(&live.window));
-        forgotten.for_each(|live| live.order.forget());
-        state.live.retain(|live| !gone.contains(&live.window));
-        state.closed.retain(|row| !gone.contains(&row.window));
+        let forgotten = state.live.iter().filter(|live| deleted_windows.contains(&live.window));
+        forgotten.for_each(|live| live.ranking.forget());
+        state.live.retain(|live| !deleted_windows.contains(&live.window));
+        state.closed.retain(|row| !deleted_windows.contains(&row.window));
         // A present period without a score has a stored end now, too.
         for row in ends.iter().filter(|row| row.rule == state.rule.no) {
             if state.live(row.window).is_none() {
                 let (window, rule, span) = (row.window, row.rule, row.span);
-                let order = board.order_of_window(window);
-                state.live.push(Arc::new(LiveWindow::new(window, rule, span, order)));
+                let ranking = board.new_ranking(window);
+                state.live.push(Arc::new(LiveWindow::new(window, rule, span, ranking)));
             }
         }
         state.live.sort_by_key(|live| live.span.start);

@@ -1,7 +1,8 @@
 //! Removing a player from the open windows of a leaderboard.
 
 use super::batch::{
-    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow, Targets,
+    Access, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing, TargetRow,
+    Targets,
 };
 use crate::boards::Board;
 use crate::failure::Failure;
@@ -45,7 +46,7 @@ impl Kind for Remove {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
     ) -> Result<Removed, Rejection> {
@@ -97,14 +98,14 @@ async fn remove_once(
 ) -> Result<Removed, Failure> {
     let board = match tally.find(board).await {
         Ok(board) => board,
-        Err(rejection) => return gone(tally, identity.as_ref(), rejection).await,
+        Err(rejection) => return replay_or_reject(tally, identity.as_ref(), rejection).await,
     };
     let running = identity.as_ref().map(|one| tally.running.begin(&one.key)).transpose()?;
     tally.lane.ask(Remove { board, player, identity }, running).await
 }
 
 /// The first reply of a change whose leaderboard is deleted, if it was done before.
-pub(crate) async fn gone(
+pub(crate) async fn replay_or_reject(
     tally: &Tally,
     identity: Option<&IdempotencyKey>,
     rejection: Rejection,
@@ -113,5 +114,5 @@ pub(crate) async fn gone(
         Some(identity) => tally.stored(identity).await?,
         None => None,
     };
-    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Refused(rejection))
+    stored.map(|_| Removed { replayed: true }).ok_or(Failure::Rejected(rejection))
 }

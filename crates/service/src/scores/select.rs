@@ -14,7 +14,7 @@ use tally_rules::{Definition, PlayerId, Record};
 
 /// Players of one window, by position; scores ascend, positions count from the lowest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum RankSelection {
     /// So many with the lowest scores, lowest first.
     Lowest(usize),
     /// So many with the highest scores, highest first.
@@ -29,7 +29,7 @@ pub enum Taken {
     These(Vec<(PlayerId, Record)>),
 }
 
-impl Taken {
+impl RankSelection {
     /// How many it takes at most.
     pub fn most(&self) -> usize {
         match self {
@@ -43,7 +43,7 @@ impl Taken {
     }
 }
 
-impl Taken {
+impl RankSelection {
     /// The same with another bound.
     #[must_use]
     pub fn at_most(&self, most: usize) -> Self {
@@ -76,51 +76,54 @@ type Entry = (PlayerId, Record);
 /// The selected players, in the requested order.
 pub(super) fn select(
     definition: &Definition,
-    order: &dyn Reads,
+    ranking: &dyn Reads,
     changed: &[(PlayerId, Option<Record>)],
-    which: &Taken,
+    which: &RankSelection,
 ) -> Vec<Entry> {
-    let merged = Merged::new(definition, order, changed);
+    let merged = Merged::new(definition, ranking, changed);
     let total = merged.total();
     let up_to = |count: usize| (count as u64).min(total);
     let range = match which {
-        Taken::These(these) => return these.clone(),
-        Taken::Lowest(most) => 0..up_to(*most),
-        Taken::Highest(most) => total - up_to(*most)..total,
-        Taken::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
-        Taken::Scores(min, max, _) => {
-            let (from, to) = order.score_places(Some(*min), Some(*max));
+        RankSelection::These(these) => return these.clone(),
+        RankSelection::Lowest(most) => 0..up_to(*most),
+        RankSelection::Highest(most) => total - up_to(*most)..total,
+        RankSelection::Places(start, stop, _) => places(*start, *stop, total).unwrap_or(0..0),
+        RankSelection::Scores(min, max, _) => {
+            let (from, to) = ranking.score_places(Some(*min), Some(*max));
             merged.widened(from, to)
         }
-        Taken::Members(low, high, _) => {
-            let (from, to) = member_places(definition, order, low, high);
+        RankSelection::Members(low, high, _) => {
+            let (from, to) = member_places(definition, ranking, low, high);
             merged.widened(from, to)
         }
     };
     let meant = |entry: &Entry| match which {
-        Taken::Scores(min, max, _) => (*min..=*max).contains(&entry.1.score),
-        Taken::Members(low, high, _) => {
+        RankSelection::Scores(min, max, _) => (*min..=*max).contains(&entry.1.score),
+        RankSelection::Members(low, high, _) => {
             let id = entry.0.as_bytes();
             !low.is_above(id) && high.reaches(id)
         }
-        Taken::Lowest(_) | Taken::Highest(_) | Taken::Places(..) | Taken::These(_) => true,
+        RankSelection::Lowest(_)
+        | RankSelection::Highest(_)
+        | RankSelection::Places(..)
+        | RankSelection::These(_) => true,
     };
-    let mut list: Vec<Entry> = merged.stretch(range).into_iter().filter(meant).collect();
+    let mut list: Vec<Entry> = merged.entries(range).into_iter().filter(meant).collect();
     list.truncate(which.most());
-    if matches!(which, Taken::Highest(_)) {
+    if matches!(which, RankSelection::Highest(_)) {
         list.reverse();
     }
     list
 }
 
 /// The positions in the ranking, from the best, of members between two bounds; all members must have one score.
-pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
+pub fn member_places(definition: &Definition, ranking: &dyn Reads, low: &Bound, high: &Bound) -> (u64, u64) {
     match definition.order {
         Order::Ascending => {
-            (order.partition(&|id| low.is_above(id)), order.partition(&|id| high.reaches(id)))
+            (ranking.partition(&|id| low.is_above(id)), ranking.partition(&|id| high.reaches(id)))
         }
         Order::Descending => {
-            (order.partition(&|id| !high.reaches(id)), order.partition(&|id| !low.is_above(id)))
+            (ranking.partition(&|id| !high.reaches(id)), ranking.partition(&|id| !low.is_above(id)))
         }
     }
 }
@@ -128,7 +131,7 @@ pub fn member_places(definition: &Definition, order: &dyn Reads, low: &Bound, hi
 /// The ranking with the changes of the batch.
 struct Merged<'a> {
     definition: &'a Definition,
-    order: &'a dyn Reads,
+    ranking: &'a dyn Reads,
     changed: HashSet<&'a [u8]>,
     /// Changed players that are there now, best first.
     there: Vec<Entry>,
@@ -139,21 +142,21 @@ struct Merged<'a> {
 impl<'a> Merged<'a> {
     fn new(
         definition: &'a Definition,
-        order: &'a dyn Reads,
+        ranking: &'a dyn Reads,
         changed: &'a [(PlayerId, Option<Record>)],
     ) -> Self {
-        let place = |one: &(PlayerId, _)| order.find(one.0.as_bytes()).map(|(_, place)| place);
+        let place = |one: &(PlayerId, _)| ranking.find(one.0.as_bytes()).map(|(_, place)| place);
         let mut stale: Vec<u64> = changed.iter().filter_map(place).collect();
         stale.sort_unstable();
         let mut there: Vec<Entry> =
             changed.iter().filter_map(|(player, record)| Some((player.clone(), (*record)?))).collect();
         there.sort_by(|a, b| key_order(definition, a, b));
         let changed = changed.iter().map(|(player, _)| player.as_bytes()).collect();
-        Self { definition, order, changed, there, stale }
+        Self { definition, ranking, changed, there, stale }
     }
 
     fn total(&self) -> u64 {
-        self.order.total() - self.stale.len() as u64 + self.there.len() as u64
+        self.ranking.total() - self.stale.len() as u64 + self.there.len() as u64
     }
 
     /// Merged positions, from the lowest score, that surely contain the entries at these positions of the ranking and
@@ -168,7 +171,7 @@ impl<'a> Merged<'a> {
     }
 
     /// Entries at merged positions, counted from the lowest score, lowest first.
-    fn stretch(&self, ascending: Range<u64>) -> Vec<Entry> {
+    fn entries(&self, ascending: Range<u64>) -> Vec<Entry> {
         let total = self.total();
         if ascending.start >= ascending.end {
             return Vec::new();
@@ -182,10 +185,10 @@ impl<'a> Merged<'a> {
         let from = best_first.start.saturating_sub(2 * slack + 1);
         let take = usize::try_from(best_first.end + slack - from).unwrap_or(usize::MAX);
         let mut list = Vec::new();
-        self.order.visit(from, take, false, &mut |id, record| {
+        self.ranking.visit(from, take, false, &mut |id, record| {
             if !self.changed.contains(id) {
                 let player = std::str::from_utf8(id).ok().and_then(|id| PlayerId::new(id).ok());
-                list.push((player.expect("only checked ids enter the order"), record));
+                list.push((player.expect("only checked ids enter the ranking"), record));
             }
         });
         // Of the entries in front of the list: those in the ranking, without the changed ones, and the changed ones
@@ -195,10 +198,10 @@ impl<'a> Merged<'a> {
             first.as_ref().is_some_and(|first| key_order(self.definition, entry, first).is_lt())
         };
         let come = if from == 0 { 0 } else { self.there.partition_point(in_front) };
-        let gone = self.stale.partition_point(|place| *place < from) as u64;
+        let stale_before = self.stale.partition_point(|place| *place < from) as u64;
         list.extend_from_slice(&self.there[come..]);
         list.sort_by(|a, b| key_order(self.definition, a, b));
-        let base = from - gone + come as u64;
+        let base = from - stale_before + come as u64;
         let skip = usize::try_from(best_first.start - base).unwrap_or(usize::MAX);
         let count = usize::try_from(best_first.end - best_first.start).unwrap_or(usize::MAX);
         let mut list: Vec<Entry> = list.into_iter().skip(skip).take(count).collect();
@@ -230,7 +233,7 @@ mod tests {
         Record { score, subscore: 0, at: Micros(0) }
     }
 
-    fn any_taken() -> impl Strategy<Value = Taken> {
+    fn any_taken() -> impl Strategy<Value = RankSelection> {
         let bound = prop_oneof![
             Just(Bound::Lowest),
             Just(Bound::Highest),
@@ -238,11 +241,11 @@ mod tests {
             (0_u8..60).prop_map(|n| Bound::Exclusive(id(n).as_bytes().to_vec())),
         ];
         prop_oneof![
-            (0_usize..70).prop_map(Taken::Lowest),
-            (0_usize..70).prop_map(Taken::Highest),
-            (-70_i64..70, -70_i64..70).prop_map(|(a, b)| Taken::Places(a, b, 1_000)),
-            (-12_i64..12, -12_i64..12).prop_map(|(a, b)| Taken::Scores(a, b, 1_000)),
-            (bound.clone(), bound).prop_map(|(a, b)| Taken::Members(a, b, 1_000)),
+            (0_usize..70).prop_map(RankSelection::Lowest),
+            (0_usize..70).prop_map(RankSelection::Highest),
+            (-70_i64..70, -70_i64..70).prop_map(|(a, b)| RankSelection::Places(a, b, 1_000)),
+            (-12_i64..12, -12_i64..12).prop_map(|(a, b)| RankSelection::Scores(a, b, 1_000)),
+            (bound.clone(), bound).prop_map(|(a, b)| RankSelection::Members(a, b, 1_000)),
         ]
     }
 
@@ -254,7 +257,7 @@ mod tests {
             which in any_taken(),
             ascending in any::<bool>(),
         ) {
-            let one_score = matches!(which, Taken::Members(..));
+            let one_score = matches!(which, RankSelection::Members(..));
             let order = if ascending { Order::Ascending } else { Order::Descending };
             let ties = if ascending { Ties::Player } else { Ties::PlayerReversed };
             let definition = Definition { order, ties, update: Update::Latest, ..Definition::default() };
@@ -271,26 +274,26 @@ mod tests {
             publish(&new, &start);
             publish(&new, &delta);
             let changed: Vec<_> = delta.into_iter().collect();
-            let got = old.read(|order| select(&definition, order, &changed, &which));
-            let want = new.read(|order| select(&definition, order, &[], &which));
+            let got = old.read(|ranking| select(&definition, ranking, &changed, &which));
+            let want = new.read(|ranking| select(&definition, ranking, &[], &which));
             prop_assert_eq!(&got, &want);
             // And without changes, against the plain list.
             let mut all: Vec<(PlayerId, Record)> = Vec::new();
-            new.read(|order| order.visit(0, 100, false, &mut |one, record| {
+            new.read(|ranking| ranking.visit(0, 100, false, &mut |one, record| {
                 all.push((PlayerId::new(std::str::from_utf8(one).unwrap()).unwrap(), record));
             }));
             if !ascending { all.reverse(); }
             let total = all.len() as u64;
             let plain: Vec<(PlayerId, Record)> = match &which {
-                Taken::These(these) => these.clone(),
-                Taken::Lowest(n) => all.into_iter().take(*n).collect(),
-                Taken::Highest(n) => all.into_iter().rev().take(*n).collect(),
-                Taken::Places(a, b, _) => {
+                RankSelection::These(these) => these.clone(),
+                RankSelection::Lowest(n) => all.into_iter().take(*n).collect(),
+                RankSelection::Highest(n) => all.into_iter().rev().take(*n).collect(),
+                RankSelection::Places(a, b, _) => {
                     let range = places(*a, *b, total).unwrap_or(0..0);
                     all[range.start as usize..range.end as usize].to_vec()
                 }
-                Taken::Scores(a, b, _) => all.into_iter().filter(|one| *a <= one.1.score && one.1.score <= *b).collect(),
-                Taken::Members(a, b, _) =>
+                RankSelection::Scores(a, b, _) => all.into_iter().filter(|one| *a <= one.1.score && one.1.score <= *b).collect(),
+                RankSelection::Members(a, b, _) =>
                     all.into_iter().filter(|one| !a.is_above(one.0.as_bytes()) && b.reaches(one.0.as_bytes())).collect(),
             };
             prop_assert_eq!(got, plain);

@@ -78,13 +78,13 @@ impl Shared {
             let stuck: ShardSet = of.iter().filter(|shard| bits & 1 << shard != 0).collect();
             let fault = stuck
                 .lowest()
-                .map_or_else(|| Fault::StoreUnavailable(why.into()), |shard| self.away(shard, why));
+                .map_or_else(|| Fault::StoreUnavailable(why.into()), |shard| self.unavailable(shard, why));
             (stuck, fault)
         })
     }
 
     /// That nothing can be done on a database now.
-    pub(super) fn away(&self, shard: usize, why: &str) -> Fault {
+    pub(super) fn unavailable(&self, shard: usize, why: &str) -> Fault {
         match self.store.shards() {
             1 => Fault::StoreUnavailable(why.into()),
             shards => {

@@ -1,10 +1,11 @@
 //! The steps of a pipeline: their decisions and their replies.
 
 use super::batch::{
-    Access, Kind, Move, Players, RowTarget, Slicing, State, TargetRow, Targets, after_a_window, score_key,
+    Access, Kind, Move, Players, RowTarget, ScoreBatchState, Slicing, TargetRow, Targets, after_a_window,
+    score_key,
 };
-use super::orders::Orders;
-use super::select::{Taken, select};
+use super::rankings::Rankings;
+use super::select::{RankSelection, select};
 use super::submit::{self, Submit, Submitted};
 use crate::boards::Board;
 use crate::failure::Fault;
@@ -46,7 +47,7 @@ pub enum Step {
         /// The leaderboard.
         board: Arc<Board>,
         /// The players, by position in the first target window.
-        which: Taken,
+        which: RankSelection,
         /// Whether it is rejected if it selects more players than one step may take.
         all: bool,
     },
@@ -57,20 +58,20 @@ pub enum Step {
 }
 
 /// The function of a [`Step::Read`].
-type Question = Box<dyn FnOnce(&Orders<'_>) -> Vec<u8> + Send>;
+type Question = Box<dyn FnOnce(&Rankings<'_>) -> Vec<u8> + Send>;
 
 /// A read that runs once.
 pub struct ReadStep(Option<Question>);
 
 impl ReadStep {
     /// A read; its reply is returned as bytes.
-    pub fn new(question: impl FnOnce(&Orders<'_>) -> Vec<u8> + Send + 'static) -> Self {
+    pub fn new(question: impl FnOnce(&Rankings<'_>) -> Vec<u8> + Send + 'static) -> Self {
         Self(Some(Box::new(question)))
     }
 
     /// Runs it.
-    pub fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
-        self.0.take().map_or_else(Vec::new, |question| question(orders))
+    pub fn ask(&mut self, rankings: &Rankings<'_>) -> Vec<u8> {
+        self.0.take().map_or_else(Vec::new, |question| question(rankings))
     }
 }
 
@@ -101,7 +102,7 @@ pub enum StepReply {
     /// The reply of a read.
     Read(Vec<u8>),
     /// A rule does not allow it; nothing changed.
-    Refused(Rejection),
+    Rejected(Rejection),
     /// Its shard is unavailable; nothing changed, unless the fault says otherwise.
     Failed(Fault),
     /// Not decided by its shard, or not published yet.
@@ -114,7 +115,7 @@ pub(super) struct StepDone {
     pub(super) reply: StepReply,
     pub(super) moves: Vec<Move>,
     /// A submit gets its reply when it is published, with the ranks around it.
-    pub(super) submit: Option<(submit::Decided, Published)>,
+    pub(super) submit: Option<(submit::SubmitDecision, Published)>,
 }
 
 impl Step {
@@ -142,7 +143,7 @@ impl Step {
             Self::Add { items, .. } => items.len(),
             Self::Remove { players, .. } => players.len(),
             Self::Take { board, which, .. } => {
-                which.most().min(usize::try_from(board.order.total()).unwrap_or(usize::MAX))
+                which.most().min(usize::try_from(board.ranking.total()).unwrap_or(usize::MAX))
             }
             Self::Submit(_) | Self::Read(_) => 1,
         }
@@ -150,7 +151,7 @@ impl Step {
 
     pub(super) fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         target: &RowTarget,
         targets: &Targets,
     ) -> Result<StepDone, Rejection> {
@@ -198,7 +199,7 @@ impl Step {
             Self::Take { board, all, .. } => {
                 let here = taken.iter().filter(|(player, _)| is_here(&player));
                 let (board, all, here) = (Arc::clone(board), *all, here.cloned().collect::<Vec<_>>());
-                (!here.is_empty()).then_some(Self::Take { board, which: Taken::These(here), all })?
+                (!here.is_empty()).then_some(Self::Take { board, which: RankSelection::These(here), all })?
             }
             Self::Submit(submit) => {
                 slicing.is_here(&submit.write.player).then(|| Self::Submit(submit.clone()))?
@@ -229,17 +230,17 @@ impl StepDone {
 
     /// Adds what another shard has done of the same step.
     pub(super) fn join(&mut self, other: Self) {
-        use StepReply::{Added, Failed, Pending, Refused, Removed, Took};
+        use StepReply::{Added, Failed, Pending, Rejected, Removed, Took};
         let is_begun = !self.moves.is_empty() || !other.moves.is_empty();
         let known = std::mem::replace(&mut self.reply, Pending);
         self.reply = match (known, other.reply) {
             (Pending, reply) => reply,
             (Failed(fault), _) | (_, Failed(fault)) if is_begun => Failed(after_a_window(fault)),
             (Failed(fault), _) | (_, Failed(fault)) => Failed(fault),
-            (Refused(rejection), _) | (_, Refused(rejection)) if is_begun => {
+            (Rejected(rejection), _) | (_, Rejected(rejection)) if is_begun => {
                 Failed(Fault::OutcomeUnknown(format!("a part of it is done; then: {}", rejection.detail())))
             }
-            (Refused(rejection), _) | (_, Refused(rejection)) => Refused(rejection),
+            (Rejected(rejection), _) | (_, Rejected(rejection)) => Rejected(rejection),
             (Added { added, updated, .. }, Added { added: more, updated: others, score }) => {
                 Added { added: added + more, updated: updated + others, score }
             }
@@ -255,7 +256,7 @@ impl StepDone {
     }
 }
 
-impl State {
+impl ScoreBatchState {
     fn add(
         &mut self,
         board: &Board,
@@ -292,14 +293,14 @@ impl State {
     fn take(
         &mut self,
         board: &Arc<Board>,
-        (which, all): (&Taken, bool),
+        (which, all): (&RankSelection, bool),
         windows: &[Window],
         targets: &Targets,
     ) -> Result<StepDone, Rejection> {
-        let shown = windows.first().and_then(|window| Some((*window, targets.order_of(board, *window)?)));
+        let shown = windows.first().and_then(|window| Some((*window, targets.ranking_of(board, *window)?)));
         let Some((window, shown)) = shown else { return Ok(StepDone::of(StepReply::Took(Vec::new()))) };
         let changed = self.changed_in(board, window);
-        let took = shown.order().read(|order| select(&board.definition, order, &changed, which));
+        let took = shown.ranking().read(|ranking| select(&board.definition, ranking, &changed, which));
         let took = took.unwrap_or_else(|error| {
             self.fault.get_or_insert(error);
             Vec::new()
@@ -335,8 +336,8 @@ impl State {
                 self.missing.push(key.clone());
             }
             self.scores.load_known(key, || {
-                let found = targets.order_of(board, *window)?;
-                found.order().read(|order| order.record(player.as_bytes())).ok()?
+                let found = targets.ranking_of(board, *window)?;
+                found.ranking().read(|ranking| ranking.record(player.as_bytes())).ok()?
             });
         }
     }
@@ -346,7 +347,7 @@ impl State {
         let within = |key: &ScoreKey| key.board == board.no && key.window == window;
         let changed = self.scores.all_set().filter(|(key, _)| within(key));
         changed
-            .filter(|(key, _)| !board.hides(&key.player))
+            .filter(|(key, _)| !board.is_banned(&key.player))
             .map(|(key, record)| (key.player.clone(), record.copied()))
             .collect()
     }
@@ -373,17 +374,19 @@ mod tests {
 
     #[test]
     fn a_command_that_is_half_done_says_so() {
-        let away = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
-        let refused = || StepDone::of(StepReply::Refused(Rejection::ScoreOverflow));
+        let unavailable = || StepDone::of(StepReply::Failed(Fault::StoreUnavailable("x".into())));
+        let rejected = || StepDone::of(StepReply::Rejected(Rejection::ScoreOverflow));
         assert!(matches!(join(added(1), added(2)), StepReply::Added { added: 3, .. }));
-        assert!(matches!(join(added(0), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
-        for (one, other) in
-            [(moved(added(1)), away()), (away(), moved(added(1))), (moved(added(1)), refused())]
-        {
+        assert!(matches!(join(added(0), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
+        for (one, other) in [
+            (moved(added(1)), unavailable()),
+            (unavailable(), moved(added(1))),
+            (moved(added(1)), rejected()),
+        ] {
             assert!(matches!(join(one, other), StepReply::Failed(Fault::OutcomeUnknown(_))));
         }
-        assert!(matches!(join(refused(), added(0)), StepReply::Refused(Rejection::ScoreOverflow)));
+        assert!(matches!(join(rejected(), added(0)), StepReply::Rejected(Rejection::ScoreOverflow)));
         let pending = || StepDone::of(StepReply::Pending);
-        assert!(matches!(join(pending(), away()), StepReply::Failed(Fault::StoreUnavailable(_))));
+        assert!(matches!(join(pending(), unavailable()), StepReply::Failed(Fault::StoreUnavailable(_))));
     }
 }

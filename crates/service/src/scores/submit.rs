@@ -1,8 +1,8 @@
 //! Submitting scores: one, or a batch whose rows succeed or fail each for itself.
 
 use super::batch::{
-    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, Slicing, State, TargetRow,
-    Targets,
+    Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing,
+    TargetRow, Targets,
 };
 use super::shared::Shared;
 use crate::boards::Board;
@@ -99,7 +99,7 @@ impl Submitted {
 
 /// The decision on a submit.
 #[derive(Debug)]
-pub(crate) struct Decided {
+pub(crate) struct SubmitDecision {
     /// The records in the window that is named first.
     record: Record,
     previous: Option<Record>,
@@ -111,7 +111,7 @@ pub(crate) struct Decided {
 }
 
 impl Kind for Submit {
-    type Decision = Decided;
+    type Decision = SubmitDecision;
     type Reply = Submitted;
 
     fn each_row<'a>(&'a self, each: &mut impl FnMut(TargetRow<'a>)) {
@@ -128,13 +128,13 @@ impl Kind for Submit {
 
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         _targets: &Targets,
-    ) -> Result<Decided, Rejection> {
+    ) -> Result<SubmitDecision, Rejection> {
         let identity = self.identity.as_ref();
         if let Some((Outcome::Submitted { record, previous, changed, .. }, at)) = state.replay(identity)? {
-            return Ok(Decided { record, previous, changed, replayed: Some(at), records: Vec::new() });
+            return Ok(SubmitDecision { record, previous, changed, replayed: Some(at), records: Vec::new() });
         }
         state.check_live(self.board.no)?;
         let at = rows[0].at.clone()?;
@@ -143,17 +143,22 @@ impl Kind for Submit {
         let (record, changed) = (updated.record, updated.changed);
         let (score, subscore) = (self.board.definition.score, self.board.definition.has_subscore());
         state.remember(identity, Outcome::Submitted { record, previous, changed, score, subscore });
-        Ok(Decided { record, previous, changed, replayed: None, records })
+        Ok(SubmitDecision { record, previous, changed, replayed: None, records })
     }
 
-    fn publish<'a>(&'a self, decision: &'a Decided, _rows: &'a [RowTarget], effects: &mut Effects<'a>) {
+    fn publish<'a>(
+        &'a self,
+        decision: &'a SubmitDecision,
+        _rows: &'a [RowTarget],
+        effects: &mut Effects<'a>,
+    ) {
         if decision.replayed.is_none() {
             let (player, records) = (&self.write.player, &decision.records[..]);
             effects.add(&self.board, Effect::Scores { player, records, ranked: true });
         }
     }
 
-    fn reply(&self, decision: Decided, with: Replying<'_>) -> Result<Submitted, Failure> {
+    fn reply(&self, decision: SubmitDecision, with: Replying<'_>) -> Result<Submitted, Failure> {
         Ok(self.submitted(decision, with))
     }
 
@@ -168,8 +173,8 @@ impl Submit {
         TargetRow { board: Some(&self.board), players, access: Access::Score(self.write.at) }
     }
 
-    pub(super) fn submitted(&self, decision: Decided, with: Replying<'_>) -> Submitted {
-        let Decided { record, previous, changed, replayed, records } = decision;
+    pub(super) fn submitted(&self, decision: SubmitDecision, with: Replying<'_>) -> Submitted {
+        let SubmitDecision { record, previous, changed, replayed, records } = decision;
         let previous = previous.map(|record| Previous { record, rank: with.ranks.before });
         if let Some(then) = replayed {
             return self.replay(
@@ -193,9 +198,9 @@ impl Submit {
     /// Fills a repeated reply: its periods are those of then, ranks are those of now.
     fn replay(&self, then: Micros, mut done: Submitted, shared: &Shared) -> Submitted {
         let (board, player) = (&self.board, &self.write.player);
-        let (open, late) = board.periods().aim_then(self.write.at.map_or(then, |at| at.min(then)), then);
+        let (open, late) = board.periods().targets_then(self.write.at.map_or(then, |at| at.min(then)), then);
         done.closed_periods = late;
-        done.period = match open.first().and_then(|aimed| aimed.period) {
+        done.period = match open.first().and_then(|target| target.period) {
             Some((rule, span)) if !board.definition.all_time => {
                 let periods = board.periods();
                 periods.rule_no(rule).map_or_else(String::new, |state| state.name(span.start))
@@ -206,13 +211,14 @@ impl Submit {
         let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
             return done;
         };
-        let ranked = view.read(&*shared.store, |order| order.ranked(player)).map(|now| {
+        let ranked = view.read(&*shared.store, |ranking| ranking.ranked(player)).map(|now| {
             done.rank = now.map(|now| now.rank);
         });
-        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.hides(player)) else {
+        let Some(previous) = done.previous.as_mut().filter(|_| ranked.is_ok() && !board.is_banned(player))
+        else {
             return done;
         };
-        previous.rank = view.read(&*shared.store, |order| order.rank_of(player, &previous.record)).ok();
+        previous.rank = view.read(&*shared.store, |ranking| ranking.rank_of(player, &previous.record)).ok();
         done
     }
 }
@@ -240,7 +246,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     // One read of the change feed for all rows.
-    tally.looked_now().await;
+    tally.refresh().await;
     let mut begun = Begun::default();
     for row in rows {
         results.push(match prepare(tally, &row, &mut begun) {

@@ -10,7 +10,7 @@ use tally_ranking::RemoteRanking;
 use tally_store::{BatchId, Store};
 
 /// The number of entries that are merged.
-const FOLD_AT: usize = 256;
+const COMPACT_AT: usize = 256;
 
 /// The batches with entries in the store, by database.
 #[derive(Debug, Default)]
@@ -22,13 +22,13 @@ impl Unpublished {
         let mut each = self.each();
         let all = each.entry(batch.shard).or_default();
         all.push(batch);
-        if !all.len().is_multiple_of(FOLD_AT) {
+        if !all.len().is_multiple_of(COMPACT_AT) {
             return;
         }
         match store.merge_outbox(all) {
             Ok(None) => {}
-            Ok(Some(folded)) => {
-                std::mem::replace(all, vec![folded]).into_iter().for_each(|one| store.published(one));
+            Ok(Some(compacted)) => {
+                std::mem::replace(all, vec![compacted]).into_iter().for_each(|one| store.published(one));
             }
             Err(error) => tracing::warn!(%error, "fold what is not published; it is tried again"),
         }
@@ -56,6 +56,6 @@ impl Unpublished {
 /// Whether a ranking of a board in Redis lacks a committed change of this server, or may lack one.
 pub(crate) fn has_some(board: &Board) -> bool {
     let mut behind = false;
-    board.each_order(|_, order| behind |= order.remote().is_some_and(RemoteRanking::is_behind));
+    board.each_ranking(|_, ranking| behind |= ranking.remote().is_some_and(RemoteRanking::is_behind));
     behind
 }

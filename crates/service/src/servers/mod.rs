@@ -35,7 +35,7 @@ use tally_store::{
 use tokio::sync::watch;
 
 /// The pause between two reads of the feed.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const POLL_PAUSE: Duration = Duration::from_millis(100);
 /// The largest age of the state for responses if there are keys: a revoked key ends within a second on every server.
 const KNOWN_MAX: Duration = Duration::from_secs(1);
 /// The same without keys: only this machine has access then, and a pause of it should not stop responses.
@@ -56,14 +56,14 @@ pub(crate) struct Follower {
     base: Instant,
     /// When the last successful read of the feed began, in microseconds after `base`.
     known: AtomicU64,
-    looks: Mutex<Looks>,
+    rounds: Mutex<Rounds>,
     done: watch::Sender<u64>,
     finished: Condvar,
     task: BackgroundTask,
 }
 
 #[derive(Debug, Default)]
-struct Looks {
+struct Rounds {
     begun: u64,
     done: u64,
     stopped: bool,
@@ -138,7 +138,7 @@ impl Follower {
         Self {
             base: Instant::now(),
             known: AtomicU64::new(0),
-            looks: Mutex::default(),
+            rounds: Mutex::default(),
             done: watch::Sender::new(0),
             finished: Condvar::new(),
             task: BackgroundTask::default(),
@@ -149,23 +149,23 @@ impl Follower {
     pub(crate) fn start(&self, tally: &Arc<Tally>, mut followed: Followed) -> Result<(), Failure> {
         self.known.store(self.micros(), Ordering::Release);
         let mut backoff = Backoff::new("look what other servers have changed");
-        self.task.start("servers", tally, Next::After(LOOK_PAUSE), move |tally| {
+        self.task.start("servers", tally, Next::After(POLL_PAUSE), move |tally| {
             if let Some(follower) = &tally.follower {
-                let looked = follower.look(tally, &mut followed);
-                if looked.is_err() {
+                let polled = follower.poll(tally, &mut followed);
+                if polled.is_err() {
                     // A waiting request waits for the pause too: a store that does not respond gets no queries without a pause.
-                    std::thread::sleep(LOOK_PAUSE);
+                    std::thread::sleep(POLL_PAUSE);
                 }
-                backoff.note(looked.err().as_ref());
+                backoff.note(polled.err().as_ref());
                 follower.ended();
             }
-            Next::After(LOOK_PAUSE)
+            Next::After(POLL_PAUSE)
         })
     }
 
     /// Ends after the present round.
     pub(crate) fn stop(&self) {
-        self.looks().stopped = true;
+        self.rounds().stopped = true;
         self.finished.notify_all();
         self.task.stop();
     }
@@ -178,35 +178,35 @@ impl Follower {
     }
 
     /// Waits for a round that begins now or later; not for long, if the store does not respond.
-    pub(crate) fn look_now(&self) {
-        let number = self.want();
-        let missing = |looks: &mut Looks| looks.done < number && !looks.stopped;
-        drop(self.finished.wait_timeout_while(self.looks(), KNOWN_MAX, missing));
+    pub(crate) fn refresh_blocking(&self) {
+        let number = self.request_round();
+        let missing = |rounds: &mut Rounds| rounds.done < number && !rounds.stopped;
+        drop(self.finished.wait_timeout_while(self.rounds(), KNOWN_MAX, missing));
     }
 
     /// The same for a caller that must not block.
-    pub(crate) async fn looked_now(&self) {
-        let (number, mut done) = (self.want(), self.done.subscribe());
+    pub(crate) async fn refresh(&self) {
+        let (number, mut done) = (self.request_round(), self.done.subscribe());
         drop(tokio::time::timeout(KNOWN_MAX, done.wait_for(|done| *done >= number)).await);
     }
 
     /// Wakes the task; returns the number of its next round.
-    fn want(&self) -> u64 {
-        let number = self.looks().begun + 1;
+    fn request_round(&self) -> u64 {
+        let number = self.rounds().begun + 1;
         self.task.wake();
         number
     }
 
-    fn looks(&self) -> MutexGuard<'_, Looks> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn micros(&self) -> u64 {
         u64::try_from(self.base.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    fn look(&self, tally: &Tally, followed: &mut Followed) -> Result<(), Failure> {
-        self.looks().begun += 1;
+    fn poll(&self, tally: &Tally, followed: &mut Followed) -> Result<(), Failure> {
+        self.rounds().begun += 1;
         let began = self.micros();
         followed.ask(tally)?;
         self.known.store(began, Ordering::Release);
@@ -216,9 +216,9 @@ impl Follower {
     /// Wakes everything that waits for the present round.
     fn ended(&self) {
         let number = {
-            let mut looks = self.looks();
-            looks.done = looks.begun;
-            looks.done
+            let mut rounds = self.rounds();
+            rounds.done = rounds.begun;
+            rounds.done
         };
         self.finished.notify_all();
         self.done.send_replace(number);
@@ -232,13 +232,13 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
     let at = known.as_ref().and_then(|board| board.known());
     match (tally.store.board(BoardRef::No(no), at.as_ref())?, known) {
         (Some(state), Some(board)) => {
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             // The feed of an unavailable database is read later.
-            Ok(board.renew(&state).map_err(broken)? && state.revisions.unheard().is_empty())
+            Ok(board.renew(&state).map_err(broken)? && state.revisions.unreached().is_empty())
         }
         (Some(state), None) => {
             let board = Board::new(state.row.clone(), Vec::new(), &tally.settings.ranking).map_err(broken)?;
-            play::learn(&*tally.store, &board)?;
+            play::load(&*tally.store, &board)?;
             board.renew(&state).map_err(broken)?;
             tally.boards.set(&state.row.id, Some(Arc::new(board)));
             Ok(true)
@@ -253,14 +253,14 @@ fn renew_no(tally: &Tally, no: BoardNo) -> Result<bool, Failure> {
 }
 
 /// Brings a shared board to its stored state; returns whether it still exists. The state of an unavailable database stays as
-/// cached, see [`Revisions::unheard`](tally_store::Revisions::unheard).
+/// cached, see [`Revisions::unreached`](tally_store::Revisions::unreached).
 pub(crate) fn renew(store: &dyn Store, board: &Board) -> Result<bool, Failure> {
     if !board.is_shared() {
         return Ok(true);
     }
     let Some(state) = store.board(BoardRef::No(board.no), board.known().as_ref())? else { return Ok(false) };
     // Before its revision, so that the state in memory is not older than it.
-    play::learn(store, board)?;
+    play::load(store, board)?;
     board.renew(&state).map_err(|rejection| Fault::Broken(rejection.detail()))?;
     Ok(true)
 }
@@ -306,8 +306,8 @@ pub(crate) fn again<T>(mut once: impl FnMut() -> Result<T, Failure>) -> Result<T
 /// Makes the ranking of a new window readable. In memory it is empty, because no other server writes. Redis may have one of a
 /// deleted store under its number. Or another server opens the same window now; its rows are read too. If this fails, the next
 /// round for lagging rankings does it.
-pub(crate) fn open_order(store: &dyn Store, board: &Board, window: Window, order: &WindowRanking) {
-    if order.remote().is_some() {
-        drop(archive::fill(store, board, window, order, Readers::Few, |_| {}));
+pub(crate) fn load_ranking(store: &dyn Store, board: &Board, window: Window, ranking: &WindowRanking) {
+    if ranking.remote().is_some() {
+        drop(archive::fill(store, board, window, ranking, Readers::Few, |_| {}));
     }
 }

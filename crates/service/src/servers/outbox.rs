@@ -80,7 +80,7 @@ pub(crate) fn republish(store: &dyn Store, boards: &Boards, age: Duration) -> Re
 /// Publishes the stored state of a board over all time. After this its ranking has everything that was committed before, also by
 /// a server that died or was frozen.
 pub(crate) fn publish_all(store: &dyn Store, board: &Board) -> Result<(), Failure> {
-    let Some(remote) = board.order.remote() else { return Ok(()) };
+    let Some(remote) = board.ranking.remote() else { return Ok(()) };
     (0..store.shards()).try_for_each(|shard| whole(store, board, (ALL_TIME, shard), remote))
 }
 
@@ -92,8 +92,9 @@ pub(crate) fn publish_one(
     player: &PlayerId,
 ) -> Result<(), Failure> {
     let live = board.periods().live(window).cloned();
-    let order = if window == ALL_TIME { Some(&board.order) } else { live.as_ref().map(|live| &live.order) };
-    let remote = order.and_then(WindowRanking::remote);
+    let ranking =
+        if window == ALL_TIME { Some(&board.ranking) } else { live.as_ref().map(|live| &live.ranking) };
+    let remote = ranking.and_then(WindowRanking::remote);
     let players = BTreeMap::from([(player.clone(), 0)]);
     remote.map_or(Ok(()), |remote| some(store, board, window, (players, remote)))
 }
@@ -139,10 +140,10 @@ fn whole(
     loop {
         let mut rows: Vec<Found> = Vec::new();
         let mut each = |player, record, version| rows.push((player, record, version));
-        let walked = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
+        let scanned = store.scan_states(Some(shard), (board.no, window), after.as_ref(), ROWS, &mut each)?;
         after = rows.last().map(|(player, ..)| player.clone());
         publish(store, board.no, remote, rows)?;
-        if walked < ROWS {
+        if scanned < ROWS {
             return Ok(());
         }
     }
@@ -157,17 +158,17 @@ fn publish(
     rows: Vec<Found>,
 ) -> Result<(), Failure> {
     let players: Vec<PlayerId> = rows.iter().map(|(player, ..)| player.clone()).collect();
-    let hidden = store.banned(board, &players)?;
+    let banned = store.banned(board, &players)?;
     let row = |(player, record, version): &Found| {
-        let hidden = hidden.contains(player);
-        (player.clone(), *record, *version, hidden)
+        let banned = banned.contains(player);
+        (player.clone(), *record, *version, banned)
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    let rows = rows.iter().map(|(player, record, version, hidden)| VersionedRow {
+    let rows = rows.iter().map(|(player, record, version, banned)| VersionedRow {
         player,
         record: record.as_ref(),
         version: *version,
-        hidden: *hidden,
+        banned: *banned,
     });
     Ok(remote.republish(rows)?)
 }
@@ -185,19 +186,19 @@ fn with_order(
             .is_none());
     };
     if window.window == ALL_TIME {
-        board.order.remote().map_or(Ok(()), |remote| with(&board, remote))?;
+        board.ranking.remote().map_or(Ok(()), |remote| with(&board, remote))?;
         return Ok(true);
     }
     if board.periods().live(window.window).is_none() {
         // It may have been opened a moment ago.
         renew(store, &board)?;
-        if board.periods().live(window.window).is_none() && !board.revisions().unheard().is_empty() {
+        if board.periods().live(window.window).is_none() && !board.revisions().unreached().is_empty() {
             // By a database that is unavailable.
             return Ok(false);
         }
     }
     let live = board.periods().live(window.window).cloned();
-    live.and_then(|live| live.order.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
+    live.and_then(|live| live.ranking.remote().map(|remote| with(&board, remote))).unwrap_or(Ok(()))?;
     Ok(true)
 }
 

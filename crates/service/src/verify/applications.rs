@@ -18,11 +18,11 @@ use tally_rules::ledger::{HoldId, WalletKey};
 use tally_store::{Snapshot, StoreError};
 
 /// Applications that are kept in memory.
-const SAID_MAX: usize = 200_000;
+const IN_MEMORY_MAX: usize = 200_000;
 
 /// The hold in an application.
 #[derive(Clone, Debug)]
-struct Said {
+struct RecordedHold {
     /// Contest and player.
     row: String,
     wallet: Option<WalletKey>,
@@ -37,37 +37,37 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
     if !has_any && run.replayed.holds == 0 {
         return Ok(());
     }
-    let again = |known: &mut Said, _more: Said| known.times += 1;
-    let mut said = Ahead::gather(SAID_MAX, again, |put| say(snapshot, put))?;
+    let again = |known: &mut RecordedHold, _more: RecordedHold| known.times += 1;
+    let mut recorded = Ahead::gather(IN_MEMORY_MAX, again, |put| collect(snapshot, put))?;
     let mut holds = SortedRows::default();
-    let no_hold = |run: &mut Run<'_>, id: HoldId, said: &Said| {
-        run.found("contest_applications", &said.row, format!("its hold {} is not there", id.0));
+    let no_hold = |run: &mut Run<'_>, id: HoldId, recorded: &RecordedHold| {
+        run.found("contest_applications", &recorded.row, format!("its hold {} is not there", id.0));
     };
     loop {
         holds.fill(|after: Option<&HoldId>, limit| snapshot.holds(after.copied(), limit))?;
         let Some((id, hold)) = holds.next() else { break };
-        let passed = &mut |id, said| no_hold(run, id, &said);
-        let Some(said) = said.at(&id, |put| say(snapshot, put), passed)? else {
+        let passed = &mut |id, recorded| no_hold(run, id, &recorded);
+        let Some(recorded) = recorded.at(&id, |put| collect(snapshot, put), passed)? else {
             if hold.is_open() && id.is_of_fee() {
                 let what = "it holds the fee of a contest, and no application has it";
                 run.found("holds", id.0, what);
             }
             continue;
         };
-        if said.times > 1 {
-            let what = format!("{} applications have its hold {}", said.times, id.0);
-            run.found("contest_applications", &said.row, what);
+        if recorded.times > 1 {
+            let what = format!("{} applications have its hold {}", recorded.times, id.0);
+            run.found("contest_applications", &recorded.row, what);
         }
-        if Some(hold.wallet) != said.wallet {
+        if Some(hold.wallet) != recorded.wallet {
             let what = format!("its hold {} is of the wallet {}", id.0, wallets::name(&hold.wallet));
-            run.found("contest_applications", &said.row, what);
+            run.found("contest_applications", &recorded.row, what);
         }
-        if hold.amount != said.amount {
-            let what = format!("its hold {} is {}, and the fee {}", id.0, hold.amount, said.amount);
-            run.found("contest_applications", &said.row, what);
+        if hold.amount != recorded.amount {
+            let what = format!("its hold {} is {}, and the fee {}", id.0, hold.amount, recorded.amount);
+            run.found("contest_applications", &recorded.row, what);
         }
     }
-    said.rest(|put| say(snapshot, put), &mut |id, said| no_hold(run, id, &said))?;
+    recorded.rest(|put| collect(snapshot, put), &mut |id, recorded| no_hold(run, id, &recorded))?;
     Ok(())
 }
 
@@ -121,8 +121,8 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
         },
         |contest, record| {
             let seen = counts.replace([0; 3]);
-            let desk = record.desk;
-            let counted = [desk.pending, desk.accepted, desk.rejected];
+            let counts = record.applications;
+            let counted = [counts.pending, counts.accepted, counts.rejected];
             // Other applications are being cleared, or may be in Redis.
             let is_here =
                 record.contest.needs_members() && record.report.is_none() && record.work == ContestTask::None;
@@ -142,11 +142,14 @@ fn check(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreEr
 }
 
 /// Passes the holds of applications.
-fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, HoldId, Said>) -> Result<(), StoreError> {
+fn collect(snapshot: &mut dyn Snapshot, put: &mut Put<'_, HoldId, RecordedHold>) -> Result<(), StoreError> {
     let with = |contest: &ContestId, record: &Record, player: &PlayerId, application: &Application| {
         let (Some(hold), Some(fee)) = (application.hold, record.contest.entry_fee) else { return };
         let wallet = application.member.map(|member| WalletKey { member, currency: fee.currency });
-        put(hold, Said { row: row_name(contest, player), wallet, amount: fee.amount.units(), times: 1 });
+        put(
+            hold,
+            RecordedHold { row: row_name(contest, player), wallet, amount: fee.amount.units(), times: 1 },
+        );
     };
     each(snapshot, with, |_, _| ())
 }

@@ -57,7 +57,7 @@ pub(super) fn replay(
 pub(super) fn name_missing(
     snapshot: &mut dyn Snapshot,
     archive: ArchiveKey,
-    (hidden, row_name): (&HashSet<PlayerId>, &str),
+    (banned, row_name): (&HashSet<PlayerId>, &str),
     run: &mut Run<'_>,
 ) -> Result<(), StoreError> {
     let WindowKey { board, window } = archive.0;
@@ -74,7 +74,7 @@ pub(super) fn name_missing(
         let of_window =
             page.into_iter().map(|(key, _)| key).take_while(|key| (key.board, key.window) == (board, window));
         for key in of_window {
-            sought.extend((!hidden.contains(&key.player)).then(|| key.player.clone()));
+            sought.extend((!banned.contains(&key.player)).then(|| key.player.clone()));
             at = key;
         }
         if !ended && sought.len() < SOUGHT {

@@ -23,14 +23,14 @@ use tally_rules::{BoardId, PlayerId};
 use tally_store::{Snapshot, StoreError};
 
 /// Payments of contests that are kept in memory.
-const SAID_MAX: usize = 200_000;
+const IN_MEMORY_MAX: usize = 200_000;
 
 /// Of which wallet, of what (a digest of it), and what: a fee, a prize or a refund.
 pub(super) type About = (WalletKey, [u8; 16], u8);
 
 /// One payment of a wallet in a contest or a period.
 #[derive(Clone, Debug)]
-pub(super) struct Said {
+pub(super) struct RecordedPayment {
     /// The contest, or the period as references name it.
     pub(super) of: Arc<str>,
     pub(super) player: PlayerId,
@@ -60,7 +60,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
     if run.replayed.contests == 0 && periods == 0 && !paid {
         return Ok(());
     }
-    let mut said = Ahead::gather(SAID_MAX, again, |put| say(snapshot, put))?;
+    let mut recorded = Ahead::gather(IN_MEMORY_MAX, again, |put| collect(snapshot, put))?;
     let (mut entries, mut wallet) = (SortedRows::default(), BTreeMap::<About, Vec<Entered>>::new());
     loop {
         entries.fill(|after: Option<&EntryKey>, limit| snapshot.entries(after.copied(), limit))?;
@@ -68,8 +68,8 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
         let is_another = |(about, _, _): &About| next.as_ref().is_none_or(|(key, _)| key.wallet != *about);
         if wallet.first_key_value().is_some_and(|(about, _)| is_another(about)) {
             for (about, found) in std::mem::take(&mut wallet) {
-                let mut passed = |_, said| compare(run, Some(&said), &[]);
-                let wanted = said.at(&about, |put| say(snapshot, put), &mut passed)?;
+                let mut passed = |_, recorded| compare(run, Some(&recorded), &[]);
+                let wanted = recorded.at(&about, |put| collect(snapshot, put), &mut passed)?;
                 compare(run, wanted.as_ref(), &found);
             }
         }
@@ -79,7 +79,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
             wallet.entry(about).or_default().push(Entered { key, of, kind, amount, transfer });
         }
     }
-    said.rest(|put| say(snapshot, put), &mut |_, said| compare(run, Some(&said), &[]))?;
+    recorded.rest(|put| collect(snapshot, put), &mut |_, recorded| compare(run, Some(&recorded), &[]))?;
     Ok(())
 }
 
@@ -111,7 +111,7 @@ pub(super) fn about(wallet: WalletKey, of: &[&[u8]], kind: Kind) -> About {
     (wallet, *half, kind.number())
 }
 
-fn again(known: &mut Said, _more: Said) {
+fn again(known: &mut RecordedPayment, _more: RecordedPayment) {
     known.times += 1;
 }
 
@@ -160,12 +160,12 @@ pub(super) fn each_payout(
 }
 
 /// Passes the payments of contests and periods.
-fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
-    periods::say(snapshot, put)?;
+fn collect(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, RecordedPayment>) -> Result<(), StoreError> {
+    periods::collect(snapshot, put)?;
     each(snapshot, |snapshot, contest, record| {
         let name: Arc<str> = contest.as_str().into();
         let about = |wallet, kind| about(wallet, &[contest.as_str().as_bytes()], kind);
-        let said = |player, kind, amount, transfer| Said {
+        let recorded = |player, kind, amount, transfer| RecordedPayment {
             of: Arc::clone(&name),
             player,
             kind,
@@ -178,14 +178,14 @@ fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<()
                 let Some(member) = member else { return };
                 let wallet = WalletKey { member, currency: fee.currency };
                 let amount = fee.amount.units();
-                put(about(wallet, Kind::Fee), said(player, Kind::Fee, amount, None));
+                put(about(wallet, Kind::Fee), recorded(player, Kind::Fee, amount, None));
             })?;
         }
         each_payout(snapshot, record.no, |_, row| {
             let Some(Ok(transfer)) = row.paid else { return };
             let kind = if row.rank == 0 { Kind::Refund } else { Kind::Prize };
             let wallet = WalletKey { member: row.member, currency: row.currency };
-            let one = said(row.player, kind, row.amount.units(), Some(transfer));
+            let one = recorded(row.player, kind, row.amount.units(), Some(transfer));
             put(about(wallet, kind), one);
         })
     })
@@ -242,30 +242,30 @@ fn check_counts(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
 }
 
 /// A payment of a wallet in a contest or a period against the entries that refer to it.
-fn compare(run: &mut Run<'_>, said: Option<&Said>, found: &[Entered]) {
-    let Some(said) = said else {
+fn compare(run: &mut Run<'_>, recorded: Option<&RecordedPayment>, found: &[Entered]) {
+    let Some(recorded) = recorded else {
         for Entered { key, of, kind, .. } in found {
             let what = format!("it is a {kind} of the {of}, which has none here");
             run.found("entries", name_of_entry(key), what);
         }
         return;
     };
-    let row = format!("{}/{}", said.of, said.player.as_str());
-    let (table, what) = match said.kind {
+    let row = format!("{}/{}", recorded.of, recorded.player.as_str());
+    let (table, what) = match recorded.kind {
         Kind::Fee => ("contest_members", "its fee"),
         Kind::Prize => ("contest_prizes", "its prize"),
         _ => ("contest_prizes", "its fee back"),
     };
-    if said.times > 1 {
-        run.found(table, &row, format!("{what} is there {} times", said.times));
+    if recorded.times > 1 {
+        run.found(table, &row, format!("{what} is there {} times", recorded.times));
     }
     match found {
-        [] => run.found(table, &row, format!("{what}, {}, is no movement", said.amount)),
+        [] => run.found(table, &row, format!("{what}, {}, is no movement", recorded.amount)),
         [Entered { amount, transfer, .. }] => {
-            if *amount != said.amount {
-                run.found(table, &row, format!("{what} is {}, and its movement {amount}", said.amount));
+            if *amount != recorded.amount {
+                run.found(table, &row, format!("{what} is {}, and its movement {amount}", recorded.amount));
             }
-            if said.transfer.is_some_and(|wanted| wanted != *transfer) {
+            if recorded.transfer.is_some_and(|wanted| wanted != *transfer) {
                 run.found(table, &row, format!("{what} is another movement: {}", transfer.0));
             }
         }

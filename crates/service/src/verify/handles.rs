@@ -13,7 +13,7 @@ use tally_rules::ledger::member::Handle;
 use tally_store::{Snapshot, StoreError};
 
 /// Rows of a page that are looked up in the other table.
-const LOOKED_UP: usize = 1_000;
+const LOOKUP_PAGE: usize = 1_000;
 
 fn kind(handle: &Handle) -> &'static str {
     match handle {
@@ -56,7 +56,7 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, of_members: Sum, run: &mut Run
 fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = snapshot.members(after, LOOKED_UP)?;
+        let page = snapshot.members(after, LOOKUP_PAGE)?;
         let mut owners: BTreeMap<Handle, Vec<MemberId>> = BTreeMap::new();
         for (id, member) in &page {
             member.handles().into_iter().for_each(|handle| owners.entry(handle).or_default().push(*id));
@@ -69,7 +69,7 @@ fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
             }
         }
         match page.last() {
-            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            Some((last, _)) if page.len() == LOOKUP_PAGE => after = Some(*last),
             _ => return Ok(()),
         }
     }
@@ -79,7 +79,7 @@ fn name_members(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
 fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after: Option<Handle> = None;
     loop {
-        let mut page = snapshot.handles(after.as_ref(), LOOKED_UP)?;
+        let mut page = snapshot.handles(after.as_ref(), LOOKUP_PAGE)?;
         let mut ids: Vec<MemberId> = page.iter().map(|(_, member)| *member).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -99,7 +99,7 @@ fn name_handles(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
                 Some(_) => {}
             }
         }
-        let is_full = page.len() == LOOKED_UP;
+        let is_full = page.len() == LOOKUP_PAGE;
         match page.pop() {
             Some((last, _)) if is_full => after = Some(last),
             _ => return Ok(()),

@@ -20,7 +20,7 @@ use tally_store::{Snapshot, StoreError};
 const CAPTURED_MAX: usize = 200_000;
 
 /// Transfers of a page whose entries are looked up.
-const LOOKED_UP: usize = 1_000;
+const LOOKUP_PAGE: usize = 1_000;
 
 /// The transfer in a hold that it captured.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ fn check_capture(run: &mut Run<'_>, id: TransferId, transfer: &Transfer, hold: O
 fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = snapshot.transfers(after, LOOKED_UP)?;
+        let page = snapshot.transfers(after, LOOKUP_PAGE)?;
         let mut lines: BTreeMap<EntryKey, Vec<Line>> = BTreeMap::new();
         for (id, transfer) in &page {
             each_line(*id, transfer, |line| lines.entry(line.key).or_default().push(line));
@@ -147,7 +147,7 @@ fn name_sides(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), Stor
             lines[key].iter().for_each(|wanted| check_side(run, wanted, entry.as_ref()));
         }
         match page.last() {
-            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            Some((last, _)) if page.len() == LOOKUP_PAGE => after = Some(*last),
             _ => return Ok(()),
         }
     }
@@ -178,7 +178,7 @@ fn check_side(run: &mut Run<'_>, wanted: &Line, entry: Option<&Entry>) {
 fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let page = snapshot.entries(after, LOOKED_UP)?;
+        let page = snapshot.entries(after, LOOKUP_PAGE)?;
         let mut ids: Vec<TransferId> = page.iter().map(|(_, entry)| entry.transfer).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -198,7 +198,7 @@ fn name_entries(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(), St
             }
         }
         match page.last() {
-            Some((last, _)) if page.len() == LOOKED_UP => after = Some(*last),
+            Some((last, _)) if page.len() == LOOKUP_PAGE => after = Some(*last),
             _ => return Ok(()),
         }
     }

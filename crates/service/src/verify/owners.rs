@@ -19,15 +19,15 @@ pub(super) fn replay(snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<(
     let mut known = Ahead::gather(KNOWN_MAX, |(), ()| (), |put| numbers(snapshot, put))?;
     let mut tables = ContestSnapshot::ALL.map(|of| (of, SortedRows::default()));
     loop {
-        for (of, walk) in &mut tables {
-            walk.fill(|after: Option<&Uuid>, limit| snapshot.owners(*of, after, limit))?;
+        for (of, rows) in &mut tables {
+            rows.fill(|after: Option<&Uuid>, limit| snapshot.owners(*of, after, limit))?;
         }
-        let next = tables.iter().filter_map(|(_, walk)| walk.peek().map(|(no, ())| *no)).min();
+        let next = tables.iter().filter_map(|(_, rows)| rows.peek().map(|(no, ())| *no)).min();
         let Some(next) = next else { return Ok(()) };
         let is_there = known.at(&next, |put| numbers(snapshot, put), &mut |_, ()| ())?.is_some();
-        for (of, walk) in &mut tables {
-            if walk.peek().is_some_and(|(no, ())| *no == next) {
-                walk.next();
+        for (of, rows) in &mut tables {
+            if rows.peek().is_some_and(|(no, ())| *no == next) {
+                rows.next();
                 if !is_there {
                     run.found(of.table(), next, "what it belongs to is not there");
                 }

@@ -5,7 +5,7 @@
 
 use super::Run;
 use super::ahead::Put;
-use super::contests::{self, About, Said, each_payout};
+use super::contests::{self, About, RecordedPayment, each_payout};
 use super::owed::Marked;
 use super::sorted_rows::SortedRows;
 use crate::owed::{Debt, Debtor};
@@ -38,13 +38,16 @@ pub(super) fn each(
 }
 
 /// Passes the payments of periods.
-pub(super) fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -> Result<(), StoreError> {
+pub(super) fn collect(
+    snapshot: &mut dyn Snapshot,
+    put: &mut Put<'_, About, RecordedPayment>,
+) -> Result<(), StoreError> {
     each(snapshot, |snapshot, payment| {
         let of: Arc<str> = reference(payment).into();
         each_payout(snapshot, payment.no, |_, row| {
             let Some(Ok(transfer)) = row.paid else { return };
             let wallet = WalletKey { member: row.member, currency: row.currency };
-            let said = Said {
+            let recorded = RecordedPayment {
                 of: Arc::clone(&of),
                 player: row.player,
                 kind: Kind::Prize,
@@ -52,7 +55,7 @@ pub(super) fn say(snapshot: &mut dyn Snapshot, put: &mut Put<'_, About, Said>) -
                 transfer: Some(transfer),
                 times: 1,
             };
-            put(about(wallet, &of, transfer), said);
+            put(about(wallet, &of, transfer), recorded);
         })
     })
 }

@@ -69,7 +69,7 @@ struct Comparison {
     boards: Boards,
     purge: ToPurge,
     /// Players banned on the board of that number.
-    hidden: (Option<BoardNo>, HashSet<PlayerId>),
+    banned: (Option<BoardNo>, HashSet<PlayerId>),
 }
 
 fn window_of(key: &ScoreKey) -> WindowKey {
@@ -80,7 +80,7 @@ fn window_of(key: &ScoreKey) -> WindowKey {
 pub(super) fn replay(snapshot: &mut dyn Snapshot, now: Micros, run: &mut Run<'_>) -> Result<(), Failure> {
     let boards: Boards = snapshot.boards()?.into_iter().collect();
     run.replayed.scores.boards = boards.len() as u64;
-    let mut all = Comparison { boards, purge: snapshot.to_purge()?, hidden: (None, HashSet::new()) };
+    let mut all = Comparison { boards, purge: snapshot.to_purge()?, banned: (None, HashSet::new()) };
     let (mut records, mut windows, mut schedules) =
         (Records::default(), SortedRows::default(), Schedules::new(now));
     loop {
@@ -127,8 +127,8 @@ impl Comparison {
         window: WindowKey,
         run: &mut Run<'_>,
     ) -> Result<Group, StoreError> {
-        if self.hidden.0 != Some(window.board) {
-            self.hidden = (Some(window.board), snapshot.hidden(window.board)?.into_iter().collect());
+        if self.banned.0 != Some(window.board) {
+            self.banned = (Some(window.board), snapshot.banned(window.board)?.into_iter().collect());
         }
         let board = self.boards.get(&window.board).and_then(Option::as_ref);
         let has_subscore = board.is_none_or(|board| board.definition.has_subscore());
@@ -141,7 +141,7 @@ impl Comparison {
             }
             let Some((key, record)) = records.next() else { return Ok(group) };
             group.count += 1;
-            if !self.hidden.1.contains(&key.player) {
+            if !self.banned.1.contains(&key.player) {
                 group.shown.add_record(&run.key, &key.player, &record);
             }
             if !has_subscore && record.subscore != 0 {
@@ -152,7 +152,7 @@ impl Comparison {
     }
 
     fn without_board(&self, key: WindowKey, group: &Group, has_row: bool, run: &mut Run<'_>) {
-        // What belongs to a board that cannot be read cannot be judged.
+        // What belongs to a board that cannot be read cannot be checked.
         if self.boards.contains_key(&key.board) {
             run.replayed.scores.records += group.count;
         } else if self.purge.boards.contains(&key.board) {
@@ -239,8 +239,8 @@ impl Comparison {
             for (player, record) in entries {
                 let what = match stored.get(&player).copied().flatten() {
                     None => "its archive has it, and there is no record that can be read",
-                    Some(_) if self.hidden.1.contains(&player) => {
-                        "its archive has it, and the player is hidden"
+                    Some(_) if self.banned.1.contains(&player) => {
+                        "its archive has it, and the player is banned"
                     }
                     Some(stored) if stored != record => "its archive has another record",
                     Some(_) => {
@@ -255,7 +255,7 @@ impl Comparison {
         let left = group.shown.count().saturating_sub(agreed);
         if left > 0 {
             run.found("parts", row_name, format!("{left} of its records are not in its archive as they are"));
-            archives::name_missing(snapshot, (key, row.version), (&self.hidden.1, row_name), run)?;
+            archives::name_missing(snapshot, (key, row.version), (&self.banned.1, row_name), run)?;
         }
         Ok(())
     }

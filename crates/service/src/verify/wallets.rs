@@ -42,7 +42,7 @@ pub(super) fn replay(
 ) -> Result<Seen, Failure> {
     let mut held = Ahead::gather(HELD_MAX, add, |put| open_holds(snapshot, put))?;
     let (mut wallets, mut seen) = (SortedRows::default(), Seen::default());
-    let mut members = Members { walk: SortedRows::default(), present: None, handles: Sum::default(), home };
+    let mut members = Members { rows: SortedRows::default(), present: None, handles: Sum::default(), home };
     let mut entries = SortedRows::default();
     loop {
         let read = wallets.fill(|after, limit| snapshot.wallets(after.copied(), limit))?;
@@ -187,7 +187,7 @@ pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
 
 /// Members, beside the wallets.
 struct Members {
-    walk: SortedRows<MemberId, Member>,
+    rows: SortedRows<MemberId, Member>,
     /// The member whose wallets are being read, and whether the one in the home currency was there.
     present: Option<(MemberId, Member, bool)>,
     /// What those that passed are found by.
@@ -228,9 +228,9 @@ impl Members {
     }
 
     fn next(&mut self, snapshot: &mut dyn Snapshot, run: &mut Run<'_>) -> Result<bool, StoreError> {
-        let read = self.walk.fill(|after, limit| snapshot.members(after.copied(), limit))?;
+        let read = self.rows.fill(|after, limit| snapshot.members(after.copied(), limit))?;
         run.read(read);
-        let next = self.walk.next();
+        let next = self.rows.next();
         if let Some((id, member)) = &next {
             run.replayed.members += 1;
             member.handles().iter().for_each(|handle| self.handles.add_handle(&run.key, handle, *id));

@@ -52,9 +52,10 @@ fn read_board(world: &World, index: usize) -> Option<Board> {
         assert!(found.records.insert(index_of(&player), record).is_none(), "a record is there twice");
     }
     let bans = world.store().bans(board.no).unwrap();
-    found.hidden = bans.iter().map(index_of).collect();
-    let hidden: BTreeSet<usize> = (0..PLAYERS).filter(|player| board.hides(&player_id(*player))).collect();
-    assert_eq!(found.hidden, hidden, "bans in the store and in memory");
+    found.banned = bans.iter().map(index_of).collect();
+    let banned: BTreeSet<usize> =
+        (0..PLAYERS).filter(|player| board.is_banned(&player_id(*player))).collect();
+    assert_eq!(found.banned, banned, "bans in the store and in memory");
     Some(found)
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn check_ranks(world: &World, is_done: bool) {
                 continue;
             }
             let mut sorted = records(world, index, window);
-            sorted.retain(|(player, _)| !board.hides(player));
+            sorted.retain(|(player, _)| !board.is_banned(player));
             sorted.sort_by(|(left_player, left), (right_player, right)| {
                 let score = right.score.cmp(&left.score);
                 score.then(left.at.cmp(&right.at)).then(left_player.cmp(right_player))

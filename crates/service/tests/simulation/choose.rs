@@ -61,7 +61,7 @@ impl Run {
         let (units, now) = (rng.between(1, 200), self.world.now());
         Some(match rng.below(100) {
             0..54 => Operation::Submit { board, player, score: rng.between(-20, 100) },
-            54..59 => Operation::Ban { board, player, hidden: rng.percent(60) },
+            54..59 => Operation::Ban { board, player, banned: rng.percent(60) },
             59..63 => Operation::Remove { board, player },
             63..65 => Operation::Erase { player },
             65..69 => {

@@ -18,7 +18,7 @@ use tally_rules::ledger::Amount;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::acts::ActResult;
 use tally_service::contests::{apply, ban, change, finish, settle, start};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::{ALL_TIME, Failure, Tally};
@@ -59,7 +59,7 @@ pub(crate) enum ContestAct {
     },
     Ban {
         player: usize,
-        hidden: bool,
+        banned: bool,
     },
     Finish,
     Settle,
@@ -105,7 +105,7 @@ pub(crate) async fn act(
         ContestAct::Decide { player, accept } => {
             let decided = apply::decide(tally, &id, &admin, &[player_id(player)], accept, None)?;
             let rows = match decided.what {
-                What::Decided(rows) => rows,
+                ActResult::Decided(rows) => rows,
                 what => panic!("it is decided: {what:?}"),
             };
             return rows.into_iter().try_for_each(|row| row.map(drop)).map(|()| None).map_err(Failure::from);
@@ -119,8 +119,8 @@ pub(crate) async fn act(
             let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
             return submit(tally, new).await.map(|_| None);
         }
-        ContestAct::Ban { player, hidden } => {
-            return ban::ban(tally, &id, &admin, &player_id(player), hidden, None).await.map(|_| None);
+        ContestAct::Ban { player, banned } => {
+            return ban::ban(tally, &id, &admin, &player_id(player), banned, None).await.map(|_| None);
         }
         ContestAct::Finish => finish::finish(tally, &id, &admin, None)?,
         ContestAct::Settle => settle::settle(tally, &id, &admin, None)?,
@@ -175,7 +175,7 @@ impl Contests {
             (State::Open, 85..90) => ContestAct::Withdraw { player },
             (State::Open, 90..97) => ContestAct::Start,
             (State::Running, 0..80) => ContestAct::Score { player, score: rng.between(-20, 100) },
-            (State::Running, 80..87) => ContestAct::Ban { player, hidden: rng.percent(70) },
+            (State::Running, 80..87) => ContestAct::Ban { player, banned: rng.percent(70) },
             (State::Running, 87..97) => ContestAct::Finish,
             (State::Finished | State::Settled, _) => ContestAct::Settle,
             _ => ContestAct::Cancel,

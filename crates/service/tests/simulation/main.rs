@@ -23,7 +23,7 @@ use run::{Log, Run};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use tally_service::plants::{Plant, plant};
+use tally_service::seeded_faults::{SeededFault, seed as seed_fault};
 
 /// Seeds of the test command.
 const SEEDS: u64 = 200;
@@ -103,11 +103,11 @@ fn a_seed_runs_again_exactly() {
 }
 
 /// A fault of the past is found by one of the first seeds.
-fn is_found(fault: Plant) -> bool {
+fn is_found(fault: SeededFault) -> bool {
     let run = |seed| {
-        plant(Some(fault));
+        seed_fault(Some(fault));
         let found = catch_unwind(AssertUnwindSafe(|| simulate(seed, &Total::default()))).is_err();
-        plant(None);
+        seed_fault(None);
         found
     };
     (1..=SEEDS).any(run)
@@ -115,10 +115,10 @@ fn is_found(fault: Plant) -> bool {
 
 #[test]
 fn the_number_of_a_forgotten_period_that_is_used_too_soon_is_found() {
-    assert!(is_found(Plant::NumberReused));
+    assert!(is_found(SeededFault::NumberReused));
 }
 
 #[test]
-fn scores_that_are_aimed_by_their_instants_are_found() {
-    assert!(is_found(Plant::AimedByInstant));
+fn scores_that_are_targeted_by_their_instants_are_found() {
+    assert!(is_found(SeededFault::TargetedByInstant));
 }

@@ -21,7 +21,7 @@ pub(crate) struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Board {
     pub(crate) records: BTreeMap<usize, Record>,
-    pub(crate) hidden: BTreeSet<usize>,
+    pub(crate) banned: BTreeSet<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,11 +89,11 @@ impl Model {
                     Must::Do
                 })
             }
-            Operation::Ban { board, player, hidden } => self.on(*board, |_, board| {
-                if *hidden {
-                    board.hidden.insert(*player)
+            Operation::Ban { board, player, banned } => self.on(*board, |_, board| {
+                if *banned {
+                    board.banned.insert(*player)
                 } else {
-                    board.hidden.remove(player)
+                    board.banned.remove(player)
                 };
                 Must::Do
             }),
@@ -105,7 +105,7 @@ impl Model {
                 let mut known = false;
                 for board in self.boards.iter_mut().flatten() {
                     known |= board.records.remove(player).is_some();
-                    known |= board.hidden.remove(player);
+                    known |= board.banned.remove(player);
                 }
                 if known { Must::Do } else { Must::Either }
             }
@@ -194,7 +194,7 @@ impl Model {
         let board = |(ours, found): (&Option<Board>, &Option<Board>)| match (ours, found) {
             (None, None) => true,
             (Some(ours), Some(found)) => {
-                ours.hidden == found.hidden
+                ours.banned == found.banned
                     && ours.records.len() == found.records.len()
                     && ours.records.iter().all(|record| same(record, found))
             }

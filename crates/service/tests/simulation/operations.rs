@@ -47,7 +47,7 @@ pub(crate) enum Operation {
     Ban {
         board: usize,
         player: usize,
-        hidden: bool,
+        banned: bool,
     },
     Remove {
         board: usize,
@@ -184,7 +184,7 @@ impl Callers {
         Box::pin(async move {
             match callers.answer(&tally, &operation, key.map(identity)).await {
                 Ok(fate) => fate,
-                Err(Failure::Refused(rejection)) => Fate::Refused(format!("{rejection:?}")),
+                Err(Failure::Rejected(rejection)) => Fate::Refused(format!("{rejection:?}")),
                 Err(Failure::Fault(Fault::OutcomeUnknown(why))) => Fate::Unknown(why),
                 Err(Failure::Fault(fault @ (Fault::Broken(_) | Fault::Damaged(_)))) => {
                     panic!("a disk that fails is no damage: {fault:?}")
@@ -223,8 +223,8 @@ impl Callers {
                     reached: None,
                 })
             }
-            Operation::Ban { board, player, hidden } => {
-                ban(tally, &board_id(board), player_id(player), hidden, None).await.map(|_| DONE)
+            Operation::Ban { board, player, banned } => {
+                ban(tally, &board_id(board), player_id(player), banned, None).await.map(|_| DONE)
             }
             Operation::Remove { board, player } => {
                 remove(tally, &board_id(board), player_id(player), None).await.map(|_| DONE)
@@ -282,7 +282,7 @@ impl Callers {
         let nobody = PlayerId::new("nobody").unwrap();
         let too_much = Payment::Transfer { from: 0, to: 1, units: 1 << 40 };
         let new = NewTransfer { order: self.order(too_much), identity: None };
-        let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Refused(_)));
+        let is_refused = |failure: Option<Failure>| matches!(failure, Some(Failure::Rejected(_)));
         let removed = board.map(|board| world.wait(remove(tally, &board_id(board), nobody, None)));
         removed.is_none_or(|removed| is_refused(removed.err()))
             && is_refused(world.wait(transfers::post(tally, new)).err())

@@ -307,7 +307,7 @@ impl Run {
                 }
                 Fate::Failed(why) if why == NOT_CLOSED => {
                     let in_doubt = was_in_doubt || self.world.tally().clock_jump().is_some();
-                    assert!(in_doubt, "the clock is believed: {why}");
+                    assert!(in_doubt, "the clock is trusted: {why}");
                 }
                 Fate::Failed(why) => drop(failed.insert(one.turn, why.clone())),
                 Fate::Unknown(why) => {

@@ -147,7 +147,7 @@ fn a_jump_while_no_server_runs_is_found_at_the_start() {
 }
 
 #[test]
-fn a_new_time_is_believed_after_a_while() {
+fn a_new_time_is_trusted_after_a_while() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     send(&world, "ann", 9);
@@ -178,7 +178,7 @@ fn a_request_is_not_done_twice_because_of_a_jump() {
     clock.jump(-AHEAD);
     assert!(ask().replayed);
     world.advance(AHEAD);
-    assert!(!ask().replayed, "it is forgotten by a clock that is believed");
+    assert!(!ask().replayed, "it is forgotten by a clock that is trusted");
     world.stop();
 }
 
@@ -224,7 +224,7 @@ fn a_request_is_not_done_twice_because_a_new_time_is_trusted() {
 }
 
 #[test]
-fn time_that_only_passes_is_believed() {
+fn time_that_only_passes_is_trusted() {
     let world = World::new(10 * DAY + HOUR);
     for days in [1, 40, 4_000] {
         world.advance(days * DAY);
@@ -282,7 +282,7 @@ fn a_small_difference_from_the_clock_of_the_store_is_a_warning_and_no_doubt() {
     let lines = LogLines::default();
     tracing::subscriber::with_default(lines.clone(), || {
         let rows = [
-            // (how far the clock is ahead, whether it is believed, the warnings and the errors so far)
+            // (how far the clock is ahead, whether it is trusted, the warnings and the errors so far)
             (SECOND, true, (0, 0)),
             (SECOND + 1, true, (1, 0)),
             (4 * SECOND, true, (1, 0)),
@@ -295,16 +295,16 @@ fn a_small_difference_from_the_clock_of_the_store_is_a_warning_and_no_doubt() {
             (2 * SECOND, true, (2, 1)),
             (0, true, (2, 1)),
         ];
-        for (ahead, is_believed, wanted) in rows {
+        for (ahead, is_trusted, wanted) in rows {
             store.set_clock_ahead(ahead);
             for _ in 0..3 {
-                assert_eq!(tally.trusted_now().is_some(), is_believed, "{ahead}");
+                assert_eq!(tally.trusted_now().is_some(), is_trusted, "{ahead}");
             }
             let warned = lines.count(Level::WARN, "the clock is not the store's: set it by NTP");
             let doubted = lines.count(Level::ERROR, "the clock has jumped, or is not the store's");
             assert_eq!((warned, doubted), wanted, "{ahead}");
         }
-        assert_eq!(lines.count(Level::WARN, "the clock is believed again"), 1);
+        assert_eq!(lines.count(Level::WARN, "the clock is trusted again"), 1);
     });
     tally.drain();
 }

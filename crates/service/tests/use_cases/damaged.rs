@@ -131,7 +131,7 @@ impl Served {
     }
 
     fn ranks(&self, board: &str) -> u64 {
-        self.tally.boards.get(board).unwrap().order.total()
+        self.tally.boards.get(board).unwrap().ranking.total()
     }
 
     fn member(&self, name: &str) -> MemberId {
@@ -274,12 +274,12 @@ fn a_damaged_board_is_unavailable_alone() {
         for name in ["definition", "period", "hidden"] {
             let refused = served.submit(name, &[("ann", 11)]).pop().unwrap();
             assert!(
-                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Rejected(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
             let refused = served.put(name);
             assert!(
-                matches!(refused, Err(Failure::Refused(Rejection::LeaderboardDamaged))),
+                matches!(refused, Err(Failure::Rejected(Rejection::LeaderboardDamaged))),
                 "{name}: {refused:?}"
             );
         }
@@ -288,7 +288,7 @@ fn a_damaged_board_is_unavailable_alone() {
 }
 
 #[test]
-fn a_damaged_key_lets_nobody_in_and_counts_as_a_key() {
+fn a_corrupt_key_authenticates_no_caller_and_counts_as_a_key() {
     for place in Place::all() {
         let served = Served::start(&place);
         let [bad, good] =

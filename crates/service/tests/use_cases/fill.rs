@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tally_rules::definition::{Definition, Order, Update};
 use tally_rules::score::Given;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
-use tally_service::scores::fill::{Filling, Found};
+use tally_service::scores::fill::{FillTarget, Filling};
 use tally_store::plan::ALL_TIME;
 use tally_store::sqlite::{Options, SqliteStore};
 use tally_store::{BoardChange, BoardNo, BoardRow, ReadSet, ScoreKey, Store, WriteSet};
@@ -27,7 +27,7 @@ fn player(line: u64) -> PlayerId {
 
 fn open(store: &Arc<dyn Store>) -> Filling {
     match Filling::open(store, &board(), DIGEST) {
-        Ok(Found::Fillable(filling)) => *filling,
+        Ok(FillTarget::Fillable(filling)) => *filling,
         _ => panic!("it can be filled"),
     }
 }
@@ -161,9 +161,9 @@ fn boards_that_only_a_server_can_fill() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap());
-    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(Found::Missing)));
+    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(FillTarget::Missing)));
     let periods = vec![rule("day", "0 0 * * *", "UTC", 3, 0)];
     make(&*store, &Definition { periods, ..Definition::default() }, &BTreeMap::new());
     // Its scores count for periods too.
-    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(Found::Served)));
+    assert!(matches!(Filling::open(&store, &board(), DIGEST), Ok(FillTarget::Served)));
 }

@@ -4,7 +4,7 @@
 //! Not here: requests over a network, and processes that die (`tally/tests`).
 
 mod clock;
-mod closed_orders;
+mod closed_rankings;
 mod contention;
 mod damaged;
 mod disk_world;

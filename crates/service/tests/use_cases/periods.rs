@@ -96,7 +96,7 @@ fn periods_are_added_changed_and_removed_on_a_live_board() {
 }
 
 #[test]
-fn a_changed_schedule_counts_from_the_next_boundary_even_where_nobody_has_scored() {
+fn a_changed_schedule_counts_from_the_next_boundary_even_without_scores() {
     let world = World::new(10 * DAY + HOUR);
     let daily = rule("daily", "0 0 * * *", "UTC", 9, 0);
     world.put(&BoardSpec { periods: Some(vec![daily.clone()]), ..BoardSpec::default() }).unwrap();
@@ -169,7 +169,7 @@ fn what_is_closed_stays_closed() {
     scheduler::close_due(&world.tally()).unwrap();
     let late = || send(&world, "cid", 2, Some(world.now().min(Micros(11 * DAY - 1))));
     let check = |what: &str| {
-        assert!(matches!(late(), Err(Failure::Refused(Rejection::PeriodClosed))), "{what}");
+        assert!(matches!(late(), Err(Failure::Rejected(Rejection::PeriodClosed))), "{what}");
         assert_eq!(page(&world, "daily:1970-01-11").unwrap().len(), 2, "{what}");
     };
     check("closed");
@@ -219,18 +219,18 @@ fn hiding_meets_closing() {
         }
         let tally = world.tally();
         let turn = |name: &str, hide| world.wait(ban(&tally, &board(), player(name), hide, None)).unwrap();
-        let hidden = AtomicU64::new(0);
+        let banned = AtomicU64::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for name in names.iter().step_by(100) {
                     turn(name, true);
-                    hidden.fetch_add(1, Ordering::SeqCst);
+                    banned.fetch_add(1, Ordering::SeqCst);
                 }
             });
             world.advance(DAY);
             scheduler::close_due(&world.tally()).unwrap();
             // All reads meanwhile are consistent.
-            while hidden.load(Ordering::SeqCst) < 6 {
+            while banned.load(Ordering::SeqCst) < 6 {
                 let whole = page(&world, "daily:previous").unwrap();
                 let ranks = whole.iter().map(|place| place.rank).collect::<Vec<_>>();
                 assert_eq!(ranks, (1..=whole.len() as u64).collect::<Vec<_>>());
@@ -284,8 +284,8 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         assert!(world.view("daily:previous").unwrap().blocks());
         check("closed");
         world.wait(ban(&world.tally(), &board(), player("ann"), true, None)).unwrap();
-        let hidden = send("ann", 20, "again");
-        assert_eq!(ranks(&hidden), (None, None), "a hidden player has no ranks");
+        let banned = send("ann", 20, "again");
+        assert_eq!(ranks(&banned), (None, None), "a hidden player has no ranks");
         world.wait(ban(&world.tally(), &board(), player("ann"), false, None)).unwrap();
         world.stop();
         world.start();
@@ -374,7 +374,7 @@ fn an_import_fills_closed_periods() {
         .put(&BoardSpec { periods, all_time: Some(false), update: Some(Update::Sum), ..BoardSpec::default() })
         .unwrap();
     let late = send(&world, "x", 1, Some(Micros(0)));
-    assert!(matches!(late, Err(Failure::Refused(Rejection::PeriodClosed))));
+    assert!(matches!(late, Err(Failure::Rejected(Rejection::PeriodClosed))));
     let line = |line: u64| NewLine {
         line,
         player: player(if line.is_multiple_of(2) { "even" } else { "odd" }),
@@ -417,7 +417,7 @@ fn told(world: &World) -> Vec<(u64, String, u64)> {
 }
 
 #[test]
-fn each_period_with_players_is_told_once_whoever_closes_it() {
+fn each_period_with_players_has_one_event_whichever_server_closes_it() {
     let world = World::new(10 * DAY + HOUR);
     world
         .put(&BoardSpec {
@@ -444,8 +444,8 @@ fn each_period_with_players_is_told_once_whoever_closes_it() {
     // More than are kept of the periods themselves.
     assert_eq!(told(&world), wanted);
     // A ban and its restore write the archive anew, and close nothing.
-    for hidden in [true, false] {
-        world.wait(ban(&world.tally(), &board(), player("p0"), hidden, None)).unwrap();
+    for banned in [true, false] {
+        world.wait(ban(&world.tally(), &board(), player("p0"), banned, None)).unwrap();
     }
     assert_eq!(told(&world), wanted);
     // It is forgotten after seven days; numbers go on.

@@ -78,8 +78,8 @@ impl Server {
         page.entries.iter().map(|entry| entry.player.as_str().to_owned()).collect()
     }
 
-    fn hides(&self, board: &str, name: &str) -> bool {
-        self.tally.boards.get(&id(board)).unwrap().hides(&player(name))
+    fn is_banned(&self, board: &str, name: &str) -> bool {
+        self.tally.boards.get(&id(board)).unwrap().is_banned(&player(name))
     }
 }
 
@@ -132,7 +132,7 @@ fn answers_go_on_while_changed_bans_are_read() {
     }
     other.ban("b", "dee");
     wait_until("the leaderboards are known", || server.names("c").len() + server.names("b").len() == 4);
-    wait_until("the first ban is known", || server.hides("b", "dee"));
+    wait_until("the first ban is known", || server.is_banned("b", "dee"));
     server.store.take_bans_read();
     let since = |read: &[(BoardNo, Bans)], names: &[&str]| {
         let mut changed: Vec<PlayerId> = Vec::new();
@@ -156,18 +156,18 @@ fn answers_go_on_while_changed_bans_are_read() {
         let (same, another, submitted) = reading.join().unwrap();
         assert_eq!((same, another), (vec!["ann".to_owned(), "bob".to_owned()], vec!["ann".to_owned()]));
         assert_eq!(submitted.unwrap(), 9, "a score of another leaderboard");
-        assert!(!server.hides("b", "cid") && server.store.waiting() > 0);
+        assert!(!server.is_banned("b", "cid") && server.store.waiting() > 0);
         // A score of the same leaderboard reads the change by itself, and waits for that.
         let submitting = scope.spawn(|| server.submit("b", "cid", 7));
         wait_until("the score reads the change too", || server.store.waiting() > 1);
         drop(held);
         assert_eq!(submitting.join().unwrap().unwrap(), 7);
     });
-    assert!(server.hides("b", "cid"), "before the score is published");
+    assert!(server.is_banned("b", "cid"), "before the score is published");
     assert_eq!(server.names("b"), ["ann", "bob"]);
     assert!(since(&server.store.take_bans_read(), &["cid"]));
     other.ban("b", "bob");
-    wait_until("the next change is known", || server.hides("b", "bob"));
+    wait_until("the next change is known", || server.is_banned("b", "bob"));
     assert!(since(&server.store.take_bans_read(), &["bob"]));
     assert_eq!(server.store.whole_reads(), 0);
 }

@@ -146,7 +146,7 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
         match runtime.block_on(submit(tally, new)) {
             Ok((_, done)) => *added.entry((done.period, name)).or_default() += score,
             // At the boundary: its own clock is behind that of the server which has closed it.
-            Err(Failure::Refused(Rejection::PeriodClosed)) => {}
+            Err(Failure::Rejected(Rejection::PeriodClosed)) => {}
             Err(failure) => panic!("{failure}"),
         }
     }
@@ -195,11 +195,11 @@ fn periods_end_while_all_write() {
     }
     // Banned at one, banned in the archives at all.
     let (period, players) = wanted.iter().next_back().unwrap();
-    let hidden = players.keys().next().unwrap();
-    let player = PlayerId::new(hidden).unwrap();
+    let banned = players.keys().next().unwrap();
+    let player = PlayerId::new(banned).unwrap();
     world.runtime.block_on(ban(&world.tallies[1], &id(), player, true, None)).unwrap();
     for at in [1, 0, 2] {
-        wait_until("it is hidden", || !world.page(at, period).unwrap().contains_key(hidden));
+        wait_until("it is hidden", || !world.page(at, period).unwrap().contains_key(banned));
     }
 }
 
@@ -251,10 +251,10 @@ fn a_board_whose_revision_went_back_is_written_again() {
     back(&format!("= {no}"));
     server.sql(&format!("DELETE FROM {}.bans", url.rsplit('/').next().unwrap()));
     score("b").unwrap();
-    assert!(!tally.boards.get(&id()).unwrap().hides(&player("b")), "its bans are those of the store");
+    assert!(!tally.boards.get(&id()).unwrap().is_banned(&player("b")), "its bans are those of the store");
     assert!(tally.may_answer() && tally.store.lost().is_none());
     // A store without the newest revision that this server has read has lost commits.
-    world.runtime.block_on(tally.looked_now());
+    world.runtime.block_on(tally.refresh());
     back("= 0");
     wait_until("it is noticed", || tally.store.lost().is_some());
     assert!(!tally.may_answer());
@@ -263,7 +263,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
 
 /// The time of the database stands still: services are ahead of it after some seconds, and decide nothing by their clocks then.
 #[test]
-fn a_clock_that_is_not_the_databases_is_not_believed() {
+fn a_clock_that_differs_from_the_database_is_not_trusted() {
     let args = ["--sysdate-is-now", "--init-connect=SET timestamp = UNIX_TIMESTAMP()"];
     let server = ScratchDatabase::start_with(DatabaseKind::MariaDb10, &args);
     let url = server.create_database();
@@ -370,7 +370,7 @@ fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_awa
     proxy.cut();
     world.runtime.block_on(ban(&world.tallies[1], &id(), banned.clone(), true, None)).unwrap();
     assert_eq!(add(0, &here).unwrap(), 2);
-    assert!(board.hides(&banned));
+    assert!(board.is_banned(&banned));
     world.advance(DAY);
     assert_eq!(add(1, &there).unwrap(), 1, "a period begins at the other server, on the other database");
     assert_eq!(add(1, &banned).unwrap(), 1);

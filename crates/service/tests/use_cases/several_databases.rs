@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    fn ban(&self, player: &PlayerId, hidden: bool) -> Result<bool, Failure> {
-        self.runtime.block_on(ban(&self.tally, &id(), player.clone(), hidden, None))
+    fn ban(&self, player: &PlayerId, banned: bool) -> Result<bool, Failure> {
+        self.runtime.block_on(ban(&self.tally, &id(), player.clone(), banned, None))
     }
 
     /// The next commit on the second database is lost. Its outcome is queried on a new connection, which is not possible until

@@ -26,30 +26,30 @@ const HOURS: i64 = DAY / 6;
 
 /// The replies for each player: the score before, and the score after.
 #[derive(Default)]
-struct Heard(Mutex<BTreeMap<String, Vec<(i64, i64)>>>);
+struct Changes(Mutex<BTreeMap<String, Vec<(i64, i64)>>>);
 
-impl Heard {
+impl Changes {
     fn note(&self, name: &str, before: Option<i64>, after: i64) {
         let mut all = self.0.lock().unwrap();
         all.entry(name.to_owned()).or_default().push((before.unwrap_or(0), after));
     }
 }
 
-fn add_one(world: &World, name: &str, heard: &Heard) {
+fn add_one(world: &World, name: &str, changes: &Changes) {
     let (_, done) = world.wait(submit(&world.tally(), world.score(name, Given::Int(1)))).unwrap();
-    heard.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
+    changes.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
 }
 
-fn add_to_several(world: &World, names: &[String], heard: &Heard) {
+fn add_to_several(world: &World, names: &[String], changes: &Changes) {
     let rows = names.iter().map(|name| world.score(name, Given::Int(1))).collect();
     let rows = world.wait(submit_batch(&world.tally(), rows)).unwrap();
     for (name, row) in names.iter().zip(rows) {
         let (_, done) = row.unwrap();
-        heard.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
+        changes.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
     }
 }
 
-fn add_at_once(world: &World, names: &[String], heard: &Heard) {
+fn add_at_once(world: &World, names: &[String], changes: &Changes) {
     let found = world.tally().boards.get(&board()).unwrap();
     let write = |name: &String| ScoreWrite { player: player(name), score: 1, subscore: 0, at: None };
     let step = |name| Step::Submit(Submit { board: found.clone(), write: write(name), identity: None });
@@ -58,25 +58,25 @@ fn add_at_once(world: &World, names: &[String], heard: &Heard) {
     let replies = world.wait(pipeline::run(&world.tally(), commands)).unwrap();
     for (name, reply) in names.iter().zip(replies) {
         let StepReply::Submitted(done) = reply else { panic!("{reply:?}") };
-        heard.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
+        changes.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
     }
 }
 
 /// One caller's random work.
-fn call(world: &World, seed: u64, rounds: usize, heard: &Heard) {
+fn call(world: &World, seed: u64, rounds: usize, changes: &Changes) {
     let mut rng = Rng::new(seed);
     let name = |rng: &mut Rng| format!("p{}", rng.below(PLAYERS));
     for _ in 0..rounds {
         let names: Vec<String> = (0..3).map(|_| name(&mut rng)).collect();
         match rng.below(20) {
-            0 => add_at_once(world, &names, heard),
-            1 | 2 => add_to_several(world, &names, heard),
+            0 => add_at_once(world, &names, changes),
+            1 | 2 => add_to_several(world, &names, changes),
             3 => {
-                let hidden = rng.below(2) == 0;
-                world.wait(ban(&world.tally(), &board(), player(&names[0]), hidden, None)).unwrap();
+                let banned = rng.below(2) == 0;
+                world.wait(ban(&world.tally(), &board(), player(&names[0]), banned, None)).unwrap();
             }
             4 => world.advance(HOURS),
-            _ => add_one(world, &names[0], heard),
+            _ => add_one(world, &names[0], changes),
         }
     }
 }
@@ -104,13 +104,13 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let periods = Some(vec![rule("daily", "0 0 * * *", "UTC", 1_000, 0)]);
     world.put(&BoardSpec { periods, update: Some(Update::Sum), ..BoardSpec::default() }).unwrap();
     assert_eq!(world.tally().lanes(), LANES);
-    let (heard, over) = (Heard::default(), AtomicBool::new(false));
+    let (changes, over) = (Changes::default(), AtomicBool::new(false));
     let first = rng::seed();
     std::thread::scope(|scope| {
         let callers: Vec<_> = (0..CALLERS)
             .map(|seed| {
-                let (world, heard) = (&world, &heard);
-                scope.spawn(move || call(world, first + seed, rng::soak(60), heard))
+                let (world, changes) = (&world, &changes);
+                scope.spawn(move || call(world, first + seed, rng::soak(60), changes))
             })
             .collect();
         let closing = scope.spawn(|| {
@@ -124,9 +124,9 @@ fn soak_lanes_side_by_side_answer_as_one() {
         closing.join().unwrap();
     });
     let windows = stored(&world);
-    let heard = heard.0.into_inner().unwrap();
+    let changes = changes.0.into_inner().unwrap();
     let by_name = |name: &String| windows[&ALL_TIME.0].get(name).copied().unwrap_or(0);
-    for (name, mut steps) in heard {
+    for (name, mut steps) in changes {
         // Each reply continues from another one, and all of them are in the store.
         steps.sort_unstable();
         let wanted: Vec<(i64, i64)> = (0..steps.len() as i64).map(|before| (before, before + 1)).collect();
@@ -143,7 +143,7 @@ fn soak_lanes_side_by_side_answer_as_one() {
     let page = shown.read(&*world.tally().store, |order| order.page(&query)).unwrap().entries;
     let mut wanted: Vec<(i64, String)> =
         windows[&ALL_TIME.0].iter().map(|(name, score)| (*score, name.clone())).collect();
-    wanted.retain(|(_, name)| !found.hides(&player(name)));
+    wanted.retain(|(_, name)| !found.is_banned(&player(name)));
     let mut got: Vec<(i64, String)> =
         page.iter().map(|place| (place.record.score, place.player.as_str().to_owned())).collect();
     let instants: HashSet<_> = page.iter().map(|place| place.record.at).collect();
@@ -166,10 +166,10 @@ fn a_player_comes_and_goes_in_one_lane() {
             scope.spawn(move || {
                 let name = format!("own-{caller}");
                 for round in 0..50 {
-                    let heard = Heard::default();
-                    add_one(world, &name, &heard);
-                    add_one(world, &name, &heard);
-                    let steps = heard.0.into_inner().unwrap().remove(&name).unwrap();
+                    let changes = Changes::default();
+                    add_one(world, &name, &changes);
+                    add_one(world, &name, &changes);
+                    let steps = changes.0.into_inner().unwrap().remove(&name).unwrap();
                     assert_eq!(steps, [(0, 1), (1, 2)], "round {round}");
                     world.wait(remove(&world.tally(), &board(), player(&name), None)).unwrap();
                 }

@@ -65,9 +65,9 @@ pub(crate) fn take_board(input: &mut Input<'_>) -> Option<BoardRow> {
         ties: Ties::parse(input.text()?)?,
         score: ScoreType::parse(input.text()?)?,
         subscore: Subscore::parse(input.text()?)?,
-        all_time: input.truth()?,
+        all_time: input.boolean()?,
         rules_given: input.small()?,
-        implicit: input.truth()?,
+        implicit: input.boolean()?,
         periods: Vec::new(),
     };
     let created_at = Micros(input.signed()?);

@@ -49,7 +49,7 @@ impl<'a> Input<'a> {
         Some(*first)
     }
 
-    pub(crate) fn truth(&mut self) -> Option<bool> {
+    pub(crate) fn boolean(&mut self) -> Option<bool> {
         match self.byte()? {
             0 => Some(false),
             1 => Some(true),
@@ -102,7 +102,7 @@ impl<'a> Input<'a> {
 
     /// An optional value: `Some(None)` if it is missing.
     pub(crate) fn option<T>(&mut self, get: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
-        if self.truth()? { get(self).map(Some) } else { Some(None) }
+        if self.boolean()? { get(self).map(Some) } else { Some(None) }
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn encode(record: &Record) -> Vec<u8> {
     put_contest(&record.contest, out_mut);
     put_option(record.series.as_ref(), out_mut, |id, out| put_bytes(id.as_str().as_bytes(), out));
     put_signed(record.since.0, out_mut);
-    let ApplicationCounts { pending, accepted, rejected, places } = record.desk;
+    let ApplicationCounts { pending, accepted, rejected, places } = record.applications;
     for number in [pending, accepted, rejected, record.members] {
         put_number(number.into(), out_mut);
     }
@@ -78,7 +78,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
     let since = Micros(input.signed()?);
     let (pending, accepted, rejected, members) =
         (input.small()?, input.small()?, input.small()?, input.small()?);
-    let desk = ApplicationCounts { pending, accepted, rejected, places: input.number()? };
+    let applications = ApplicationCounts { pending, accepted, rejected, places: input.number()? };
     let revision = input.number()?;
     let report = input.option(|input| {
         let (enrolled, failed) = (input.small()?, input.small()?);
@@ -113,7 +113,7 @@ pub(crate) fn decode(no: Uuid, state: State, bytes: &[u8]) -> Option<Record> {
         state,
         since,
         kept,
-        desk,
+        applications,
         revision,
         members,
         report,

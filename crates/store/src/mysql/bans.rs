@@ -56,7 +56,7 @@ pub(super) fn some(
 pub(super) fn read_changes(answers: &mut Answers) -> Result<Vec<(PlayerId, bool)>, StoreError> {
     let mut changes = Vec::new();
     answers.each(1, "bans", |row| {
-        let (player, lifted) = (player(row)?, row.truth()?);
+        let (player, lifted) = (player(row)?, row.boolean()?);
         changes.push((player, !lifted));
         Ok(())
     })?;

@@ -90,7 +90,7 @@ pub(super) fn read(mut answers: Answers) -> Result<Option<u64>, StoreError> {
     let rows = answers.rows();
     let row = rows.first().ok_or_else(|| corrupt("batches", "what was inserted is not there"))?;
     let mut row = Fields::new("batches", row);
-    let (fence, version) = (row.truth()?, row.number()?);
+    let (fence, version) = (row.boolean()?, row.number()?);
     Ok((!fence).then_some(version))
 }
 

@@ -158,9 +158,9 @@ pub(super) fn decode(row: &mut Fields<'_>) -> Result<(BoardRow, Option<(u32, Per
         ties: row.choice(Ties::parse)?,
         score: row.choice(ScoreType::parse)?,
         subscore: row.choice(Subscore::parse)?,
-        all_time: row.truth()?,
+        all_time: row.boolean()?,
         rules_given: row.small()?,
-        implicit: row.truth()?,
+        implicit: row.boolean()?,
         periods: Vec::new(),
     };
     let created_at = Micros(row.signed()?);

@@ -117,7 +117,7 @@ impl Table for Members {
 
 /// The number of statements for each list of a plan.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ContestStatements {
     contests: usize,
     applications: usize,
     series: usize,
@@ -141,9 +141,9 @@ impl Absent {
 }
 
 /// Queries all rows of a plan, and locks them.
-pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> Asked {
+pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> ContestStatements {
     // Series come first: a transaction that creates a contest locks its series.
-    Asked {
+    ContestStatements {
         series: table::select::<Series>(script, &plan.series, true),
         payments: table::select::<Payments>(script, &plan.payments, true),
         contests: table::select::<Contests>(script, &plan.contests, true),
@@ -151,7 +151,7 @@ pub(super) fn ask(script: &mut Script, plan: &ContestReadSet) -> Asked {
     }
 }
 
-impl Asked {
+impl ContestStatements {
     pub(super) fn statements(&self) -> usize {
         self.series + self.payments + self.contests + self.applications
     }

@@ -47,7 +47,7 @@ impl Coordination for MySqlStore {
     }
 
     fn merge_outbox(&self, batches: &[BatchId]) -> Result<Option<BatchId>, StoreError> {
-        outbox::fold(&self.pool, batches).map(Some)
+        outbox::compact(&self.pool, batches).map(Some)
     }
 
     fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {

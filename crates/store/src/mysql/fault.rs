@@ -20,7 +20,7 @@ pub(super) enum Fault {
     /// The connection is lost, or no answer came in time. It is unknown which statements were run.
     Lost(String),
     /// The message was not sent, because it cannot be built.
-    Unsaid(StoreError),
+    NotSent(StoreError),
 }
 
 impl Fault {
@@ -48,7 +48,7 @@ impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Lost(why) => Self::Unavailable(why),
-            Fault::Unsaid(error) => error,
+            Fault::NotSent(error) => error,
             Fault::Refused { code, text, .. } => match of_code(code) {
                 Kind::Conflict => Self::Conflict(text),
                 Kind::Row => Self::Row(text),

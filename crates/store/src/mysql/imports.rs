@@ -30,7 +30,7 @@ impl Table for Imports {
     fn decode(row: &mut Fields<'_>) -> Result<(ImportKey, ImportRow), StoreError> {
         let key = ImportKey { board: BoardNo(row.small()?), digest: row.fixed()? };
         let (lines, taken, refused) = (row.number()?, row.number()?, row.number()?);
-        Ok((key, ImportRow { lines, taken, refused, finished: row.truth()? }))
+        Ok((key, ImportRow { lines, taken, refused, finished: row.boolean()? }))
     }
 }
 

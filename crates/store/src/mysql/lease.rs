@@ -26,7 +26,7 @@
 use super::connect::{self, Address};
 use super::fault::Fault;
 pub(super) use super::leases::Kind;
-use super::leases::{Found, Taken, ahead, micros, read, select, short, try_take};
+use super::leases::{HeldLease, LeaseRow, ahead, micros, read, select, short, try_take};
 use super::link::Link;
 use super::pool::Pool;
 use super::row::Answers;
@@ -56,7 +56,7 @@ pub(super) struct Lease {
 struct Shared {
     pool: Arc<Pool>,
     kind: Kind,
-    fence: u64,
+    token: u64,
     generation: u64,
     time: Duration,
     /// The zero of `until`.
@@ -92,7 +92,7 @@ impl Lease {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Self, StoreError> {
         let (time, began) = (pool.options.lease, Instant::now());
-        let mut before: Option<Found> = None;
+        let mut before: Option<LeaseRow> = None;
         loop {
             let mut link = pool.take()?;
             let tried = try_take(link.get(), (kind, holder), (time, pool.options.anew));
@@ -123,15 +123,15 @@ impl Lease {
         }
     }
 
-    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &Taken) -> Result<Self, StoreError> {
-        let Taken { fence, generation, sent } = *taken;
+    fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &HeldLease) -> Result<Self, StoreError> {
+        let HeldLease { token, generation, sent } = *taken;
         let mut marker = [0; 16];
         getrandom::fill(&mut marker)
             .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
-            fence,
+            token,
             generation,
             time: pool.options.lease,
             base: sent,
@@ -156,8 +156,8 @@ impl Lease {
     }
 
     /// The fencing token that the last insert of a transaction must find.
-    pub(super) fn fence(&self) -> u64 {
-        self.shared.fence
+    pub(super) fn token(&self) -> u64 {
+        self.shared.token
     }
 
     /// A version for a transaction that reads no rows: greater than any that was given here, and near the present time. A
@@ -175,7 +175,7 @@ impl Lease {
     /// lease is taken.
     pub(super) fn generation(&self) -> u64 {
         match self.shared.kind {
-            Kind::Alone => self.shared.fence | 1 << 63,
+            Kind::Alone => self.shared.token | 1 << 63,
             Kind::Beside => self.shared.generation,
         }
     }
@@ -231,7 +231,7 @@ impl Lease {
     pub(super) fn announce(&self, holder: &str) -> Result<(), StoreError> {
         let mut script = Script::default();
         script.sql("UPDATE leases SET holder = ").bytes(short(holder));
-        self.shared.kind.put_row(&mut script, self.shared.fence);
+        self.shared.kind.put_row(&mut script, self.shared.token);
         self.shared.pool.ask(&script).map(drop)
     }
 
@@ -280,7 +280,7 @@ impl Shared {
         while !self.sleep(pause) {
             let sent = Instant::now();
             match self.renew(&mut link, &mut renewals) {
-                Ok(found) if found.fence == self.fence => {
+                Ok(found) if found.token == self.token => {
                     self.extend(sent);
                     pause = self.time / RENEWALS;
                 }
@@ -304,9 +304,9 @@ impl Shared {
             return;
         }
         // The lease expires by itself if this statement is lost.
-        let _ = self.say(&mut link, |script| {
+        let _ = self.send(&mut link, |script| {
             script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
-            script.number(self.fence).end();
+            script.number(self.token).end();
         });
     }
 
@@ -321,7 +321,7 @@ impl Shared {
 
     /// Renews the lease if its token is still ours, and returns the row. Each renewal leaves a marker, so a server that
     /// writes nothing also notices lost commits of the database.
-    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<Found, StoreError> {
+    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<LeaseRow, StoreError> {
         let witnesses = &self.pool.witnesses;
         witnesses.check()?;
         witnesses.look(self.connected(link)?, &self.pool.address.shown)?;
@@ -330,18 +330,18 @@ impl Shared {
         let batch = BatchId { link: self.marker, sequence: renewals.sent, ..BatchId::default() };
         let asked = SystemTime::now();
         let mut before = 0;
-        let said = self.say(link, |script| {
+        let sent = self.send(link, |script| {
             script.statement("START TRANSACTION");
             batches::put_renewal(script, &batch, renewals.answered);
             batches::delete(script, &settled);
             script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
-            self.kind.put_row(script, self.fence);
+            self.kind.put_row(script, self.token);
             script.statement("COMMIT");
             before = script.len();
             select(script);
             script.sql("SELECT ").sql(CLOCK).end();
         });
-        let mut answers = said.inspect_err(|_| witnesses.settle(settled))?;
+        let mut answers = sent.inspect_err(|_| witnesses.settle(settled))?;
         let answered = SystemTime::now();
         answers.skip(before);
         let found = read(&mut answers)?;
@@ -353,7 +353,7 @@ impl Shared {
     }
 
     /// Sends on the lease's own connection: those of the pool may all be in use for longer than the lease lasts.
-    fn say(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
+    fn send(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
         let mut script = Script::default();
         put(&mut script);
         self.connected(link)?.send(&script).map_err(StoreError::from)

@@ -35,9 +35,9 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Ends a statement with the condition of the row to renew.
-    pub(super) fn put_row(self, script: &mut Script, fence: u64) {
+    pub(super) fn put_row(self, script: &mut Script, token: u64) {
         match self {
-            Self::Alone => script.sql(" WHERE name = 'writer' AND fence = ").number(fence),
+            Self::Alone => script.sql(" WHERE name = 'writer' AND fence = ").number(token),
             Self::Beside => script.sql(" WHERE name = 'servers'"),
         };
         script.end();
@@ -45,16 +45,16 @@ impl Kind {
 }
 
 /// A taken lease, and when it was requested.
-pub(super) struct Taken {
-    pub(super) fence: u64,
+pub(super) struct HeldLease {
+    pub(super) token: u64,
     pub(super) generation: u64,
     pub(super) sent: Instant,
 }
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) fence: u64,
+pub(super) struct LeaseRow {
+    pub(super) token: u64,
     pub(super) holder: String,
     pub(super) expires_at: u64,
 }
@@ -66,7 +66,7 @@ pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
     (time, anew): (Duration, bool),
-) -> Result<Result<Taken, Found>, StoreError> {
+) -> Result<Result<HeldLease, LeaseRow>, StoreError> {
     let mut script = Script::default();
     script.statement("START TRANSACTION");
     script.sql(ALONE).sql(" FOR UPDATE").end();
@@ -79,18 +79,18 @@ pub(super) fn try_take(
     answers.skip(1);
     let alone = read(&mut answers)?;
     // An older schema, which is about to be migrated, has the row of the single writer only.
-    let none = || Found { fence: 0, holder: String::new(), expires_at: 0 };
+    let none = || LeaseRow { token: 0, holder: String::new(), expires_at: 0 };
     let beside = read_row(&mut answers)?.unwrap_or_else(none);
     let now = answers.one_number("the clock")?;
     check_clock(ahead((asked, answered), now))?;
     let mut script = Script::default();
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
-    let fence = if raises { now.max(alone.fence + 1) } else { alone.fence };
+    let token = if raises { now.max(alone.token + 1) } else { alone.token };
     // A server that finds no other begins a new generation, and so does a server that has found lost commits.
     let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
-    let generation = if begins { now.max(beside.fence + 1) } else { beside.fence };
-    let excludes = |found: &Found| found.expires_at > now;
+    let generation = if begins { now.max(beside.token + 1) } else { beside.token };
+    let excludes = |found: &LeaseRow| found.expires_at > now;
     if let Some(found) =
         [Some(alone), Some(beside).filter(|_| kind == Kind::Alone)].into_iter().flatten().find(excludes)
     {
@@ -100,19 +100,19 @@ pub(super) fn try_take(
     }
     if raises && kind == Kind::Beside {
         script.sql("UPDATE leases SET expires_at = 0, holder = ").bytes(SIDE_BY_SIDE.as_bytes());
-        script.sql(", fence = ").number(fence).sql(" WHERE name = 'writer'").end();
+        script.sql(", fence = ").number(token).sql(" WHERE name = 'writer'").end();
     }
     script.sql("UPDATE leases SET holder = ").bytes(short(holder));
     script.sql(", expires_at = ").sql(CLOCK).sql(" + ").number(micros(time));
     match kind {
-        Kind::Alone => script.sql(", fence = ").number(fence).sql(" WHERE name = 'writer'"),
+        Kind::Alone => script.sql(", fence = ").number(token).sql(" WHERE name = 'writer'"),
         Kind::Beside => script.sql(", fence = ").number(generation).sql(" WHERE name = 'servers'"),
     };
     script.end();
     script.statement("COMMIT");
     let sent = Instant::now();
     link.send(&script)?;
-    Ok(Ok(Taken { fence, generation, sent }))
+    Ok(Ok(HeldLease { token, generation, sent }))
 }
 
 /// By how much the wall clock is at least ahead of the database's, in microseconds. The database read its clock between both
@@ -138,16 +138,16 @@ fn check_clock(ahead: i64) -> Result<(), StoreError> {
     )))
 }
 
-pub(super) fn read(answers: &mut Answers) -> Result<Found, StoreError> {
+pub(super) fn read(answers: &mut Answers) -> Result<LeaseRow, StoreError> {
     read_row(answers)?.ok_or_else(|| corrupt("leases", "the row of the writer is missing"))
 }
 
-fn read_row(answers: &mut Answers) -> Result<Option<Found>, StoreError> {
+fn read_row(answers: &mut Answers) -> Result<Option<LeaseRow>, StoreError> {
     let rows = answers.rows();
     let Some(row) = rows.first() else { return Ok(None) };
     let mut row = Fields::new("leases", row);
-    let (fence, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
-    Ok(Some(Found { fence, holder, expires_at: row.number()? }))
+    let (token, holder) = (row.number()?, String::from_utf8_lossy(row.bytes()?).into_owned());
+    Ok(Some(LeaseRow { token, holder, expires_at: row.number()? }))
 }
 
 /// Queries the row of the single writer.
@@ -156,14 +156,14 @@ pub(super) fn select(script: &mut Script) {
 }
 
 /// Reads the fencing token of the answer.
-pub(super) fn read_fence(answers: &mut Answers) -> Result<u64, StoreError> {
-    Ok(read(answers)?.fence)
+pub(super) fn read_token(answers: &mut Answers) -> Result<u64, StoreError> {
+    Ok(read(answers)?.token)
 }
 
 /// Writes the end of a `SELECT`. Its last column is 0 if the lease has this token and all these boards are live. Otherwise
 /// it is null, for a column that is NOT NULL. From then on no server takes the lease or deletes a board until the
 /// transaction ends. One join, because each subquery would cost as much as five records.
-pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
+pub(super) fn put_guard(script: &mut Script, token: u64, live: &[BoardNo]) {
     script.sql("IF(COUNT(*) = ").number(live.len().max(1) as u64).sql(", 0, NULL) FROM leases");
     if !live.is_empty() {
         script.sql(" JOIN boards FORCE INDEX (PRIMARY) ON boards.`no` IN (");
@@ -172,7 +172,7 @@ pub(super) fn put_guard(script: &mut Script, fence: u64, live: &[BoardNo]) {
         }
         script.sql(")");
     }
-    script.sql(" WHERE leases.name = 'writer' AND leases.fence = ").number(fence).sql(" LOCK IN SHARE MODE");
+    script.sql(" WHERE leases.name = 'writer' AND leases.fence = ").number(token).sql(" LOCK IN SHARE MODE");
 }
 
 /// Whether a fault is the rejection by the guard.

@@ -26,12 +26,12 @@ use tally_rules::ledger::{
 
 /// The number of statements for each list of a plan.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct LedgerStatements {
     handles: usize,
     members: usize,
     wallets: usize,
     holds: usize,
-    contests: contests::Asked,
+    contests: contests::ContestStatements,
 }
 
 /// Keys that had no row, each list in order.
@@ -55,8 +55,8 @@ impl Absent {
 }
 
 /// Queries all rows of a plan, and locks them.
-pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> Asked {
-    Asked {
+pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> LedgerStatements {
+    LedgerStatements {
         // Contests come first: a transaction that changes a contest waits here, before it holds rows that others need.
         contests: contests::ask(script, &plan.contests),
         handles: table::select::<Handles>(script, &plan.handles, true),
@@ -66,7 +66,7 @@ pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> Asked {
     }
 }
 
-impl Asked {
+impl LedgerStatements {
     pub(super) fn statements(&self) -> usize {
         self.contests.statements() + self.handles + self.members + self.wallets + self.holds
     }

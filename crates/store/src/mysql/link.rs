@@ -75,11 +75,11 @@ impl Link {
     /// Sends the statements, in as few messages as the database takes, and returns their results in order. It stops at the
     /// first refused one.
     pub(super) fn send(&mut self, script: &Script) -> Result<Answers, Fault> {
-        let messages = script.messages(self.server.message_bytes).map_err(Fault::Unsaid)?;
+        let messages = script.messages(self.server.message_bytes).map_err(Fault::NotSent)?;
         let mut answers = Answers::noting(Arc::clone(&self.stats));
         for (text, statements) in messages {
             let before = answers.len();
-            answers.extend(self.say(text, statements).map_err(|fault| match fault {
+            answers.extend(self.send_message(text, statements).map_err(|fault| match fault {
                 Fault::Refused { code, text, answered } => {
                     Fault::Refused { code, text, answered: before + answered }
                 }
@@ -100,7 +100,7 @@ impl Link {
         answers
     }
 
-    fn say(&mut self, text: &str, statements: usize) -> Result<Answers, Fault> {
+    fn send_message(&mut self, text: &str, statements: usize) -> Result<Answers, Fault> {
         let (Some(conn), Some(runtime), false) = (&mut self.conn, &self.runtime, self.broken) else {
             return Err(Fault::Lost("the connection was lost before".into()));
         };

@@ -26,7 +26,7 @@ pub(super) struct Asked {
     requests: usize,
     imports: usize,
     profiles: usize,
-    ledger: ledger::Asked,
+    ledger: ledger::LedgerStatements,
 }
 
 /// The result of the message.

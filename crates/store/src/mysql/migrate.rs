@@ -89,13 +89,13 @@ pub(super) fn migrate(
         .number(LOCK_SECONDS)
         .sql(")")
         .end();
-    if ask(link, &script)?.one_number("the lock of migrations").ok() != Some(1) {
+    if query(link, &script)?.one_number("the lock of migrations").ok() != Some(1) {
         return Err(StoreError::Conflict(format!("another server migrates {shown}")));
     }
     let done = migrate_locked(link, shown, (migrations, known), may_migrate);
     let mut script = Script::default();
     script.sql("SELECT RELEASE_LOCK(CONCAT('tally ', HEX(").bytes(lock).sql(")))").end();
-    ask(link, &script)?;
+    query(link, &script)?;
     link.deadline = deadline;
     done
 }
@@ -123,7 +123,7 @@ fn migrate_locked(
         let mut script = Script::default();
         script.sql("REPLACE INTO meta (name, value) VALUES (").bytes(VERSION.as_bytes());
         script.sql(", ").bytes(version.to_string().as_bytes()).sql(")").end();
-        ask(link, &script)?;
+        query(link, &script)?;
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, Stor
         "SELECT table_name, table_comment FROM information_schema.tables WHERE table_schema = DATABASE()",
     );
     let mut tables = Vec::new();
-    ask(link, &script)?.each(1, "the list of tables", |row| {
+    query(link, &script)?.each(1, "the list of tables", |row| {
         tables.push((row.text()?.to_owned(), row.text()?.to_owned()));
         Ok(())
     })?;
@@ -145,7 +145,7 @@ fn version(link: &mut Link, shown: &str, known: u32) -> Result<Option<u32>, Stor
     if !tables.iter().any(|(name, comment)| name == "meta" && comment == OURS) {
         return Err(StoreError::NotOurs(format!("the database {shown}")));
     }
-    let mut answers = ask(link, &meta::select(VERSION))?;
+    let mut answers = query(link, &meta::select(VERSION))?;
     let Some(value) = meta::read(&mut answers)? else { return Ok(Some(0)) };
     let found = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
     let found = found.ok_or_else(|| fault::corrupt("meta", "the version of the schema is none"))?;
@@ -163,6 +163,6 @@ fn statements(migration: &'static str) -> impl Iterator<Item = &'static str> {
     migration.split(";\n").filter(is_said)
 }
 
-fn ask(link: &mut Link, script: &Script) -> Result<Answers, StoreError> {
+fn query(link: &mut Link, script: &Script) -> Result<Answers, StoreError> {
     link.send(script).map_err(StoreError::from)
 }

@@ -84,7 +84,7 @@ pub(crate) const REQUESTS: Moved = Moved {
 };
 
 /// Open periods of a shard. An existing row stays unchanged.
-pub(crate) const PARTS: Moved = Moved {
+pub(crate) const WINDOWS: Moved = Moved {
     name: "parts",
     select: "SELECT board, part, rule, `starts`, `ends`, closed, version, stale, total FROM parts",
     put: (
@@ -128,7 +128,7 @@ impl Moved {
                 for (at, (key, cell)) in self.keys.iter().zip(after).take(depth + 1).enumerate() {
                     script.sql(if at == 0 { "" } else { " AND " }).sql(key);
                     script.sql(if at == depth { " > " } else { " = " });
-                    cell.say(&mut script);
+                    cell.write(&mut script);
                 }
                 script.sql(")");
             }
@@ -166,7 +166,7 @@ impl Kind {
 }
 
 impl Cell {
-    fn say(&self, script: &mut Script) {
+    fn write(&self, script: &mut Script) {
         match self {
             Self::Signed(number) => script.signed(*number),
             Self::Unsigned(number) => script.number(*number),

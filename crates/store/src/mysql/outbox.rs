@@ -24,7 +24,7 @@ const MARK_BYTES_MAX: usize = 64 << 10;
 const MARKS_MAX: u64 = 64;
 
 const KEYS: u8 = 1;
-const PARTS: u8 = 2;
+const WINDOWS: u8 = 2;
 
 /// What changes leave to publish; nothing if they change no record.
 pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
@@ -41,14 +41,14 @@ pub(super) fn of(changes: &WriteSet) -> Option<Vec<u8>> {
 /// Encodes an entry of records, in order of windows, or of their windows if it would be too long.
 fn encode<'a>(all: impl Iterator<Item = (WindowKey, &'a PlayerId)>) -> Vec<u8> {
     let mut keys = vec![KEYS];
-    let mut windows = vec![PARTS];
+    let mut windows = vec![WINDOWS];
     let mut last: Option<WindowKey> = None;
     let mut count_at = 0;
     for (window, player) in all {
         if last != Some(window) {
             last = Some(window);
-            put_part(&mut windows, window);
-            put_part(&mut keys, window);
+            put_window(&mut windows, window);
+            put_window(&mut keys, window);
             count_at = keys.len();
             keys.extend(0_u32.to_be_bytes());
         }
@@ -93,16 +93,16 @@ impl Compacted {
             let all = self.players.iter();
             return encode(all.flat_map(|(window, players)| players.iter().map(|player| (*window, player))));
         }
-        let mut windows = vec![PARTS];
-        self.players.keys().for_each(|window| put_part(&mut windows, *window));
+        let mut windows = vec![WINDOWS];
+        self.players.keys().for_each(|window| put_window(&mut windows, *window));
         windows
     }
 }
 
 /// See [`crate::Coordination::merge_outbox`].
-pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+pub(super) fn compact(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut link = pool.take_for(Use::Transact)?;
-    let compacted = fold_on(link.get(), batches);
+    let compacted = compact_on(link.get(), batches);
     if compacted.is_err() {
         // The connection may have an open transaction.
         link.get().give_up();
@@ -110,7 +110,7 @@ pub(super) fn fold(pool: &Pool, batches: &[BatchId]) -> Result<BatchId, StoreErr
     compacted
 }
 
-fn fold_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
+fn compact_on(link: &mut Link, batches: &[BatchId]) -> Result<BatchId, StoreError> {
     let mut batches = batches.to_vec();
     // In the order of the key, like every transaction that locks several rows.
     batches.sort_unstable();
@@ -143,7 +143,7 @@ fn undecodable() -> StoreError {
     damaged("batches", "a mark that does not decode")
 }
 
-fn put_part(to: &mut Vec<u8>, window: WindowKey) {
+fn put_window(to: &mut Vec<u8>, window: WindowKey) {
     to.extend(window.board.0.to_be_bytes());
     to.extend(window.window.0.to_be_bytes());
 }
@@ -154,7 +154,7 @@ fn decode(bytes: &[u8]) -> Option<OutboxContent> {
     while !rest.is_empty() {
         let board = BoardNo(u32::from_be_bytes(take(&mut rest)?));
         let window = Window(u64::from_be_bytes(take(&mut rest)?));
-        if *kind == PARTS {
+        if *kind == WINDOWS {
             windows.push(WindowKey { board, window });
             continue;
         }
@@ -168,7 +168,7 @@ fn decode(bytes: &[u8]) -> Option<OutboxContent> {
     }
     match *kind {
         KEYS => Some(OutboxContent::Records(keys)),
-        PARTS => Some(OutboxContent::Windows(windows)),
+        WINDOWS => Some(OutboxContent::Windows(windows)),
         _ => None,
     }
 }
@@ -249,13 +249,13 @@ mod tests {
     #[test]
     fn folded_marks_name_what_each_of_them_names() {
         let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
-        let fold = |marks: &[&Vec<u8>]| {
+        let compact = |marks: &[&Vec<u8>]| {
             let mut compacted = Compacted::default();
             (7..).zip(marks).for_each(|(version, mark)| compacted.add(version, decode(mark).unwrap()));
             (compacted.version, decode(&compacted.encode()))
         };
-        assert_eq!(fold(&[&few, &few]), (8, decode(&few)));
-        assert_eq!(fold(&[&few, &many]), (8, decode(&many)));
-        assert_eq!(fold(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
+        assert_eq!(compact(&[&few, &few]), (8, decode(&few)));
+        assert_eq!(compact(&[&few, &many]), (8, decode(&many)));
+        assert_eq!(compact(&[]), (0, Some(OutboxContent::Records(Vec::new()))));
     }
 }

@@ -36,7 +36,7 @@ impl Reads for MySqlStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        scores::walk_all(&self.pool, (board, window, false), after, limit, &mut |player, record, version| {
+        scores::scan_all(&self.pool, (board, window, false), after, limit, &mut |player, record, version| {
             if let Some(record) = record {
                 each(player, record, version);
             }
@@ -51,7 +51,7 @@ impl Reads for MySqlStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
     ) -> Result<usize, StoreError> {
-        scores::walk_all(&self.pool, (board, window, true), after, limit, each)
+        scores::scan_all(&self.pool, (board, window, true), after, limit, each)
     }
 
     fn states(&self, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreState>>, StoreError> {

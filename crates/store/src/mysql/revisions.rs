@@ -51,10 +51,10 @@ pub(super) fn read(
     boards: &[BoardNo],
 ) -> Result<Vec<Option<u64>>, StoreError> {
     let all = found(answers, statements, "revisions", boards, |row| {
-        Ok((BoardNo(row.small()?), (row.number()?, row.truth()?)))
+        Ok((BoardNo(row.small()?), (row.number()?, row.boolean()?)))
     })?;
     let live = |(no, one): (&BoardNo, Option<(u64, bool)>)| {
-        let one = one.filter(|(_, gone)| !gone && *no != NUMBERS && *no != KEYS);
+        let one = one.filter(|(_, deleted)| !deleted && *no != NUMBERS && *no != KEYS);
         one.map(|(revision, _)| revision)
     };
     Ok(boards.iter().zip(all).map(live).collect())

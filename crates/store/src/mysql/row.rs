@@ -295,7 +295,7 @@ impl<'a> Fields<'a> {
         self.parsed()
     }
 
-    pub(super) fn truth(&mut self) -> Result<bool, StoreError> {
+    pub(super) fn boolean(&mut self) -> Result<bool, StoreError> {
         match self.number()? {
             0 => Ok(false),
             1 => Ok(true),

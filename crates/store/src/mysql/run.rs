@@ -264,7 +264,7 @@ fn nothing(
     let mut answers = link.send(&script).map_err(|fault| undo(link, fault))?;
     answers.skip(before);
     match lease {
-        Some(lease) if leases::read_fence(&mut answers).map_err(Stop::Error)? != lease.fence() => {
+        Some(lease) if leases::read_token(&mut answers).map_err(Stop::Error)? != lease.token() => {
             Err(Stop::Error(lease.refused()))
         }
         _ => Ok(read.version.unwrap_or(0)),
@@ -320,7 +320,7 @@ pub(super) fn commit(
         &mut script,
         &batch,
         (version, marks),
-        lease.map(|lease| (lease.fence(), guessed.unwrap_or_default())),
+        lease.map(|lease| (lease.token(), guessed.unwrap_or_default())),
     );
     script.close();
     let last = script.len();
@@ -379,7 +379,7 @@ fn undo(link: &mut Link, fault: Fault) -> Stop {
     if let Fault::Lost(why) = fault {
         return Stop::Lost(why);
     }
-    if !fault.spares_link() && !matches!(fault, Fault::Unsaid(_)) {
+    if !fault.spares_link() && !matches!(fault, Fault::NotSent(_)) {
         link.give_up();
         return Stop::Error(fault.into());
     }

@@ -26,7 +26,7 @@ pub(super) fn score(row: &mut Fields<'_>) -> Result<(ScoreKey, Record), StoreErr
     let WindowKey { board, window } = windows::key(row)?;
     let read = (ScoreKey { board, window, player: player(row)? }, scores::record(row)?);
     // Tombstones are not asked for.
-    row.truth()?;
+    row.boolean()?;
     Ok(read)
 }
 
@@ -39,7 +39,7 @@ fn after_window(script: &mut Script, after: WindowKey) {
 
 impl ScoreSnapshot for MySqlSnapshot {
     fn boards(&mut self) -> Result<Boards, StoreError> {
-        let answers = self.ask(&boards::select_all())?;
+        let answers = self.query(&boards::select_all())?;
         let damaged = &mut self.damaged;
         boards::read_parted(answers, &mut |row| damaged.push(row))
     }
@@ -48,7 +48,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         let mut script = Script::default();
         script.statement("SELECT `no` FROM deleted_boards");
         script.statement("SELECT board, part, version FROM deleted_parts");
-        let (mut answers, mut purge) = (self.ask(&script)?, ToPurge::default());
+        let (mut answers, mut purge) = (self.query(&script)?, ToPurge::default());
         answers.each(1, "deleted_boards", |row| {
             purge.boards.insert(BoardNo(row.small()?));
             Ok(())
@@ -86,7 +86,7 @@ impl ScoreSnapshot for MySqlSnapshot {
         self.each_sound(keys, &mut |snapshot, keys| {
             let mut script = Script::default();
             let statements = scores::select(&mut script, keys, false);
-            let found = scores::read(&mut snapshot.ask(&script)?, statements, keys)?;
+            let found = scores::read(&mut snapshot.query(&script)?, statements, keys)?;
             Ok(found.into_iter().map(|state| state?.record).collect())
         })
     }
@@ -129,8 +129,8 @@ impl ScoreSnapshot for MySqlSnapshot {
         self.page("blocks", limit, asked, |row| Ok(((windows::key(row)?, row.small()?), ())))
     }
 
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        let mut answers = self.ask(&bans::select(board))?;
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+        let mut answers = self.query(&bans::select(board))?;
         let (mut players, damaged) = (Vec::new(), &mut self.damaged);
         answers.each_apart(
             "bans",

@@ -23,7 +23,7 @@ const COUNT_MAX: u64 = 100_000;
 
 /// A row: a record or a tombstone, and its version.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
+pub(super) struct StoredScore {
     pub(super) record: Option<Record>,
     pub(super) version: u64,
 }
@@ -44,13 +44,13 @@ pub(super) fn read(
     answers: &mut Answers,
     statements: usize,
     keys: &[ScoreKey],
-) -> Result<Vec<Option<State>>, StoreError> {
+) -> Result<Vec<Option<StoredScore>>, StoreError> {
     found(answers, statements, "scores", keys, |row| {
         let key =
             ScoreKey { board: BoardNo(row.small()?), window: Window(row.number()?), player: player(row)? };
         let record = record(row)?;
-        let (version, gone) = (row.number()?, row.truth()?);
-        Ok((key, State { record: (!gone).then_some(record), version }))
+        let (version, tombstone) = (row.number()?, row.boolean()?);
+        Ok((key, StoredScore { record: (!tombstone).then_some(record), version }))
     })
 }
 
@@ -80,12 +80,12 @@ pub(super) fn write(
     let head = if is_plain { PLAIN_HEAD } else { HEAD };
     let put = |row: &mut RowScript<'_>, (key, record): &(ScoreKey, Option<Record>)| {
         put_key(row, key);
-        let gone = record.is_none();
+        let tombstone = record.is_none();
         let record = record.unwrap_or(Record { score: 0, subscore: 0, at: Micros(0) });
         row.signed(record.score).signed(record.at.0);
         version.put_in(row);
         if !is_plain {
-            row.signed(record.subscore).number(u8::from(gone));
+            row.signed(record.subscore).number(u8::from(tombstone));
         }
     };
     // Removing a record that does not exist leaves no tombstone: the guards check that it does not exist.
@@ -137,7 +137,7 @@ pub(super) fn states(pool: &Pool, keys: &[ScoreKey]) -> Result<Vec<Option<ScoreS
 }
 
 /// Scans a window, with or without tombstones. Returns the number of rows.
-pub(super) fn walk_all(
+pub(super) fn scan_all(
     pool: &Pool,
     of: (BoardNo, Window, bool),
     after: Option<&PlayerId>,
@@ -148,8 +148,8 @@ pub(super) fn walk_all(
     let mut given = 0;
     while given < limit {
         let want = WALK_ROWS.min(limit - given);
-        let answers = pool.ask(&walk(of, after.as_deref(), want))?;
-        let (asked, sound, last) = read_walk(answers, (of.0, of.1), each)?;
+        let answers = pool.ask(&select_page(of, after.as_deref(), want))?;
+        let (asked, sound, last) = read_page(answers, (of.0, of.1), each)?;
         given += sound;
         if asked < want {
             break;
@@ -160,7 +160,11 @@ pub(super) fn walk_all(
 }
 
 /// Queries a page of a scan.
-fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>, limit: usize) -> Script {
+fn select_page(
+    (board, window, removed): (BoardNo, Window, bool),
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Script {
     let mut script = Script::default();
     script.sql(
         "SELECT player, score, subscore, `at`, version, gone FROM scores FORCE INDEX (PRIMARY) WHERE board = ",
@@ -175,7 +179,7 @@ fn walk((board, window, removed): (BoardNo, Window, bool), after: Option<&[u8]>,
 }
 
 /// Reads a page: the number of rows, the number of sound ones, and the player of the last. Corrupt rows are recorded.
-fn read_walk(
+fn read_page(
     mut answers: Answers,
     of: (BoardNo, Window),
     each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
@@ -184,7 +188,7 @@ fn read_walk(
     let name = |row: &mysql_async::Row| score_text(of, first_column(row));
     let (asked, last) = answers.each_sound("scores", name, |row| {
         let (player, record, version) = (player(row)?, record(row)?, row.number()?);
-        each(player, (!row.truth()?).then_some(record), version);
+        each(player, (!row.boolean()?).then_some(record), version);
         sound += 1;
         Ok(())
     })?;

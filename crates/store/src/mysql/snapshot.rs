@@ -51,11 +51,11 @@ impl MySqlSnapshot {
         };
         script.statement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
         script.statement("START TRANSACTION WITH CONSISTENT SNAPSHOT");
-        snapshot.ask(&script)?;
+        snapshot.query(&script)?;
         Ok(snapshot)
     }
 
-    pub(super) fn ask(&mut self, script: &Script) -> Result<Answers, StoreError> {
+    pub(super) fn query(&mut self, script: &Script) -> Result<Answers, StoreError> {
         self.link.send(script).map_err(|fault: Fault| fault.into())
     }
 
@@ -87,7 +87,7 @@ impl MySqlSnapshot {
 
     /// Rows by their keys; corrupt ones are recorded and left out.
     fn rows_of<T: Table>(&mut self, keys: &[T::Key]) -> Result<Vec<Option<T::Value>>, StoreError> {
-        self.each_sound(keys, &mut |snapshot, keys| table::get_by::<T>(keys, |script| snapshot.ask(script)))
+        self.each_sound(keys, &mut |snapshot, keys| table::get_by::<T>(keys, |script| snapshot.query(script)))
     }
 
     /// A page of a table: at most `limit` sound rows. For each corrupt row, one more is asked for.
@@ -100,7 +100,7 @@ impl MySqlSnapshot {
     ) -> Page<K, V> {
         let mut asked = limit;
         loop {
-            let mut answers = self.ask(&script(asked))?;
+            let mut answers = self.query(&script(asked))?;
             let mut page = Vec::new();
             let name = |row: &mysql_async::Row| key(table, row);
             let damaged = &mut self.damaged;
@@ -249,7 +249,7 @@ impl Snapshot for MySqlSnapshot {
     }
 
     fn totals(&mut self) -> Page<AccountKey, Total> {
-        self.ask(&wallets::select_totals())?.list(1, "totals", wallets::decode_total)
+        self.query(&wallets::select_totals())?.list(1, "totals", wallets::decode_total)
     }
 
     fn rows(&mut self) -> Result<u64, StoreError> {
@@ -258,6 +258,6 @@ impl Snapshot for MySqlSnapshot {
         script.statement(
             "SELECT CAST(5 * COUNT(*) + 1.5 * COALESCE(SUM(sequence), 0) AS UNSIGNED) FROM wallets",
         );
-        self.ask(&script)?.one_number("wallets")
+        self.query(&script)?.one_number("wallets")
     }
 }

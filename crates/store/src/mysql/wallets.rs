@@ -43,7 +43,7 @@ impl Table for Wallets {
             balance: row.signed()?,
             held: row.signed()?,
             sequence: row.number()?,
-            closed: row.truth()?,
+            closed: row.boolean()?,
             spent: Spent { day: day(row.signed()?)?, units: row.signed()? },
         };
         Ok((key, wallet))

@@ -90,9 +90,9 @@ fn decode(row: &mut Fields<'_>) -> Result<WindowRow, StoreError> {
         window: Window(row.number()?),
         rule: row.small()?,
         span: Span { start: Micros(row.signed()?), end: Micros(row.signed()?) },
-        closed: row.truth()?,
+        closed: row.boolean()?,
         version: row.small()?,
-        stale: row.truth()?,
+        stale: row.boolean()?,
         total: row.number()?,
     })
 }

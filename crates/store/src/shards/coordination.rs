@@ -34,7 +34,7 @@ impl Coordination for Shards {
     }
 
     fn lease_task(&self, task: Task, time: Duration) -> Result<bool, StoreError> {
-        self.inner.ask(FIRST, |store| store.lease_task(task, time))
+        self.inner.query(FIRST, |store| store.lease_task(task, time))
     }
 
     fn published(&self, batch: BatchId) {
@@ -50,13 +50,13 @@ impl Coordination for Shards {
         // Only outbox entries of one shard are merged: several shards would need several merged entries.
         let mut places = Inner::places(batches).into_iter();
         let (Some((shard, batches)), None) = (places.next(), places.next()) else { return Ok(None) };
-        let folded = self.inner.ask(shard, |store| store.merge_outbox(&batches))?;
-        Ok(folded.map(|batch| batch_of(shard, batch)))
+        let compacted = self.inner.query(shard, |store| store.merge_outbox(&batches))?;
+        Ok(compacted.map(|batch| batch_of(shard, batch)))
     }
 
     fn clear_outbox(&self, batches: &[BatchId]) -> Result<(), StoreError> {
         let mut places = Inner::places(batches).into_iter();
-        places.try_for_each(|(shard, batches)| self.inner.ask(shard, |store| store.clear_outbox(&batches)))
+        places.try_for_each(|(shard, batches)| self.inner.query(shard, |store| store.clear_outbox(&batches)))
     }
 
     /// Only the lease of the first shard decides: a server writes to any shard only with it.

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tally_rules::BoardId;
 
 /// The maximum number of boards in one transaction that tells a shard.
-const TOLD_MAX: usize = 100;
+const BOARDS_MAX: usize = 100;
 
 /// The name of the note with the number of the next board.
 pub(super) const NEXT_BOARD: &str = "store.next_board";
@@ -32,15 +32,15 @@ const TRIES: usize = 5;
 
 /// A change on the first shard that the other shards have to learn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Delta {
     pub(super) boards: BTreeSet<BoardNo>,
     /// Closed periods: they take no more scores.
     pub(super) closed: BTreeSet<WindowKey>,
     /// Forgotten periods.
-    pub(super) gone: BTreeSet<WindowKey>,
+    pub(super) deleted_windows: BTreeSet<WindowKey>,
 }
 
-impl Told {
+impl Delta {
     pub(super) fn of_board(no: BoardNo) -> Self {
         Self { boards: [no].into(), ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl Told {
 
     /// The boards whose revisions the transaction holds.
     fn held(&self) -> Vec<BoardNo> {
-        let windows = self.closed.iter().chain(&self.gone).map(|window| window.board);
+        let windows = self.closed.iter().chain(&self.deleted_windows).map(|window| window.board);
         self.boards.iter().copied().chain(windows).collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
@@ -96,28 +96,29 @@ impl Directory {
 impl Inner {
     /// Tells the other shards of a change that is committed on the first shard. Returns whether all were told; a shard that
     /// was not lags. The caller holds [`Directory::change`].
-    pub(super) fn tell(&self, told: &Told) -> bool {
-        let tell = |shard: usize| {
+    pub(super) fn propagate(&self, change: &Delta) -> bool {
+        let propagate = |shard: usize| {
             // A lagging shard gets everything that it lacks first.
             let asked = !self.breaker.is_recent(shard) && self.catch_up(shard).is_ok();
             let _one = locked(&self.directory.telling[shard]);
-            let heard = asked && self.sync(shard, told).is_ok();
-            if !heard {
+            let reached = asked && self.sync(shard, change).is_ok();
+            if !reached {
                 self.directory.set_lagging(shard);
             }
-            heard
+            reached
         };
         std::thread::scope(|scope| {
-            let all: Vec<_> = (1..self.all.len()).map(|shard| scope.spawn(move || tell(shard))).collect();
+            let all: Vec<_> =
+                (1..self.all.len()).map(|shard| scope.spawn(move || propagate(shard))).collect();
             all.into_iter().all(|one| one.join().unwrap_or(false))
         })
     }
 
     /// Brings the named boards and periods of a shard to the state of the first shard.
-    pub(super) fn sync(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
+    pub(super) fn sync(&self, shard: usize, change: &Delta) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
-            match self.sync_once(shard, told) {
+            match self.sync_once(shard, change) {
                 // A missing board cannot be held, so another server may have created it meanwhile.
                 Err(StoreError::Conflict(_) | StoreError::Row(_)) if tries < TRIES => tries += 1,
                 done => return done,
@@ -127,20 +128,20 @@ impl Inner {
 
     /// The shard's boards are held, so no other server tells it of them meanwhile. So the state that is read from the first
     /// shard is not older than any state written here.
-    fn sync_once(&self, shard: usize, told: &Told) -> Result<(), StoreError> {
+    fn sync_once(&self, shard: usize, change: &Delta) -> Result<(), StoreError> {
         let (first, there) = (&self.all[FIRST], &self.all[shard]);
         // A missing board cannot be held. Creating or deleting a board holds the row of the next number, and so does this
         // transaction.
-        let name = (!told.boards.is_empty()).then(|| BoardId::new("told").expect("it is a name"));
+        let name = (!change.boards.is_empty()).then(|| BoardId::new("told").expect("it is a name"));
         let board_names = name.into_iter().collect();
-        let plan = ReadSet { boards: told.held(), board_names, exclusive: true, ..ReadSet::default() };
+        let plan = ReadSet { boards: change.held(), board_names, exclusive: true, ..ReadSet::default() };
         let mut failed = None;
         let done = there.run(&plan, &mut |loaded| {
             let live = |no: &BoardNo| {
                 let place = plan.boards.binary_search(no).expect("it was asked for");
                 loaded.boards[place].is_some()
             };
-            let read = lacks(first, there, told, live);
+            let read = lacks(first, there, change, live);
             read.unwrap_or_else(|error| {
                 failed = Some(error);
                 WriteSet::default()
@@ -199,7 +200,7 @@ impl Inner {
         // The first shard is read last: what the other shard was told was committed on the first before.
         let there = View::of(&self.all[shard])?;
         let first = View::of(&self.all[FIRST])?;
-        let told = first.told_to(&there, self.shared).ok_or_else(|| {
+        let change = first.change_for(&there, self.shared).ok_or_else(|| {
             StoreError::Layout(format!(
                 "{} and {} are of different moments: their leaderboards do not fit together. Restore backups of one moment \
                  (nothing was changed)",
@@ -207,29 +208,29 @@ impl Inner {
                 self.all[shard].url()
             ))
         })?;
-        let boards: Vec<BoardNo> = told.boards.iter().copied().collect();
-        for boards in boards.chunks(TOLD_MAX) {
-            self.sync(shard, &Told { boards: boards.iter().copied().collect(), ..Told::default() })?;
+        let boards: Vec<BoardNo> = change.boards.iter().copied().collect();
+        for boards in boards.chunks(BOARDS_MAX) {
+            self.sync(shard, &Delta { boards: boards.iter().copied().collect(), ..Delta::default() })?;
         }
-        if told.gone.is_empty() {
+        if change.deleted_windows.is_empty() {
             Ok(())
         } else {
-            self.sync(shard, &Told { gone: told.gone, ..Told::default() })
+            self.sync(shard, &Delta { deleted_windows: change.deleted_windows, ..Delta::default() })
         }
     }
 
     /// Whether a shard lacks some boards because it was not told of them. It was told when this returns.
     pub(super) fn was_behind(&self, shard: usize, unknown: &[BoardNo]) -> Result<bool, StoreError> {
-        let mut told = Told::default();
+        let mut change = Delta::default();
         for no in unknown {
             if row_of(&self.all[FIRST], *no)?.is_some() {
-                told.boards.insert(*no);
+                change.boards.insert(*no);
             }
         }
-        if told.is_empty() {
+        if change.is_empty() {
             return Ok(false);
         }
-        self.sync(shard, &told)?;
+        self.sync(shard, &change)?;
         Ok(true)
     }
 }
@@ -248,17 +249,17 @@ pub(super) fn no_bans() -> Revisions {
 fn lacks(
     first: &MySqlStore,
     there: &MySqlStore,
-    told: &Told,
+    change: &Delta,
     live: impl Fn(&BoardNo) -> bool,
 ) -> Result<WriteSet, StoreError> {
     let mut changes = WriteSet::default();
     let mut new = Vec::new();
-    for no in &told.boards {
+    for no in &change.boards {
         match (row_of(first, *no)?, live(no)) {
             (Some(row), false) => {
                 // The name may belong to a deleted board whose deletion this shard was not told either.
                 let old = there.board(BoardRef::Id(&row.id), Some(&no_bans()))?;
-                let old = old.map(|state| state.row.no).filter(|old| !told.boards.contains(old));
+                let old = old.map(|state| state.row.no).filter(|old| !change.boards.contains(old));
                 changes.boards.extend(old.map(BoardChange::Delete));
                 new.push(BoardChange::Create(row));
             }
@@ -275,7 +276,7 @@ fn lacks(
     changes.boards.extend(new);
     changes.boards.sort_unstable_by_key(BoardChange::no);
     changes.boards.dedup_by_key(|change| change.no());
-    for window in told.closed.iter().filter(|window| live(&window.board)) {
+    for window in change.closed.iter().filter(|window| live(&window.board)) {
         let closed = |store: &MySqlStore| {
             let rows = store.windows(window.board)?.into_iter();
             Ok::<_, StoreError>(rows.filter(|row| row.closed).find(|row| row.window == window.window))
@@ -284,9 +285,9 @@ fn lacks(
             changes.windows.push((*window, Some(row)));
         }
     }
-    if !told.gone.is_empty() {
+    if !change.deleted_windows.is_empty() {
         let purge = first.begin_snapshot()?.to_purge()?;
-        for window in told.gone.iter().filter(|window| purge.windows.contains(window)) {
+        for window in change.deleted_windows.iter().filter(|window| purge.windows.contains(window)) {
             changes.windows.push((*window, None));
             changes.garbage.push(Garbage::Window(*window));
         }
@@ -322,7 +323,7 @@ impl View {
     /// What the other shard has to be told. `None` if the other shard knows boards that this one never had, or has lost a
     /// board of this one: then one of the two was restored from an older backup. Servers that write side by side tell of
     /// boards in any order, so there a missing board may be new.
-    fn told_to(&self, there: &Self, side_by_side: bool) -> Option<Told> {
+    fn change_for(&self, there: &Self, side_by_side: bool) -> Option<Delta> {
         let is_known = |no: &BoardNo| self.boards.contains_key(no) || self.deleted.contains(no);
         let is_lost = |no: &BoardNo| !side_by_side && no.0 < there.next && !there.boards.contains_key(no);
         if !there.boards.keys().all(is_known) || self.boards.keys().any(is_lost) {
@@ -334,10 +335,10 @@ impl View {
             _ => true,
         };
         let changed = self.boards.values().flatten().filter(differs).map(|row| row.no);
-        Some(Told {
+        Some(Delta {
             boards: deleted.chain(changed).collect(),
-            gone: self.forgotten.iter().copied().collect(),
-            ..Told::default()
+            deleted_windows: self.forgotten.iter().copied().collect(),
+            ..Delta::default()
         })
     }
 }
@@ -375,12 +376,12 @@ mod tests {
         // Board 4 was created and deleted while the shard was unavailable.
         let there = view(&[(1, true), (2, true), (3, true)], &[]);
         for side_by_side in [false, true] {
-            let told = first.told_to(&there, side_by_side).unwrap();
-            assert_eq!(told.boards, [1, 3, 5].map(BoardNo).into());
-            assert_eq!((told.closed, told.gone), (BTreeSet::new(), [window].into()));
+            let change = first.change_for(&there, side_by_side).unwrap();
+            assert_eq!(change.boards, [1, 3, 5].map(BoardNo).into());
+            assert_eq!((change.closed, change.deleted_windows), (BTreeSet::new(), [window].into()));
         }
         first.forgotten.clear();
-        assert!(first.told_to(&first, false).unwrap().is_empty());
+        assert!(first.change_for(&first, false).unwrap().is_empty());
     }
 
     #[test]
@@ -388,9 +389,9 @@ mod tests {
         let first = view(&[(2, true), (5, true)], &[1]);
         // A board that the first shard never had, and a board that the other shard deleted and the first did not.
         let (unknown, lost) = (view(&[(2, true), (6, true)], &[]), view(&[(5, true)], &[2]));
-        assert!([&unknown, &lost].iter().all(|other| first.told_to(other, false).is_none()));
+        assert!([&unknown, &lost].iter().all(|other| first.change_for(other, false).is_none()));
         // With several servers, the missing board may be one that the shard was not told of yet.
-        assert!(first.told_to(&unknown, true).is_none());
-        assert_eq!(first.told_to(&lost, true), Some(Told::of_board(BoardNo(2))));
+        assert!(first.change_for(&unknown, true).is_none());
+        assert_eq!(first.change_for(&lost, true), Some(Delta::of_board(BoardNo(2))));
     }
 }

@@ -5,7 +5,7 @@
 //! it. Not here: what a shard was not told (`directory`).
 
 use super::Inner;
-use super::directory::{Told, no_bans};
+use super::directory::{Delta, no_bans};
 use super::split::FIRST;
 use crate::mysql::MySqlStore;
 use crate::plan::{BoardNo, WindowKey, WindowRow};
@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A pending answer of a shard.
-type Asked = Receiver<Result<FeedPage, StoreError>>;
+type PendingFeed = Receiver<Result<FeedPage, StoreError>>;
 
 /// The requests that were not answered in time, by shard.
 #[derive(Debug, Default)]
-pub(super) struct Feeds(Mutex<BTreeMap<usize, Asked>>);
+pub(super) struct Feeds(Mutex<BTreeMap<usize, PendingFeed>>);
 
 impl Inner {
     /// See [`Coordination::change_feed`].
@@ -68,17 +68,17 @@ impl Inner {
         known: Option<&Revisions>,
     ) -> Result<Option<BoardState>, StoreError> {
         let known_of = |shard: usize| known.map(|known| Revisions::new(vec![known.of(shard)]));
-        let Some(first) = self.ask(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
+        let Some(first) = self.query(FIRST, |store| store.board(name, known_of(FIRST).as_ref()))? else {
             if let BoardRef::No(no) = name {
-                self.tell_gone(no)?;
+                self.propagate_deletion(no)?;
             }
             return Ok(None);
         };
-        let (mut all, mut unheard) = (vec![(FIRST, first)], ShardSet::default());
+        let (mut all, mut unreached) = (vec![(FIRST, first)], ShardSet::default());
         for shard in 1..self.all.len() {
             match self.board_there(shard, &all[FIRST].1, known_of(shard).as_ref()) {
                 Ok(state) => all.push((shard, state)),
-                Err(StoreError::ShardUnavailable { .. }) if known.is_some() => unheard.insert(shard),
+                Err(StoreError::ShardUnavailable { .. }) if known.is_some() => unreached.insert(shard),
                 Err(error) => return Err(error),
             }
         }
@@ -86,7 +86,7 @@ impl Inner {
             // One of the shards has forgotten which bans were lifted.
             return self.board(name, None);
         }
-        Ok(Some(merged(all, known, unheard, self.all.len())))
+        Ok(Some(merged(all, known, unreached, self.all.len())))
     }
 
     /// A board as another shard has it. The shard is told first if it differs from the first shard.
@@ -100,24 +100,24 @@ impl Inner {
         if self.feeds.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&shard) {
             return Err(self.unavailable(shard, true, "it has not said yet what has changed".into()));
         }
-        let ask = || self.ask_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
+        let ask = || self.query_soon(shard, |store| store.board(BoardRef::No(first.row.no), known));
         let is_told = |state: &BoardState| {
-            state.row.definition == first.row.definition && untold(first, state).is_empty()
+            state.row.definition == first.row.definition && not_propagated(first, state).is_empty()
         };
         let mut there = ask()?;
         if !there.as_ref().is_some_and(is_told) {
-            let closed = there.iter().flat_map(|there| untold(first, there)).collect();
-            self.sync(shard, &Told { closed, ..Told::of_board(first.row.no) })?;
+            let closed = there.iter().flat_map(|there| not_propagated(first, there)).collect();
+            self.sync(shard, &Delta { closed, ..Delta::of_board(first.row.no) })?;
             there = ask()?;
         }
         there.ok_or_else(|| StoreError::Conflict("a board is made and deleted by others".into()))
     }
 
     /// Tells the other shards of a deleted board. An unavailable shard is told before the first shard purges the board.
-    fn tell_gone(&self, no: BoardNo) -> Result<(), StoreError> {
+    fn propagate_deletion(&self, no: BoardNo) -> Result<(), StoreError> {
         for shard in 1..self.all.len() {
-            match self.ask_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
-                Ok(Some(_)) => self.sync(shard, &Told::of_board(no))?,
+            match self.query_soon(shard, |store| store.board(BoardRef::No(no), Some(&no_bans()))) {
+                Ok(Some(_)) => self.sync(shard, &Delta::of_board(no))?,
                 Ok(None) | Err(StoreError::ShardUnavailable { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -127,7 +127,7 @@ impl Inner {
 }
 
 /// Periods that the first shard has closed, without a stored ranking yet, and that another shard does not know as closed.
-fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
+fn not_propagated(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
     let board = first.row.no;
     let knows =
         |row: &WindowRow| there.windows.iter().any(|known| known.window == row.window && known.closed);
@@ -136,7 +136,7 @@ fn untold(first: &BoardState, there: &BoardState) -> Vec<WindowKey> {
 }
 
 /// Asks one shard in a new thread, so that the caller can wait with a deadline.
-fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError> {
+fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<PendingFeed, StoreError> {
     let (answer, asked) = sync_channel(1);
     let store = Arc::clone(store);
     let run = move || drop(answer.send(store.change_feed(&[after])));
@@ -150,7 +150,7 @@ fn ask(store: &Arc<MySqlStore>, after: FeedPosition) -> Result<Asked, StoreError
 fn merged(
     all: Vec<(usize, BoardState)>,
     known: Option<&Revisions>,
-    unheard: ShardSet,
+    unreached: ShardSet,
     shards: usize,
 ) -> BoardState {
     let row = all[FIRST].1.row.clone();
@@ -173,6 +173,6 @@ fn merged(
         Some(known) => Bans::Since { revisions: known.clone(), changes },
         None => Bans::All(banned),
     };
-    let revisions = Revisions::new(revisions).without(unheard);
+    let revisions = Revisions::new(revisions).without(unreached);
     BoardState { row, revisions, bans, windows: windows.into_values().collect() }
 }

@@ -20,7 +20,7 @@ impl Shards {
         &self,
         ask: impl FnOnce(&dyn Ledger) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.inner.ask(FIRST, |store| ask(store.ledger()))
+        self.inner.query(FIRST, |store| ask(store.ledger()))
     }
 }
 
@@ -93,7 +93,7 @@ impl Ledger for Shards {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
-        let one = |shard| self.inner.ask(shard, crate::mysql::MySqlStore::begin_snapshot);
+        let one = |shard| self.inner.query(shard, crate::mysql::MySqlStore::begin_snapshot);
         let all = (0..self.inner.all.len()).map(one).collect::<Result<_, _>>()?;
         Ok(Box::new(ShardSnapshot::new(all)))
     }

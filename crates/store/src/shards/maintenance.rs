@@ -1,7 +1,7 @@
 //! Maintenance of all shards.
 
 use super::Shards;
-use super::directory::Told;
+use super::directory::Delta;
 use super::split::FIRST;
 use crate::plan::{ScoreKey, WindowKey};
 use crate::{CorruptRow, Maintenance, Slow, StoreError, Transactions};
@@ -21,7 +21,7 @@ impl Maintenance for Shards {
     }
 
     fn unpurged(&self, windows: &[WindowKey], shard: usize) -> Result<Vec<WindowKey>, StoreError> {
-        self.inner.ask(shard, |store| store.unpurged(windows, FIRST))
+        self.inner.query(shard, |store| store.unpurged(windows, FIRST))
     }
 
     fn purge_window(&self, window: WindowKey, limit: usize) -> Result<bool, StoreError> {
@@ -30,15 +30,15 @@ impl Maintenance for Shards {
         let one = |shard| {
             if shard != FIRST && self.inner.shared {
                 // The server that forgot the period may have ended before it told the other shards.
-                self.inner.sync(shard, &Told { gone: [window].into(), ..Told::default() })?;
+                self.inner.sync(shard, &Delta { deleted_windows: [window].into(), ..Delta::default() })?;
             }
-            self.inner.ask(shard, |store| store.purge_window(window, limit))
+            self.inner.query(shard, |store| store.purge_window(window, limit))
         };
         (0..self.inner.all.len()).rev().try_fold(true, |done, shard| Ok(done && one(shard)?))
     }
 
     fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.inner.ask(FIRST, |store| store.set_meta(name, value))
+        self.inner.query(FIRST, |store| store.set_meta(name, value))
     }
 
     fn checkpoint(&self) -> Result<(), StoreError> {

@@ -17,7 +17,7 @@ use tally_rules::PlayerId;
 /// Rows in a batch.
 const BITE: u64 = 5_000;
 /// The pause between two progress reports.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The progress of a resharding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,26 +108,26 @@ pub(super) fn spread(
 ) -> Result<(), StoreError> {
     let (done, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let walk = |from: usize| {
+        let start = |from: usize| {
             let (done, failed) = (&done, &failed);
             scope.spawn(move || {
-                let walked =
-                    tables.iter().try_for_each(|table| walk(all, from, table, target, (done, failed)));
-                failed.fetch_or(walked.is_err(), Ordering::Relaxed);
-                walked
+                let moved =
+                    tables.iter().try_for_each(|table| move_rows(all, from, table, target, (done, failed)));
+                failed.fetch_or(moved.is_err(), Ordering::Relaxed);
+                moved
             })
         };
-        let walks: Vec<_> = (0..old).map(walk).collect();
-        while !walks.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+        let threads: Vec<_> = (0..old).map(start).collect();
+        while !threads.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
-            std::thread::sleep(LOOK_PAUSE);
+            std::thread::sleep(RETRY_PAUSE);
         }
         progress(Progress { done: done.load(Ordering::Relaxed).min(total), total });
-        walks.into_iter().try_for_each(|walk| walk.join().expect("moving does not panic"))
+        threads.into_iter().try_for_each(|thread| thread.join().expect("moving does not panic"))
     })
 }
 
-fn walk(
+fn move_rows(
     all: &[Arc<MySqlStore>],
     from: usize,
     table: &Moved,
@@ -201,7 +201,7 @@ impl Cursor {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
-        let (ended, rows) = (input.truth()?, input.number()?);
+        let (ended, rows) = (input.boolean()?, input.number()?);
         let mut after = Vec::new();
         while !input.is_empty() {
             after.push(match input.byte()? {

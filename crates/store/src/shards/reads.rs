@@ -36,15 +36,15 @@ impl Reads for Shards {
     }
 
     fn boards(&self) -> Result<Vec<BoardRow>, StoreError> {
-        self.inner.ask(FIRST, |store| store.boards())
+        self.inner.query(FIRST, |store| store.boards())
     }
 
     fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
-        self.inner.ask(FIRST, |store| store.keys())
+        self.inner.query(FIRST, |store| store.keys())
     }
 
     fn had_keys(&self) -> Result<bool, StoreError> {
-        self.inner.ask(FIRST, |store| store.had_keys())
+        self.inner.query(FIRST, |store| store.had_keys())
     }
 
     fn scan_versions(
@@ -58,7 +58,7 @@ impl Reads for Shards {
         let each = &mut |player: PlayerId, record: Option<Record>, version| {
             record.into_iter().for_each(|record| each(player.clone(), record, version));
         };
-        self.inner.walk((board, window, false), after, limit, each)
+        self.inner.merged_scan((board, window, false), after, limit, each)
     }
 
     fn scan_shard(
@@ -69,7 +69,7 @@ impl Reads for Shards {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        self.inner.ask(shard, |store| store.scan_versions(board, window, after, limit, each))
+        self.inner.query(shard, |store| store.scan_versions(board, window, after, limit, each))
     }
 
     fn scan_states(
@@ -81,8 +81,8 @@ impl Reads for Shards {
         each: &mut dyn FnMut(PlayerId, Option<Record>, u64),
     ) -> Result<usize, StoreError> {
         match shard {
-            Some(shard) => self.inner.ask(shard, |store| store.scan_states(None, of, after, limit, each)),
-            None => self.inner.walk((of.0, of.1, true), after, limit, each),
+            Some(shard) => self.inner.query(shard, |store| store.scan_states(None, of, after, limit, each)),
+            None => self.inner.merged_scan((of.0, of.1, true), after, limit, each),
         }
     }
 
@@ -95,7 +95,7 @@ impl Reads for Shards {
     }
 
     fn block(&self, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-        self.inner.ask(FIRST, |store| store.block(key))
+        self.inner.query(FIRST, |store| store.block(key))
     }
 
     fn records(&self, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
@@ -107,7 +107,7 @@ impl Reads for Shards {
     }
 
     fn import_progress(&self, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-        let one = |shard| self.inner.ask(shard, |store| store.import_progress(key));
+        let one = |shard| self.inner.query(shard, |store| store.import_progress(key));
         // The first shard gets a chunk last, so an import exists only if the first shard has it.
         let Some(mut whole) = one(FIRST)? else { return Ok(None) };
         for shard in 1..self.inner.all.len() {
@@ -131,17 +131,17 @@ impl Reads for Shards {
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-        self.inner.ask(FIRST, |store| store.profiles(players))
+        self.inner.query(FIRST, |store| store.profiles(players))
     }
 
     fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.ask(FIRST, |store| store.meta(name))
+        self.inner.query(FIRST, |store| store.meta(name))
     }
 }
 
 impl Inner {
     /// Reads from one shard.
-    pub(super) fn ask<T>(
+    pub(super) fn query<T>(
         &self,
         shard: usize,
         ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
@@ -150,14 +150,14 @@ impl Inner {
         ask(&self.all[shard]).map_err(|error| self.of_one(shard, error))
     }
 
-    /// Like [`Self::ask`], but fails at once if the shard failed a moment ago.
-    pub(super) fn ask_soon<T>(
+    /// Like [`Self::query`], but fails at once if the shard failed a moment ago.
+    pub(super) fn query_soon<T>(
         &self,
         shard: usize,
         ask: impl FnOnce(&MySqlStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.refuse_recent(shard, true)?;
-        self.ask(shard, ask).inspect_err(|error| {
+        self.query(shard, ask).inspect_err(|error| {
             if let StoreError::ShardUnavailable { .. } = error {
                 self.breaker.put(shard);
             }
@@ -177,7 +177,7 @@ impl Inner {
         &self,
         ask: impl Fn(&MySqlStore) -> Result<u64, StoreError>,
     ) -> Result<u64, StoreError> {
-        (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.ask(shard, &ask)?))
+        (0..self.all.len()).try_fold(0, |sum, shard| Ok(sum + self.query(shard, &ask)?))
     }
 
     /// Purges deleted rows. The first shard's rows list what is deleted, so they stay until all other shards know.
@@ -192,7 +192,7 @@ impl Inner {
         if done == limit || !is_told || self.directory.lagging() > 0 {
             return Ok(done);
         }
-        Ok(done + self.ask(FIRST, |store| store.purge_deleted(limit - done))?)
+        Ok(done + self.query(FIRST, |store| store.purge_deleted(limit - done))?)
     }
 
     /// Applies `each` to at most `limit` rows of the shards from `lowest` on. An unavailable shard does not block the
@@ -205,7 +205,7 @@ impl Inner {
     ) -> Result<usize, StoreError> {
         let (mut done, mut failed) = (0, None);
         for shard in lowest..self.all.len() {
-            match self.ask(shard, |store| each(store, limit - done)) {
+            match self.query(shard, |store| each(store, limit - done)) {
                 Ok(rows) => done += rows,
                 Err(error) => failed = Some(error),
             }
@@ -241,7 +241,7 @@ impl Inner {
         for shard in first..self.all.len() {
             let after = after.filter(|batch| usize::from(batch.shard) == shard);
             let after = after.map(|batch| BatchId { shard: 0, ..batch });
-            match self.ask_soon(shard, |store| store.outbox(age, after)) {
+            match self.query_soon(shard, |store| store.outbox(age, after)) {
                 Ok(entries) if !entries.is_empty() => {
                     let of_shard =
                         |entry: OutboxEntry| OutboxEntry { batch: batch_of(shard, entry.batch), ..entry };
@@ -268,7 +268,7 @@ impl Inner {
         let mut all = vec![None; keys.len()];
         for (shard, places) in by_shard {
             let wanted: Vec<K> = places.iter().map(|place| keys[*place].clone()).collect();
-            let found = self.ask(shard, |store| read(store, &wanted))?;
+            let found = self.query(shard, |store| read(store, &wanted))?;
             places.into_iter().zip(found).for_each(|(place, one)| all[place] = one);
         }
         Ok(all)
@@ -278,7 +278,7 @@ impl Inner {
     pub(super) fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
         let mut windows = BTreeMap::new();
         for shard in 0..self.all.len() {
-            for row in self.ask(shard, |store| store.windows(board))? {
+            for row in self.query(shard, |store| store.windows(board))? {
                 windows.entry(row.window).or_insert(row);
             }
         }
@@ -288,14 +288,14 @@ impl Inner {
     pub(super) fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let mut players = Vec::new();
         for shard in 0..self.all.len() {
-            players.extend(self.ask(shard, |store| store.bans(board))?);
+            players.extend(self.query(shard, |store| store.bans(board))?);
         }
         players.sort_unstable();
         Ok(players)
     }
 
     /// A scan over all shards in order of players; with recently removed records on request.
-    pub(super) fn walk(
+    pub(super) fn merged_scan(
         &self,
         of: (BoardNo, Window, bool),
         after: Option<&PlayerId>,
@@ -329,7 +329,7 @@ impl Inner {
             return Ok(());
         }
         let (next, last) = (&mut cursor.next, &cursor.last);
-        let count = self.ask(cursor.shard, |store| {
+        let count = self.query(cursor.shard, |store| {
             if with_removed {
                 let mut each = |player, record, version| next.push_back((player, record, version));
                 return store.scan_states(None, (board, window), last.as_ref(), fetch, &mut each);

@@ -15,7 +15,7 @@ use super::layout::{self, Mark};
 use super::moving::{self, Progress, check_imports, spread_imports};
 use super::split::FIRST;
 use super::upgrade::upgrade;
-use crate::mysql::moving::{BANS, PARTS, REQUESTS, SCORES};
+use crate::mysql::moving::{BANS, REQUESTS, SCORES, WINDOWS};
 use crate::mysql::{MySqlStore, Note, Noted, Options};
 use crate::plan::{BoardChange, ReadSet, WriteSet};
 use crate::{Maintenance, Reads, StoreError, Transactions};
@@ -64,9 +64,9 @@ pub fn reshard(
     if !lists.is_ending(&state)? {
         lists.prepare()?;
         // Rows without a player go to every shard, open periods to the first.
-        for table in [&REQUESTS, &PARTS] {
+        for table in [&REQUESTS, &WINDOWS] {
             for at in 0..lists.old {
-                let targets = if table.name == PARTS.name { vec![FIRST] } else { lists.new.clone() };
+                let targets = if table.name == WINDOWS.name { vec![FIRST] } else { lists.new.clone() };
                 moving::copy(&lists.all, at, table, &targets)?;
             }
         }

@@ -10,7 +10,7 @@
 //!
 //! Not here: batches of players of several shards, whose callers ask for each shard separately.
 
-use super::directory::Told;
+use super::directory::Delta;
 use super::split::{self, FIRST, Split};
 use super::{Inner, Shards, home};
 use crate::mysql::{MySqlStore, Noted};
@@ -43,7 +43,7 @@ struct Run<'a> {
     committed: BTreeMap<usize, Committed>,
     slices: BTreeMap<usize, WriteSet>,
     /// What the other shards have to be told of boards.
-    told: Told,
+    delta: Delta,
     /// Boards that shards other than the first do not know.
     unknown: Vec<(usize, Vec<BoardNo>)>,
     /// What the transaction turned out to need.
@@ -126,7 +126,7 @@ impl Inner {
             return Err(self.stopped(&run, shard, error));
         }
         needs.shards.iter().for_each(|shard| self.breaker.take(shard));
-        if !run.told.is_empty() && !self.tell(&run.told) && !run.told.closed.is_empty() {
+        if !run.delta.is_empty() && !self.propagate(&run.delta) && !run.delta.closed.is_empty() {
             // A server that does not know of the close could write a row there. The archive of the period would lack it.
             return Err(StoreError::Partly("a database has not heard that a period is over".into()));
         }
@@ -180,7 +180,7 @@ impl Inner {
         let is_begun = !run.done.is_empty();
         match self.fault(shard, error, run.needs.shards.len() == 1) {
             StoreError::InDoubt { batch, why } => {
-                if shard == FIRST && !run.told.is_empty() {
+                if shard == FIRST && !run.delta.is_empty() {
                     self.doubt(batch);
                 }
                 // Only the commit of the last slice is worth resolving.
@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
             version: 0,
             committed: BTreeMap::new(),
             slices: BTreeMap::new(),
-            told: Told::default(),
+            delta: Delta::default(),
             unknown: Vec::new(),
             more: None,
             done: ShardSet::default(),
@@ -270,10 +270,10 @@ impl<'a> Run<'a> {
     /// Splits the changes by shard.
     fn decided(&mut self, changes: WriteSet, found: &[Option<usize>]) {
         (self.more, self.stopped) = (None, None);
-        (self.slices, self.told) = self.split.changes(changes, found);
+        (self.slices, self.delta) = self.split.changes(changes, found);
         let mut needs = self.needs;
         self.slices.keys().for_each(|shard| needs.shards.insert(*shard));
-        needs.boards |= !self.told.is_empty();
+        needs.boards |= !self.delta.is_empty();
         self.more = (needs != self.needs).then_some(needs);
     }
 

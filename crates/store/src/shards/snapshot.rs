@@ -142,10 +142,10 @@ impl ScoreSnapshot for ShardSnapshot {
         Ok(all.into_iter().take(limit).collect())
     }
 
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let mut all = Vec::new();
         for snapshot in &mut self.all {
-            all.extend(snapshot.hidden(board)?);
+            all.extend(snapshot.banned(board)?);
         }
         Ok(all)
     }

@@ -4,7 +4,7 @@
 //! Boards are on all shards, so that a transaction itself sees that its board exists. Everything else is on the first shard.
 //! Pure. Not here: transactions, and how the others learn of boards (`directory`).
 
-use super::directory::Told;
+use super::directory::Delta;
 use super::home::home;
 use crate::plan::{BoardChange, Garbage, Loaded, ReadSet, WriteSet};
 use crate::{LedgerReadSet, ShardSet};
@@ -137,13 +137,13 @@ impl<'a> Split<'a> {
         &self,
         changes: WriteSet,
         found: &[Option<usize>],
-    ) -> (BTreeMap<usize, WriteSet>, Told) {
+    ) -> (BTreeMap<usize, WriteSet>, Delta) {
         let mut slices = Slices::default();
         for (key, record) in changes.scores {
             slices.of(home(&key.player, self.all)).scores.push((key, record));
         }
-        for (key, hidden) in changes.bans {
-            slices.of(home(&key.player, self.all)).bans.push((key, hidden));
+        for (key, banned) in changes.bans {
+            slices.of(home(&key.player, self.all)).bans.push((key, banned));
         }
         // The request is on the home shard of all changes, if there is only one, even if a part of its effect is elsewhere:
         // a retry looks only there. A request without a known shard is on the lowest.
@@ -158,8 +158,8 @@ impl<'a> Split<'a> {
         if !changes.imports.is_empty() {
             slices.of(self.of_imports()).imports = changes.imports;
         }
-        let mut told =
-            Told { boards: changes.boards.iter().map(BoardChange::no).collect(), ..Told::default() };
+        let mut change =
+            Delta { boards: changes.boards.iter().map(BoardChange::no).collect(), ..Delta::default() };
         let mut of_first = WriteSet { boards: changes.boards, ..WriteSet::default() };
         for (key, row) in changes.windows {
             match row {
@@ -169,14 +169,14 @@ impl<'a> Split<'a> {
                     // The ranking of the period is not archived yet, so no shard may take more scores for it. A stale period
                     // is closed already, or made by old lines of an import.
                     if row.version == 0 && !row.stale {
-                        told.closed.insert(key);
+                        change.closed.insert(key);
                     }
                     of_first.windows.push((key, Some(row)));
                 }
                 None => of_first.windows.push((key, None)),
             }
         }
-        told.gone.extend(changes.garbage.iter().filter_map(|gone| match gone {
+        change.deleted_windows.extend(changes.garbage.iter().filter_map(|gone| match gone {
             Garbage::Window(window) => Some(*window),
             Garbage::Blocks(..) => None,
         }));
@@ -196,7 +196,7 @@ impl<'a> Split<'a> {
             (slice.profiles, slice.blocks, slice.keys, slice.ledger) = (profiles, blocks, keys, ledger);
             (slice.garbage, slice.boards) = (garbage, boards);
         }
-        (slices.0, told)
+        (slices.0, change)
     }
 }
 

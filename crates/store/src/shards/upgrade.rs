@@ -124,7 +124,7 @@ fn take(input: &mut Input<'_>) -> Option<WriteSet> {
     })?;
     let bans = taken(input, |input| {
         let key = BanKey { board: BoardNo(input.small()?), player: take_player(input)? };
-        Some((key, input.truth()?))
+        Some((key, input.boolean()?))
     })?;
     let windows = taken(input, |input| Some((take_window(input)?, None)))?;
     let garbage = taken(input, |input| Some(Garbage::Window(take_window(input)?)))?;

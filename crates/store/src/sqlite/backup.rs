@@ -15,7 +15,7 @@ use super::journal;
 use super::journal_rows::{Source, damaged};
 use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::tables::{Counters, Tables};
 use super::{Options, flush, identity, lock, meta, migrate, recover};
 use crate::StoreError;
@@ -125,7 +125,7 @@ pub fn restore_on(options: &Options, from: &Path, to: &Path, replace: bool) -> R
     renew(&files, &unfinished)?;
     files.sync(&unfinished)?;
     // From here on the place holds a part of each store, until the mark is removed.
-    if !is_planted(Plant::RestoreUnmarked) {
+    if !is_seeded(SeededFault::RestoreUnmarked) {
         files.create(&mark)?.sync().map_err(|error| fault::file("sync", &mark, &error))?;
     }
     files.sync_folder(&to)?;

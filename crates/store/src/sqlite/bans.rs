@@ -57,8 +57,8 @@ impl Table for Bans {
     }
 
     fn write(connection: &Connection, rows: &mut Rows<'_, '_, Self>) -> Result<(), StoreError> {
-        for (key, hidden) in rows {
-            let sql = if hidden.is_some() { PUT } else { REMOVE };
+        for (key, banned) in rows {
+            let sql = if banned.is_some() { PUT } else { REMOVE };
             connection.prepare_cached(sql)?.execute(params![key.board.0, key.player.as_str()])?;
         }
         Ok(())

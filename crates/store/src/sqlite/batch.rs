@@ -137,7 +137,7 @@ pub(super) fn of(changes: WriteSet, present: Present<'_>) -> Result<(Batch, Chan
     batch.add::<Requests>(there(changes.requests))?;
     batch.add::<imports::Imports>(there(changes.imports))?;
     batch.add::<profiles::Profiles>(changes.profiles)?;
-    let bans = changes.bans.into_iter().map(|(key, hidden)| (key, hidden.then_some(())));
+    let bans = changes.bans.into_iter().map(|(key, banned)| (key, banned.then_some(())));
     batch.add::<bans::Bans>(bans.collect())?;
     batch.add::<Windows>(changes.windows)?;
     batch.add::<Blocks>(there(changes.blocks))?;

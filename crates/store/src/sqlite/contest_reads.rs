@@ -13,7 +13,7 @@ use super::contests::{
 use super::fault::column_text;
 use super::memtable::Memtables;
 use super::payments;
-use super::reads::{Found, fill, one};
+use super::reads::{MemtableStates, fill, one};
 use super::run::states;
 use super::series::{self, AllSeries};
 use super::table::Table;
@@ -49,14 +49,14 @@ pub(super) const PRIZES: &str = "SELECT player, member, division, rank, currency
 
 /// The rows of a plan in the memtable.
 pub(super) struct Seen {
-    contests: Found<Record>,
-    applications: Found<Application>,
-    series: Found<SeriesRecord>,
-    payments: Found<Payment>,
+    contests: MemtableStates<Record>,
+    applications: MemtableStates<Application>,
+    series: MemtableStates<SeriesRecord>,
+    payments: MemtableStates<Payment>,
 }
 
 /// Reads the memtable.
-pub(super) fn look(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
+pub(super) fn in_memory(memtables: &Memtables, plan: &ContestReadSet) -> Seen {
     Seen {
         contests: states::<contests::Contests>(memtables, plan.contests.iter().cloned()),
         applications: states::<Applications>(memtables, plan.applications.iter().cloned()),
@@ -145,8 +145,8 @@ fn of_contest<T: Table<Key = EntrantKey>>(
 
 impl Contests for SqliteStore {
     fn contest(&self, id: &ContestId) -> Result<Option<Record>, StoreError> {
-        let look = |memtables: &Memtables| memtables.get::<contests::Contests>(id).cloned();
-        one(&self.shared, "contests", look, id, contests::get)
+        let in_memory = |memtables: &Memtables| memtables.get::<contests::Contests>(id).cloned();
+        one(&self.shared, "contests", in_memory, id, contests::get)
     }
 
     fn list_contests(
@@ -156,13 +156,13 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Listing<(ContestId, Record)>, StoreError> {
         let wanted = |record: &Record| state.is_none_or(|state| record.state == state);
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
             let pick = |record: &Record| wanted(record).then(|| record.clone());
             memtables.first::<contests::Contests, _>(from, |_| true, pick, limit)
         };
         let after = after.map_or("", ContestId::as_str);
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(if state.is_some() { LIST_STATE } else { LIST })?;
             let mut rows = match state {
                 Some(state) => statement.query(params![after, state.as_str()])?,
@@ -179,11 +179,11 @@ impl Contests for SqliteStore {
     }
 
     fn due_contests(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let due = |record: &Record| record.due().map(|(at, _)| at).filter(|at| *at <= now);
             memtables.first::<contests::Contests, _>(Bound::Unbounded, |_| true, due, usize::MAX)
         };
-        self.shared.read(look, |mut newer, tables| {
+        self.shared.read(in_memory, |mut newer, tables| {
             only_behind(&mut newer, after);
             let mut statement = tables.prepare_cached(DUE)?;
             let (at, id) = after.unwrap_or((Micros(i64::MIN), ""));
@@ -200,10 +200,10 @@ impl Contests for SqliteStore {
     }
 
     fn count_contests(&self, most: usize) -> Result<Vec<usize>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             memtables.range::<contests::Contests>(Bound::Unbounded, |_| true, usize::MAX).0
         };
-        self.shared.read(look, |newer, tables| {
+        self.shared.read(in_memory, |newer, tables| {
             let mut counts = Vec::with_capacity(State::ALL.len());
             // Each unflushed row may remove one row of the tables from the count.
             let bound = i64::try_from(most.saturating_add(newer.len())).unwrap_or(i64::MAX);
@@ -237,9 +237,9 @@ impl Contests for SqliteStore {
     ) -> Result<Listing<(PlayerId, Application)>, StoreError> {
         // Rows that do not match any more must be known too, because the table may still have them.
         let pick = |row: &Application| (row.status == status && row.place > above).then_some(*row);
-        let look =
+        let in_memory =
             |memtables: &Memtables| of_contest::<Applications>(memtables, (contest, None), pick, usize::MAX);
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(IN_STATUS)?;
             let above = i64::try_from(above).unwrap_or(i64::MAX);
             let mut rows = statement.query(params![contest.0, status.as_str(), above])?;
@@ -255,9 +255,9 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(PlayerId, Application)>, StoreError> {
         let all = |row: &Application| Some(*row);
-        let look =
+        let in_memory =
             |memtables: &Memtables| of_contest::<Applications>(memtables, (contest, after), all, limit);
-        self.shared.read(look, |newer, tables| {
+        self.shared.read(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(FIRST)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &Application| player.clone();
@@ -267,8 +267,8 @@ impl Contests for SqliteStore {
     }
 
     fn applications_of(&self, keys: &[EntrantKey]) -> Result<Vec<Option<Application>>, StoreError> {
-        let look = |memtables: &Memtables| states::<Applications>(memtables, keys.iter().cloned());
-        self.shared.read(look, |found, tables| {
+        let in_memory = |memtables: &Memtables| states::<Applications>(memtables, keys.iter().cloned());
+        self.shared.read(in_memory, |found, tables| {
             fill("contest_applications", found, keys, |key| application(tables, key))
         })
     }
@@ -280,8 +280,9 @@ impl Contests for SqliteStore {
         limit: usize,
     ) -> Result<Listing<(PlayerId, ContestMember)>, StoreError> {
         let all = |row: &ContestMember| Some(*row);
-        let look = |memtables: &Memtables| of_contest::<Enrollments>(memtables, (contest, after), all, limit);
-        self.shared.list(look, |newer, tables| {
+        let in_memory =
+            |memtables: &Memtables| of_contest::<Enrollments>(memtables, (contest, after), all, limit);
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(MEMBERS)?;
             let mut rows = statement.query(params![contest.0, after.map_or("", PlayerId::as_str)])?;
             let order = |player: &PlayerId, _: &ContestMember| player.clone();
@@ -290,9 +291,9 @@ impl Contests for SqliteStore {
     }
 
     fn enrolled(&self, keys: &[EntrantKey]) -> Result<Vec<Option<ContestMember>>, StoreError> {
-        let look = |memtables: &Memtables| states::<Enrollments>(memtables, keys.iter().cloned());
+        let in_memory = |memtables: &Memtables| states::<Enrollments>(memtables, keys.iter().cloned());
         self.shared
-            .read(look, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))
+            .read(in_memory, |found, tables| fill("contest_members", found, keys, |key| member(tables, key)))
     }
 
     fn list_payouts(
@@ -301,12 +302,12 @@ impl Contests for SqliteStore {
         from: u32,
         limit: usize,
     ) -> Result<Listing<(u32, Payout)>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let first = Bound::Included(PayoutKey { contest, no: from });
             let all = |payout: &Payout| Some(payout.clone());
             memtables.first::<Payouts, _>(first, |key| key.contest == contest, all, limit)
         };
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(PRIZES)?;
             let mut rows = statement.query(params![contest.0, from])?;
             let decode = |row: &Row<'_>| Ok((PayoutKey { contest, no: row.get(8)? }, decode_prize(row)?));

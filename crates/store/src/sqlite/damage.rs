@@ -13,7 +13,7 @@
 
 use super::journal_rows::{self, Identity, damaged};
 use super::log_frames::{Frames, PAGE_BYTES};
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::{fault, files};
 use crate::StoreError;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn check(path: &Path, identity: Option<&Identity>, last: u64) -> Resu
     let mut page = [0; PAGE_BYTES];
     while frames.page(frame, &mut page).map_err(failed)?.is_some() {
         // Parsing a page as rows is cheap, and almost no page has one that could be proof.
-        if rows(&page).any(|row| row.is_beyond(last)) || is_planted(Plant::ProofUnchecked) {
+        if rows(&page).any(|row| row.is_beyond(last)) || is_seeded(SeededFault::ProofUnchecked) {
             let proof = proof(&mut frames, frame, identity, last).map_err(failed)?;
             if let Some((no, synced)) = proof {
                 let text = format!(
@@ -62,7 +62,7 @@ fn proof(
     identity: Option<&Identity>,
     last: u64,
 ) -> std::io::Result<Option<(u64, u64)>> {
-    if is_planted(Plant::ProofUnchecked) {
+    if is_seeded(SeededFault::ProofUnchecked) {
         let mut page = [0; PAGE_BYTES];
         frames.page(frame, &mut page)?;
         let first = rows(&page).find(|row| row.no > last && row.synced > last);

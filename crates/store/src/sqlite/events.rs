@@ -58,8 +58,8 @@ pub(super) fn numbered(
     let mut topics: Vec<Topic> = events.iter().map(|(topic, _)| *topic).collect();
     topics.sort_unstable();
     topics.dedup();
-    let look = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
-    let (found, snapshot) = shared.moment(reader, look)?;
+    let in_memory = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
+    let (found, snapshot) = shared.moment(reader, in_memory)?;
     let known = fill("event_topics", found, &topics, |topic| last(&snapshot, *topic))?;
     let mut lasts: BTreeMap<Topic, u64> =
         topics.into_iter().zip(known).map(|(topic, last)| (topic, last.unwrap_or(0))).collect();
@@ -181,12 +181,12 @@ impl EventReads for SqliteStore {
         after: u64,
         limit: usize,
     ) -> Result<Listing<(u64, Event)>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let from = Bound::Excluded(EventKey { topic, number: after });
             let all = |event: &Event| Some(event.clone());
             memtables.first::<Events, _>(from, |key| key.topic == topic, all, limit)
         };
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
             let mut rows = statement.query(params![topic_bytes(topic), after.cast_signed()])?;
             let name = |row: &Row<'_>| format!("{}/{}", topic.text(), column_text(row, 0));
@@ -200,8 +200,8 @@ impl EventReads for SqliteStore {
     }
 
     fn last_events(&self, topics: &[Topic]) -> Result<Vec<u64>, StoreError> {
-        let look = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
-        self.shared.read(look, |found, tables| {
+        let in_memory = |memtables: &Memtables| states::<Topics>(memtables, topics.iter().copied());
+        self.shared.read(in_memory, |found, tables| {
             let found = fill("event_topics", found, topics, |topic| last(tables, *topic))?;
             Ok(found.into_iter().map(|last| last.unwrap_or(0)).collect())
         })
@@ -213,9 +213,9 @@ impl EventReads for SqliteStore {
             let from = Bound::Included(WalletKey { member, currency: first });
             memtables.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
-        let look =
+        let in_memory =
             |memtables: &Memtables| members.iter().map(|member| of(memtables, *member)).collect::<Vec<_>>();
-        self.shared.read(look, |newer, tables| {
+        self.shared.read(in_memory, |newer, tables| {
             let mut all = BTreeMap::new();
             for (member, newer) in members.iter().zip(newer) {
                 let key = |currency| WalletKey { member: *member, currency };

@@ -44,7 +44,7 @@ const JOURNAL_TIMES: u64 = 4;
 /// The state that the flush shares with writers and with threads that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Flusher {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FlushState>,
     pub(super) wake: Condvar,
     pub(super) done: Condvar,
     pub(super) wanted: AtomicBool,
@@ -60,7 +60,7 @@ pub(super) struct Flusher {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct FlushState {
     pub(super) asked: u64,
     pub(super) served: u64,
     pub(super) failed: u64,
@@ -121,15 +121,15 @@ impl Flusher {
 
     /// Flushes everything written so far and waits for it.
     pub(super) fn flush_now(&self, shared: &Shared) -> Result<(), StoreError> {
-        self.ask(shared, false)
+        self.request(shared, false)
     }
 
     /// Like [`Self::flush_now`], and removes all journal files.
     pub(super) fn settle(&self, shared: &Shared) -> Result<(), StoreError> {
-        self.ask(shared, true)
+        self.request(shared, true)
     }
 
-    fn ask(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
+    fn request(&self, shared: &Shared, settle: bool) -> Result<(), StoreError> {
         if let Some(worker) = &self.by_hand {
             let done = worker.lock().unwrap_or_else(PoisonError::into_inner).flush(shared, settle);
             self.note(&done);
@@ -222,7 +222,7 @@ impl Flusher {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, FlushState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

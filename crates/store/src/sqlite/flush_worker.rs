@@ -7,9 +7,9 @@ use super::flush::{TRANSACTION_ROWS, into_tables};
 use super::journal::{self, Journal};
 use super::manifest;
 use super::options::Background;
-use super::plants::{Plant, is_planted};
 use super::points::reach;
-use super::rotation::Taken;
+use super::rotation::RotatedMemtable;
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::state::Shared;
 use crate::StoreError;
 use std::path::Path;
@@ -34,7 +34,7 @@ const SPENT_MAX: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Worker {
     /// A memtable whose flush has not succeeded yet.
-    taken: Option<Taken>,
+    taken: Option<RotatedMemtable>,
     /// An emptied file for reuse.
     spare: Option<Journal>,
     /// Files whose batches are in the tables, to be emptied or deleted.
@@ -83,12 +83,12 @@ impl Worker {
     }
 
     /// Makes the active memtable the immutable one.
-    fn take(&mut self, shared: &Shared, settle: bool) -> Result<Taken, StoreError> {
+    fn take(&mut self, shared: &Shared, settle: bool) -> Result<RotatedMemtable, StoreError> {
         let next = match settle {
             true => None,
             false => Some(self.spare.take().map_or_else(|| manifest::create(shared), Ok)?),
         };
-        let taken = shared.flushing.rotation.ask(shared, next).map_err(|failed| {
+        let taken = shared.flushing.rotation.request(shared, next).map_err(|failed| {
             let (error, next) = *failed;
             self.spare = next;
             error
@@ -133,7 +133,7 @@ impl Worker {
             let number = journal.number();
             let wanted = !settle && self.spare.is_none();
             let emptied = if wanted { journal.empty() } else { Ok(false) };
-            if is_planted(Plant::SpentForgotten) && emptied.is_err() {
+            if is_seeded(SeededFault::FlushedForgotten) && emptied.is_err() {
                 self.spent.pop();
                 return Ok(());
             }

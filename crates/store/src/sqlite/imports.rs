@@ -51,7 +51,7 @@ impl Table for Imports {
 
     fn take_value(input: &mut Input<'_>) -> Option<ImportRow> {
         let (lines, taken, refused) = (input.number()?, input.number()?, input.number()?);
-        Some(ImportRow { lines, taken, refused, finished: input.truth()? })
+        Some(ImportRow { lines, taken, refused, finished: input.boolean()? })
     }
 
     fn heap_bytes(_key: &ImportKey, _value: Option<&ImportRow>) -> usize {

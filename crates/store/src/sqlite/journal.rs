@@ -20,7 +20,7 @@ use super::identity;
 use super::journal_rows::{self, Identity};
 use super::log::{self, RESTART};
 use super::migrate;
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use crate::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
@@ -36,7 +36,7 @@ const PIECE: [u8; 4096] = [0; 4096];
 
 /// The used length of a log is read again after this many reserved bytes: the reserve for a row is far more than it usually
 /// takes.
-const LOOK_BYTES: u64 = 4 << 20;
+const CHECK_BYTES: u64 = 4 << 20;
 
 /// The maximum number of pages that a row may change beside those that hold its bytes.
 const OTHER_PAGES: u64 = 12;
@@ -81,7 +81,7 @@ pub(super) struct Journal {
     /// An upper bound of the used bytes of the log.
     used: u64,
     /// The same when the log was last read.
-    looked: u64,
+    checked: u64,
     /// The length of the log.
     length: u64,
 }
@@ -131,7 +131,7 @@ impl Journal {
             log_of_syncs,
             syncs: true,
             used: 0,
-            looked: 0,
+            checked: 0,
             length,
         })
     }
@@ -188,7 +188,7 @@ impl Journal {
     /// Repairs the journal after a disk error: brings every committed row into the file and voids the log, both synced. So
     /// the rows do not depend on the failed sync any more, and a row whose commit failed cannot come back.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        self.set_syncs(!is_planted(Plant::MendUnsynced))?;
+        self.set_syncs(!is_seeded(SeededFault::RewriteUnsynced))?;
         let log = log::checkpoint(&self.connection, RESTART)?;
         if log.busy || log.flushed < log.pages {
             let path = self.path.display();
@@ -198,9 +198,9 @@ impl Journal {
         }
         let voided = self.log.write_at(0, &LOG_HEADER);
         let voided =
-            if is_planted(Plant::CutUnsynced) { voided } else { voided.and_then(|()| self.log.sync()) };
+            if is_seeded(SeededFault::CutUnsynced) { voided } else { voided.and_then(|()| self.log.sync()) };
         voided.map_err(|error| fault::file("void the log of", &self.path, &error))?;
-        (self.used, self.looked) = (0, 0);
+        (self.used, self.checked) = (0, 0);
         Ok(())
     }
 
@@ -215,7 +215,7 @@ impl Journal {
         let log = log::checkpoint(&self.connection, RESTART);
         self.connection.busy_timeout(self.busy_wait)?;
         let log = log?;
-        (self.used, self.looked) = (0, 0);
+        (self.used, self.checked) = (0, 0);
         Ok(!log.busy && log.flushed == log.pages)
     }
 
@@ -227,9 +227,9 @@ impl Journal {
     /// Extends the log if a row of that length might pass its end. After a failure, the log is unchanged.
     pub(super) fn make_room(&mut self, row: usize) -> Result<(), StoreError> {
         let need = (row as u64 / u64::from(connect::PAGE_BYTES - 4) + OTHER_PAGES) * FRAME_BYTES;
-        if self.used + need > self.length || self.used - self.looked > LOOK_BYTES {
-            self.used = FRAME_BYTES * (1 + log::checkpoint(&self.connection, log::LOOK)?.pages);
-            self.looked = self.used;
+        if self.used + need > self.length || self.used - self.checked > CHECK_BYTES {
+            self.used = FRAME_BYTES * (1 + log::checkpoint(&self.connection, log::NOOP)?.pages);
+            self.checked = self.used;
         }
         if self.used + need > self.length {
             let failed = |error| fault::file("extend", &self.path, &error);

@@ -5,7 +5,7 @@ use super::contest_reads;
 use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
-use super::reads::{Found, fill, one};
+use super::reads::{MemtableStates, fill, one};
 use super::run::states;
 use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
@@ -25,21 +25,21 @@ use tally_rules::ledger::{
 
 /// The rows of a plan in the memtable.
 pub(super) struct Seen {
-    handles: Found<MemberId>,
-    members: Found<Member>,
-    wallets: Found<Wallet>,
-    holds: Found<Hold>,
+    handles: MemtableStates<MemberId>,
+    members: MemtableStates<Member>,
+    wallets: MemtableStates<Wallet>,
+    holds: MemtableStates<Hold>,
     contests: contest_reads::Seen,
 }
 
 /// Reads the memtable.
-pub(super) fn look(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
+pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
     Seen {
         handles: states::<Handles>(memtables, plan.handles.iter().cloned()),
         members: states::<Members>(memtables, plan.members.iter().copied()),
         wallets: states::<Wallets>(memtables, plan.wallets.iter().copied()),
         holds: states::<Holds>(memtables, plan.holds.iter().copied()),
-        contests: contest_reads::look(memtables, &plan.contests),
+        contests: contest_reads::in_memory(memtables, &plan.contests),
     }
 }
 
@@ -73,20 +73,21 @@ fn merged_over<K: Ord, V>(
 impl Ledger for SqliteStore {
     fn list_wallets(&self, member: MemberId) -> Result<Listing<(Currency, Wallet)>, StoreError> {
         let first = Currency::parse("0").expect("the first of all codes");
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let from = Bound::Included(WalletKey { member, currency: first });
             memtables.range::<Wallets>(from, |key| key.member == member, usize::MAX).0
         };
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let newer = newer.into_iter().map(|(key, wallet)| (key.currency, wallet));
             Ok(merged_over(wallets::of_member(tables, member)?, newer))
         })
     }
 
     fn entries(&self, keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError> {
-        let look = |memtables: &Memtables| states::<Entries>(memtables, keys.iter().copied());
-        self.shared
-            .read(look, |found, tables| fill("entries", found, keys, |key| transfers::entry(tables, key)))
+        let in_memory = |memtables: &Memtables| states::<Entries>(memtables, keys.iter().copied());
+        self.shared.read(in_memory, |found, tables| {
+            fill("entries", found, keys, |key| transfers::entry(tables, key))
+        })
     }
 
     fn list_entries(
@@ -94,12 +95,12 @@ impl Ledger for SqliteStore {
         wallet: WalletKey,
         numbers: Range<u64>,
     ) -> Result<Listing<(u64, Entry)>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let from = Bound::Included(EntryKey { wallet, sequence: numbers.start });
             let within = |key: &EntryKey| key.wallet == wallet && key.sequence < numbers.end;
             memtables.range::<Entries>(from, within, usize::MAX).0
         };
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let newer = newer.into_iter().map(|(key, entry)| (key.sequence, entry));
             let mut list = merged_over(transfers::history(tables, wallet, &numbers)?, newer);
             list.rows.reverse();
@@ -122,8 +123,9 @@ impl Ledger for SqliteStore {
     }
 
     fn due_holds(&self, now: Micros, limit: usize) -> Result<Vec<(HoldId, WalletKey)>, StoreError> {
-        let look = |memtables: &Memtables| memtables.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
-        self.shared.read(look, |newer, tables| {
+        let in_memory =
+            |memtables: &Memtables| memtables.range::<Holds>(Bound::Unbounded, |_| true, usize::MAX).0;
+        self.shared.read(in_memory, |newer, tables| {
             let due = |(id, hold): (&HoldId, &Option<Hold>)| {
                 hold.filter(|hold| hold.is_due(now)).map(|hold| (*id, hold.wallet))
             };
@@ -153,16 +155,16 @@ impl Ledger for SqliteStore {
     }
 
     fn members_of(&self, handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError> {
-        let look = |memtables: &Memtables| states::<Handles>(memtables, handles.iter().cloned());
-        self.shared.read(look, |found, tables| {
+        let in_memory = |memtables: &Memtables| states::<Handles>(memtables, handles.iter().cloned());
+        self.shared.read(in_memory, |found, tables| {
             fill("handles", found, handles, |key| members::of_handle(tables, key))
         })
     }
 
     fn totals(&self) -> Result<Vec<(AccountKey, Total)>, StoreError> {
-        let look =
+        let in_memory =
             |memtables: &Memtables| memtables.range::<Totals>(Bound::Unbounded, |_| true, usize::MAX).0;
-        self.shared.read(look, |newer, tables| {
+        self.shared.read(in_memory, |newer, tables| {
             let stored =
                 wallets::totals(tables).map_err(|error| error.of_row("totals", || "a total".into()))?;
             let mut all: BTreeMap<_, _> = stored.into_iter().map(|(key, total)| (key, Some(total))).collect();

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_holds_it_and_the_third_may_have_it() {
+    fn the_second_learns_the_holder_and_the_third_gets_it() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("tally.db");
         let mut first = Lock::take(&Files::default(), &store).unwrap();

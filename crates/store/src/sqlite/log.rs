@@ -4,7 +4,7 @@ use crate::StoreError;
 use rusqlite::Connection;
 
 /// Only reads the state.
-pub(super) const LOOK: &str = "PRAGMA wal_checkpoint(NOOP)";
+pub(super) const NOOP: &str = "PRAGMA wal_checkpoint(NOOP)";
 /// Flushes the pages that no reader or writer blocks.
 pub(super) const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 /// Flushes everything and lets the log start over; waits for others.

@@ -276,9 +276,9 @@ mod tests {
     use tally_rules::PlayerId;
     use tally_testkit::rng::Rng;
 
-    fn ban(player: &str, hidden: bool) -> (BanKey, Option<()>) {
+    fn ban(player: &str, banned: bool) -> (BanKey, Option<()>) {
         let player = PlayerId::new(player).unwrap();
-        (BanKey { board: BoardNo(1), player }, hidden.then_some(()))
+        (BanKey { board: BoardNo(1), player }, banned.then_some(()))
     }
 
     fn memtables() -> Memtables {

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 const OWN: &str = "store.";
 const NEXT_BOARD: &str = "store.next_board";
-const FOLDED: &str = "store.folded";
-const FOLDING: &str = "store.folding";
+const FLUSHED: &str = "store.folded";
+const FLUSHING: &str = "store.folding";
 
 pub(super) const GET: &str = "SELECT value FROM meta WHERE name = ?1";
 pub(super) const PUT: &str = "REPLACE INTO meta (name, value) VALUES (?1, ?2)";
@@ -39,22 +39,22 @@ pub(super) fn set_next_board(connection: &Connection, next: BoardNo) -> Result<(
 
 /// The batch of the journal up to which all rows are in the tables.
 pub(super) fn flushed(connection: &Connection) -> Result<u64, StoreError> {
-    number(connection, FOLDED, "the batch folded to")
+    number(connection, FLUSHED, "the batch folded to")
 }
 
 /// The batch up to which some rows may be in the tables: more than [`flushed`] during a flush.
 pub(super) fn flushing(connection: &Connection) -> Result<u64, StoreError> {
-    number(connection, FOLDING, "the batch being folded to")
+    number(connection, FLUSHING, "the batch being folded to")
 }
 
 /// Stores it before the first row of a flush, in its transaction.
 pub(super) fn set_flushing(connection: &Connection, batch: u64) -> Result<(), StoreError> {
-    put_own(connection, FOLDING, batch.to_string().as_bytes())
+    put_own(connection, FLUSHING, batch.to_string().as_bytes())
 }
 
 /// Stores it with the last row of a flush, in its transaction.
 pub(super) fn set_flushed(connection: &Connection, batch: u64) -> Result<(), StoreError> {
-    put_own(connection, FOLDED, batch.to_string().as_bytes())
+    put_own(connection, FLUSHED, batch.to_string().as_bytes())
 }
 
 fn number(connection: &Connection, name: &str, of: &str) -> Result<u64, StoreError> {

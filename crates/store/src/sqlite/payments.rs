@@ -94,8 +94,8 @@ impl Table for Payments {
 
 impl PaymentReads for SqliteStore {
     fn payment(&self, key: WindowKey) -> Result<Option<Payment>, StoreError> {
-        let look = |memtables: &Memtables| memtables.get::<Payments>(&key).cloned();
-        reads::one(&self.shared, "period_payments", look, &key, |tables, key| get(tables, *key))
+        let in_memory = |memtables: &Memtables| memtables.get::<Payments>(&key).cloned();
+        reads::one(&self.shared, "period_payments", in_memory, &key, |tables, key| get(tables, *key))
     }
 
     fn payments(
@@ -104,12 +104,12 @@ impl PaymentReads for SqliteStore {
         after: Option<WindowKey>,
         limit: usize,
     ) -> Result<Vec<WindowKey>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let wanted = |payment: &Payment| (!open || payment.is_open()).then_some(());
             let from = after.map_or(Bound::Unbounded, Bound::Excluded);
             memtables.first::<Payments, _>(from, |_| true, wanted, limit)
         };
-        self.shared.read(look, |newer, tables| {
+        self.shared.read(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(if open { OPEN } else { KEYS })?;
             // The all-time window has no prizes.
             let after = after.unwrap_or(WindowKey { board: BoardNo(0), window: Window(0) });

@@ -23,7 +23,7 @@ pub(super) const IMPORTS: &str = "DELETE FROM imports WHERE (board, digest) IN \
      (SELECT board, digest FROM imports WHERE board = ?1 ORDER BY digest LIMIT ?2)";
 pub(super) const BANS: &str = "DELETE FROM bans WHERE (board, player) IN \
      (SELECT board, player FROM bans WHERE board = ?1 ORDER BY player LIMIT ?2)";
-pub(super) const PARTS: &str = "DELETE FROM parts WHERE (board, part) IN \
+pub(super) const WINDOWS: &str = "DELETE FROM parts WHERE (board, part) IN \
      (SELECT board, part FROM parts WHERE board = ?1 ORDER BY part LIMIT ?2)";
 pub(super) const BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
      (SELECT board, part, version, block FROM blocks WHERE board = ?1 ORDER BY part, version, block LIMIT ?2)";
@@ -31,18 +31,18 @@ pub(super) const EVENTS: &str = "DELETE FROM events WHERE (topic, number) IN \
      (SELECT topic, number FROM events WHERE topic = ?1 ORDER BY number LIMIT ?2)";
 pub(super) const DONE: &str = "DELETE FROM deleted_boards WHERE no = ?1";
 
-pub(super) const FIRST_PART: &str =
+pub(super) const FIRST_WINDOW: &str =
     "SELECT board, part, version FROM deleted_parts ORDER BY board, part, version LIMIT 1";
-pub(super) const FIRST_OF_PART: &str = "SELECT board, part, version FROM deleted_parts \
+pub(super) const FIRST_OF_WINDOW: &str = "SELECT board, part, version FROM deleted_parts \
      WHERE board = ?1 AND part = ?2 ORDER BY board, part, version LIMIT 1";
-pub(super) const PART_SCORES: &str = "DELETE FROM scores WHERE (board, part, player) IN \
+pub(super) const WINDOW_SCORES: &str = "DELETE FROM scores WHERE (board, part, player) IN \
      (SELECT board, part, player FROM scores WHERE board = ?1 AND part = ?2 ORDER BY player LIMIT ?3)";
-pub(super) const PART_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
+pub(super) const WINDOW_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
      (SELECT board, part, version, block FROM blocks WHERE board = ?1 AND part = ?2 ORDER BY version, block LIMIT ?3)";
 pub(super) const VERSION_BLOCKS: &str = "DELETE FROM blocks WHERE (board, part, version, block) IN \
      (SELECT board, part, version, block FROM blocks WHERE board = ?1 AND part = ?2 AND version = ?4 \
      ORDER BY block LIMIT ?3)";
-pub(super) const PART_DONE: &str =
+pub(super) const WINDOW_DONE: &str =
     "DELETE FROM deleted_parts WHERE board = ?1 AND part = ?2 AND version = ?3";
 
 /// Deletes at most `limit` rows. Returns their number.
@@ -53,14 +53,14 @@ pub(super) fn some(shared: &Shared, limit: usize) -> Result<usize, StoreError> {
 
 /// The windows of `windows` that have rows to purge.
 pub(super) fn unpurged(shared: &Shared, windows: &[WindowKey]) -> Result<Vec<WindowKey>, StoreError> {
-    let look = |memtables: &Memtables| -> Vec<bool> {
+    let in_memory = |memtables: &Memtables| -> Vec<bool> {
         let waits = |window: &WindowKey| {
             let from = Bound::Included(DeletedKey::first(*window));
             !memtables.range::<Deleted>(from, |key| key.window == *window, 1).0.is_empty()
         };
         windows.iter().map(waits).collect()
     };
-    shared.read(look, |waits, tables| {
+    shared.read(in_memory, |waits, tables| {
         let mut left = Vec::new();
         for (window, waits) in windows.iter().zip(waits) {
             if waits || first(tables, Some(*window))?.is_some() {
@@ -99,9 +99,9 @@ fn from_tables(connection: &Connection, limit: i64) -> Result<usize, StoreError>
 fn first(connection: &Connection, only: Option<WindowKey>) -> Result<Option<(i64, i64, i64)>, StoreError> {
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let found = match only {
-        None => connection.prepare_cached(FIRST_PART)?.query_row([], read),
+        None => connection.prepare_cached(FIRST_WINDOW)?.query_row([], read),
         Some(WindowKey { board, window }) => {
-            connection.prepare_cached(FIRST_OF_PART)?.query_row(params![board.0, encode(window)?], read)
+            connection.prepare_cached(FIRST_OF_WINDOW)?.query_row(params![board.0, encode(window)?], read)
         }
     };
     Ok(found.optional()?)
@@ -122,13 +122,13 @@ fn of_windows(connection: &Connection, only: Option<WindowKey>, mut left: i64) -
             Ok(())
         };
         if version < 0 {
-            run(PART_SCORES, None)?;
-            run(PART_BLOCKS, None)?;
+            run(WINDOW_SCORES, None)?;
+            run(WINDOW_BLOCKS, None)?;
         } else {
             run(VERSION_BLOCKS, Some(version))?;
         }
         if left > 0 {
-            connection.prepare_cached(PART_DONE)?.execute(params![board, window, version])?;
+            connection.prepare_cached(WINDOW_DONE)?.execute(params![board, window, version])?;
         }
     }
     Ok(deleted)
@@ -140,7 +140,7 @@ fn of_boards(connection: &Connection, limit: i64) -> Result<usize, StoreError> {
     while left > 0 {
         let first = connection.prepare_cached(FIRST)?.query_row([], |row| row.get(0)).optional()?;
         let Some(board): Option<i64> = first else { break };
-        for sql in [SCORES, IMPORTS, BANS, PARTS, BLOCKS] {
+        for sql in [SCORES, IMPORTS, BANS, WINDOWS, BLOCKS] {
             let rows = connection.prepare_cached(sql)?.execute(params![board, left])?;
             deleted += rows;
             left -= rows.cast_signed() as i64;

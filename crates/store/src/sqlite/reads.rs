@@ -50,7 +50,7 @@ impl Reads for SqliteStore {
         limit: usize,
         each: &mut dyn FnMut(PlayerId, Record, u64),
     ) -> Result<usize, StoreError> {
-        walk(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
+        scan(&self.shared, (board, window), after, limit, &mut |player, record| each(player, record, 0))
     }
 
     fn windows(&self, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
@@ -74,7 +74,7 @@ impl Reads for SqliteStore {
     }
 
     fn bans(&self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
-        hidden(&self.shared, board)
+        banned(&self.shared, board)
     }
 
     fn profiles(&self, players: &[PlayerId]) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
@@ -87,12 +87,12 @@ impl Reads for SqliteStore {
 }
 
 /// The state of each key in the memtable: nothing, a removed row, or a row.
-pub(super) type Found<V> = Vec<Option<Option<V>>>;
+pub(super) type MemtableStates<V> = Vec<Option<Option<V>>>;
 
 /// Reads keys from a table that the memtable does not have. The error of a corrupt row gets its key.
 pub(super) fn fill<K: KeyText, V>(
     table: &'static str,
-    found: Found<V>,
+    found: MemtableStates<V>,
     keys: &[K],
     mut of_tables: impl FnMut(&K) -> Result<Option<V>, StoreError>,
 ) -> Result<Vec<Option<V>>, StoreError> {
@@ -104,7 +104,7 @@ pub(super) fn fill<K: KeyText, V>(
 pub(super) fn one<K: KeyText, V>(
     shared: &Shared,
     table: &'static str,
-    look: impl FnOnce(&Memtables) -> Option<Option<V>>,
+    in_memory: impl FnOnce(&Memtables) -> Option<Option<V>>,
     key: &K,
     of_tables: impl FnOnce(&Connection, &K) -> Result<Option<V>, StoreError>,
 ) -> Result<Option<V>, StoreError> {
@@ -112,7 +112,7 @@ pub(super) fn one<K: KeyText, V>(
         Some(found) => Ok(found),
         None => of_tables(tables, key).map_err(|error| error.of_row(table, || key.text())),
     };
-    shared.read(look, read)
+    shared.read(in_memory, read)
 }
 
 /// The player before all others.
@@ -121,23 +121,23 @@ fn first_player() -> PlayerId {
 }
 
 pub(super) fn records(shared: &Shared, keys: &[ScoreKey]) -> Result<Vec<Option<Record>>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         keys.iter().map(|key| memtables.get::<Scores>(&key.clone().into()).copied()).collect()
     };
-    shared.read(look, |found: Found<Record>, tables| {
+    shared.read(in_memory, |found: MemtableStates<Record>, tables| {
         let mut statement = tables.prepare_cached(scores::GET)?;
         fill("scores", found, keys, |key| scores::get(&mut statement, key))
     })
 }
 
 pub(super) fn import(shared: &Shared, key: &ImportKey) -> Result<Option<ImportRow>, StoreError> {
-    let look = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
-    one(shared, "imports", look, key, imports::get)
+    let in_memory = |memtables: &Memtables| memtables.get::<Imports>(key).copied();
+    one(shared, "imports", in_memory, key, imports::get)
 }
 
 pub(super) fn block(shared: &Shared, key: &BlockKey) -> Result<Option<Block>, StoreError> {
-    let look = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
-    one(shared, "blocks", look, key, windows::block)
+    let in_memory = |memtables: &Memtables| memtables.get::<Blocks>(key).cloned();
+    one(shared, "blocks", in_memory, key, windows::block)
 }
 
 /// Each profile is separate: a corrupt one fails alone.
@@ -145,10 +145,10 @@ pub(super) fn profiles(
     shared: &Shared,
     players: &[PlayerId],
 ) -> Result<Vec<Result<Option<Profile>, StoreError>>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         players.iter().map(|player| memtables.get::<Profiles>(player).cloned()).collect()
     };
-    shared.read(look, |found: Found<Profile>, tables| {
+    shared.read(in_memory, |found: MemtableStates<Profile>, tables| {
         let stored = |player: &PlayerId| {
             let read = profiles::get(tables, player);
             shared.damages.noted(read.map_err(|error| error.of_row("profiles", || player.text())))
@@ -160,8 +160,8 @@ pub(super) fn profiles(
 
 /// Keys that are not revoked, in order of creation.
 pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
-    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
-    shared.read(look, |newer, tables| {
+    let in_memory = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, usize::MAX).0;
+    shared.read(in_memory, |newer, tables| {
         let stored = keys::all(tables, &mut |row| shared.damages.note(&row))?;
         let mut states: BTreeMap<_, _> =
             stored.into_iter().map(|state| (state.row.id.clone(), state)).collect();
@@ -174,31 +174,31 @@ pub(super) fn keys(shared: &Shared) -> Result<Vec<KeyRow>, StoreError> {
 
 /// Whether a key was ever created: revoked ones stay.
 pub(super) fn had_keys(shared: &Shared) -> Result<bool, StoreError> {
-    let look = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
-    shared.read(look, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
+    let in_memory = |memtables: &Memtables| memtables.range::<Keys>(Bound::Unbounded, |_| true, 1).0;
+    shared.read(in_memory, |newer, tables| Ok(!newer.is_empty() || keys::last(tables)? > 0))
 }
 
-pub(super) fn hidden(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+pub(super) fn banned(shared: &Shared, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
     let from = BanKey { board, player: first_player() };
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         memtables.range::<Bans>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
-    shared.read(look, |newer, tables| {
+    shared.read(in_memory, |newer, tables| {
         let stored = bans::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("bans", || board.0.to_string()))?;
         let old = stored.into_iter().map(|player| (player, Some(())));
         let mut all: BTreeMap<_, _> = old.collect();
-        all.extend(newer.into_iter().map(|(key, hidden)| (key.player, hidden)));
-        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.map(|()| player)).collect())
+        all.extend(newer.into_iter().map(|(key, banned)| (key.player, banned)));
+        Ok(all.into_iter().filter_map(|(player, banned)| banned.map(|()| player)).collect())
     })
 }
 
 pub(super) fn windows(shared: &Shared, board: BoardNo) -> Result<Vec<WindowRow>, StoreError> {
     let from = WindowKey { board, window: Window(0) };
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         memtables.range::<Windows>(Bound::Included(from), |key| key.board == board, usize::MAX).0
     };
-    shared.read(look, |newer, tables| {
+    shared.read(in_memory, |newer, tables| {
         let stored = windows::of_board(tables, board);
         let stored = stored.map_err(|error| error.of_row("parts", || board.0.to_string()))?;
         let old = stored.into_iter().map(|row| (row.window, Some(row)));
@@ -216,16 +216,16 @@ pub(super) fn count(shared: &Shared, board: BoardNo, window: Window) -> Result<u
     if waits(&shared.memtables()) > WALK_ROWS {
         shared.flushing.flush_now(shared)?;
     }
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         let from = Bound::Included(NearKey::new(board, window, first_player()));
         let (found, _) = memtables.range::<Scores>(from, |key| key.is_of(board, window), usize::MAX);
         found.into_values().flatten().count() as u64
     };
-    shared.read(look, |found, tables| Ok(found + scores::count(tables, board, window)?))
+    shared.read(in_memory, |found, tables| Ok(found + scores::count(tables, board, window)?))
 }
 
 /// See [`crate::Reads::scan_versions`].
-pub(super) fn walk(
+pub(super) fn scan(
     shared: &Shared,
     of: (BoardNo, Window),
     after: Option<&PlayerId>,
@@ -238,7 +238,7 @@ pub(super) fn walk(
         let want = WALK_ROWS.min(limit - given);
         let mut last = None;
         let mut count = 0;
-        let stopped_at = walk_some(shared, of, after.as_ref(), want, &mut |player, record| {
+        let stopped_at = scan_some(shared, of, after.as_ref(), want, &mut |player, record| {
             count += 1;
             last = Some(player.clone());
             each(player, record);
@@ -253,20 +253,20 @@ pub(super) fn walk(
 }
 
 /// Scans at most `want` records of one moment. If it stopped before that, it returns the last player.
-fn walk_some(
+fn scan_some(
     shared: &Shared,
     (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,
     want: usize,
     each: &mut dyn FnMut(PlayerId, Record),
 ) -> Result<Option<PlayerId>, StoreError> {
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         let key = |player: &PlayerId| NearKey::new(board, window, player.clone());
         let from =
             after.map_or_else(|| Bound::Included(key(&first_player())), |after| Bound::Excluded(key(after)));
         memtables.range::<Scores>(from, |key| key.is_of(board, window), want)
     };
-    shared.read(look, |(newer, complete), tables| {
+    shared.read(in_memory, |(newer, complete), tables| {
         let complete = complete.map(|key| key.player().clone());
         let merged = &newer;
         let mut newer = newer.iter().peekable();
@@ -278,7 +278,7 @@ fn walk_some(
                 shared.damages.note(row);
             }
         };
-        scores::walk(tables, (board, window), after, &mut skip, &mut |player, record| {
+        scores::scan(tables, (board, window), after, &mut skip, &mut |player, record| {
             // Returns the rows of the memtable before this one, and its newer state of this one.
             let mut record = Some(record);
             while given < want

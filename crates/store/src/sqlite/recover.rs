@@ -4,7 +4,7 @@
 //! tables list must exist, with its log and its identity, and the digest of each row must be valid. A gap between rows is
 //! corruption, because a missing batch in the middle was acknowledged.
 //!
-//! [`Found`] is the result of that check, with the first error. A start refuses a store with an error; `repair` continues
+//! [`RestingJournal`] is the result of that check, with the first error. A start refuses a store with an error; `repair` continues
 //! with the batches before it. Not here: what is done about corruption (`repair`).
 
 use super::batch::Batch;
@@ -13,7 +13,7 @@ use super::journal;
 use super::journal_rows::{Identity, JournalRow, REPAIR, Source, damaged};
 use super::manifest::{self, Manifest};
 use super::memtable::Memtable;
-use super::plants::{Plant, is_planted};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::tables::{Counters, Tables};
 use super::{damage, flush, meta, points};
 use crate::StoreError;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The journal of a store at rest.
-pub(super) struct Found {
+pub(super) struct RestingJournal {
     /// Every file that belongs to the journal.
     pub(super) files: Vec<PathBuf>,
     /// Whether the files were written by a version that gave them no identity.
@@ -44,7 +44,7 @@ pub(super) fn recover(
     tables: &mut Tables,
     busy_wait: Duration,
 ) -> Result<u64, StoreError> {
-    let found = look(files, store, tables.connection(), busy_wait)?;
+    let found = inspect(files, store, tables.connection(), busy_wait)?;
     if let Some(wrong) = found.wrong {
         return Err(wrong);
     }
@@ -63,7 +63,11 @@ pub(super) fn recover(
 }
 
 /// Flushes the found rows into the tables, durably.
-pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counters) -> Result<(), StoreError> {
+pub(super) fn flush_found(
+    found: &RestingJournal,
+    tables: &mut Tables,
+    counters: &Counters,
+) -> Result<(), StoreError> {
     if found.memtable.is_empty() {
         return Ok(());
     }
@@ -77,12 +81,12 @@ pub(super) fn flush_found(found: &Found, tables: &mut Tables, counters: &Counter
 
 /// Checks the journal of a store that no process has open. An error is a fault of the disk; an error of the journal is in
 /// the result.
-pub(super) fn look(
+pub(super) fn inspect(
     files: &Files,
     store: &Path,
     tables: &Connection,
     busy_wait: Duration,
-) -> Result<Found, StoreError> {
+) -> Result<RestingJournal, StoreError> {
     let (journals, _) = files::journals(store)?;
     let (flushed, partly) = (meta::flushed(tables)?, meta::flushing(tables)?);
     let manifest = Manifest::read(tables)?;
@@ -113,12 +117,12 @@ pub(super) fn look(
             format!("batches up to {partly} were being folded, and the journal ends at {last}; {REPAIR}");
         wrong = Some(StoreError::Corrupt(text));
     }
-    Ok(Found { files: journals, older: manifest.older, memtable, last, partly, wrong })
+    Ok(RestingJournal { files: journals, older: manifest.older, memtable, last, partly, wrong })
 }
 
 /// The error of a listed file that is missing, or whose log is.
 fn missing(store: &Path, manifest: &Manifest) -> Option<StoreError> {
-    if is_planted(Plant::MissingAccepted) {
+    if is_seeded(SeededFault::MissingAccepted) {
         return None;
     }
     manifest.open.iter().find_map(|number| {
@@ -152,7 +156,7 @@ fn source(
     }
     let number = files::number(path);
     let ours = number.map(|number| Identity { store: manifest.store, number });
-    if is_planted(Plant::ForeignAccepted) {
+    if is_seeded(SeededFault::ForeignAccepted) {
         return Ok(Some(source));
     }
     if source.identity != ours {

@@ -35,7 +35,7 @@ pub fn repair(path: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let files = Files::on(&options.disk);
     let path = identity::resolve(path)?;
     let (_lock, mut tables) = at_rest(&files, &path, options, migrate::MIGRATIONS)?;
-    let found = recover::look(&files, &path, tables.connection(), options.busy_wait)?;
+    let found = recover::inspect(&files, &path, tables.connection(), options.busy_wait)?;
     let partly = found.partly.max(found.last);
     let Some(wrong) = &found.wrong else {
         return Ok(Repaired { wrong: None, last: found.last, partly, set_aside: Vec::new() });

@@ -18,7 +18,7 @@ const WRITER_WAIT: Duration = Duration::from_millis(1);
 
 /// A memtable and the file that holds it.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct RotatedMemtable {
     pub(super) memtable: Arc<Memtable>,
     pub(super) journal: Option<Journal>,
 }
@@ -36,17 +36,17 @@ enum State {
     #[default]
     Idle,
     Wanted(Option<Journal>),
-    Done(Taken),
+    Done(RotatedMemtable),
     Failed(StoreError, Option<Journal>),
 }
 
 impl Rotation {
     /// For the flush: rotates to the file `next`, or to none, and returns the previous one. A failure returns `next`.
-    pub(super) fn ask(
+    pub(super) fn request(
         &self,
         shared: &Shared,
         next: Option<Journal>,
-    ) -> Result<Taken, Box<(StoreError, Option<Journal>)>> {
+    ) -> Result<RotatedMemtable, Box<(StoreError, Option<Journal>)>> {
         *self.state() = State::Wanted(next);
         self.wanted.store(true, Ordering::Relaxed);
         loop {
@@ -85,7 +85,10 @@ impl Rotation {
                 assert!(memtables.flushing.is_none(), "one generation is folded at a time");
                 let memtable = Arc::new(std::mem::take(&mut memtables.active));
                 memtables.flushing = (!memtable.is_empty()).then(|| Arc::clone(&memtable));
-                State::Done(Taken { memtable, journal: std::mem::replace(&mut writer.journal, next) })
+                State::Done(RotatedMemtable {
+                    memtable,
+                    journal: std::mem::replace(&mut writer.journal, next),
+                })
             }
         };
         self.wanted.store(false, Ordering::Relaxed);

@@ -157,7 +157,7 @@ fn run_staged(
 ) -> Result<(), StoreError> {
     plan.assert_sorted();
     shared.flushing.wait_for_room(shared)?;
-    watch.end_of(Stage::Fold);
+    watch.end_of(Stage::Flush);
     let mut guard = shared.writer();
     let writer = &mut *guard;
     shared.flushing.rotation.turn_if_wanted(shared, writer);
@@ -188,7 +188,7 @@ fn run_staged(
     drop(guard);
     watch.end_of(Stage::Other);
     shared.flushing.after_put(shared, &held, used, rows);
-    watch.end_of(Stage::Fold);
+    watch.end_of(Stage::Flush);
     Ok(())
 }
 
@@ -222,10 +222,10 @@ fn put(memtables: &mut Memtables, no: u64, batch: Batch, boards: &Changed) -> He
 fn rows(shared: &Shared, writer: &Writer, changes: WriteSet) -> Result<(Batch, Changed), StoreError> {
     let mut present: BTreeMap<String, KeyState> = BTreeMap::new();
     if !changes.keys.is_empty() {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             changes.keys.iter().map(|change| memtables.get::<Keys>(&change.id().into()).cloned()).collect()
         };
-        let (found, snapshot): (Vec<_>, _) = shared.moment(&writer.reader, look)?;
+        let (found, snapshot): (Vec<_>, _) = shared.moment(&writer.reader, in_memory)?;
         let states = fill("keys", found, &changes.keys, |change| keys::get(&snapshot, change.id()))?;
         present.extend(states.into_iter().flatten().map(|state| (state.row.id.to_string(), state)));
     }
@@ -245,8 +245,8 @@ fn totals(shared: &Shared, writer: &Writer, changes: &WriteSet) -> Result<Vec<Op
         return Ok(Vec::new());
     }
     let keys: Vec<AccountKey> = added.iter().map(|(key, _)| *key).collect();
-    let look = |memtables: &Memtables| states::<Totals>(memtables, keys.iter().copied());
-    let (found, snapshot) = shared.moment(&writer.reader, look)?;
+    let in_memory = |memtables: &Memtables| states::<Totals>(memtables, keys.iter().copied());
+    let (found, snapshot) = shared.moment(&writer.reader, in_memory)?;
     fill("totals", found, &keys, |key| wallets::total(&snapshot, key))
 }
 
@@ -256,23 +256,23 @@ fn load(shared: &Shared, connection: &Connection, plan: &ReadSet) -> Result<Load
         || !plan.imports.is_empty()
         || !plan.profiles.is_empty()
         || !plan.ledger.is_empty();
-    let look = |memtables: &Memtables| boards(memtables, plan);
+    let in_memory = |memtables: &Memtables| boards(memtables, plan);
     if !by_key {
-        return Ok(look(&shared.memtables()));
+        return Ok(in_memory(&shared.memtables()));
     }
-    let look = |memtables: &Memtables| {
+    let in_memory = |memtables: &Memtables| {
         let scores = plan.scores.iter().map(|key| key.clone().into());
         (
-            look(memtables),
+            in_memory(memtables),
             states::<Scores>(memtables, scores),
             states::<requests::Requests>(memtables, plan.requests.iter().cloned()),
             states::<imports::Imports>(memtables, plan.imports.iter().cloned()),
             states::<profiles::Profiles>(memtables, plan.profiles.iter().cloned()),
-            ledger::look(memtables, &plan.ledger),
+            ledger::in_memory(memtables, &plan.ledger),
         )
     };
     let ((mut loaded, scores, requests, imports, profiles, seen), tables) =
-        shared.moment(connection, look)?;
+        shared.moment(connection, in_memory)?;
     let mut statement = tables.prepare_cached(scores::GET)?;
     loaded.scores = fill("scores", scores, &plan.scores, |key| scores::get(&mut statement, key))?;
     loaded.requests = fill("requests", requests, &plan.requests, |key| requests::get(&tables, key))?;
@@ -298,6 +298,6 @@ fn boards(memtables: &Memtables, plan: &ReadSet) -> Loaded {
 pub(super) fn states<T: Table>(
     memtables: &Memtables,
     keys: impl Iterator<Item = T::Key>,
-) -> reads::Found<T::Value> {
+) -> reads::MemtableStates<T::Value> {
     keys.map(|key| memtables.get::<T>(&key).cloned()).collect()
 }

@@ -25,14 +25,14 @@ use tally_rules::{PlayerId, Record};
 
 const SCORES: &str = "SELECT score, subscore, at, player, board, part FROM scores \
      WHERE (board, part, player) > (?1, ?2, ?3) ORDER BY board, part, player";
-const PARTS: &str = "SELECT part, rule, starts, ends, closed, version, stale, total, board FROM parts \
+const WINDOWS: &str = "SELECT part, rule, starts, ends, closed, version, stale, total, board FROM parts \
      WHERE (board, part) > (?1, ?2) ORDER BY board, part";
 const BLOCKS: &str = "SELECT distinct_better, entries, block FROM blocks \
      WHERE board = ?1 AND part = ?2 AND version = ?3 AND block >= ?4 ORDER BY block";
 const DELETED_BOARDS: &str = "SELECT no FROM deleted_boards";
 const ARCHIVES: &str = "SELECT DISTINCT board, part, version FROM blocks WHERE (board, part, version) > (?1, ?2, ?3) \
      ORDER BY board, part, version";
-const DELETED_PARTS: &str = "SELECT board, part, version FROM deleted_parts";
+const DELETED_WINDOWS: &str = "SELECT board, part, version FROM deleted_parts";
 
 /// The rows that were not in the tables at that moment.
 pub(super) struct Scored {
@@ -69,7 +69,7 @@ impl Scored {
     }
 }
 
-fn part_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, StoreError> {
+fn window_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, StoreError> {
     Ok(WindowKey {
         board: BoardNo(row.get(board)?),
         window: Window(row.get::<_, i64>(window)?.cast_unsigned()),
@@ -78,7 +78,7 @@ fn part_key(row: &Row<'_>, board: usize, window: usize) -> Result<WindowKey, Sto
 
 /// Decodes a row of [`SCORES`].
 pub(super) fn decode_score(row: &Row<'_>) -> Result<(ScoreKey, Record), StoreError> {
-    let WindowKey { board, window } = part_key(row, 4, 5)?;
+    let WindowKey { board, window } = window_key(row, 4, 5)?;
     let bytes = row.get_ref(3)?.as_bytes().unwrap_or_default();
     let read = scores::player(row).and_then(|player| Ok((player, scores::decode(row)?)));
     let (player, record) =
@@ -101,8 +101,8 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         let board = |row: &Row<'_>| Ok((BoardNo(row.get(0)?), ()));
         let boards = self.page((DELETED_BOARDS, usize::MAX), [], board)?;
         purge.boards.extend(boards.into_iter().map(|(no, ())| no));
-        let window = |row: &Row<'_>| Ok((part_key(row, 0, 1)?, row.get::<_, i64>(2)?));
-        let windows = self.page((DELETED_PARTS, usize::MAX), [], window)?;
+        let window = |row: &Row<'_>| Ok((window_key(row, 0, 1)?, row.get::<_, i64>(2)?));
+        let windows = self.page((DELETED_WINDOWS, usize::MAX), [], window)?;
         windows.into_iter().for_each(|(window, version)| purge.add(Garbage::of(window, version)));
         Ok(purge)
     }
@@ -129,8 +129,8 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         let asked = limit.saturating_add(removed(newer));
         let (board, window) =
             after.map_or((-1, 0), |key| (i64::from(key.board.0), key.window.0.cast_signed()));
-        let page = self.page((PARTS, asked), params![board, window], |row| {
-            let key = part_key(row, 8, 0)?;
+        let page = self.page((WINDOWS, asked), params![board, window], |row| {
+            let key = window_key(row, 8, 0)?;
             let name = || format!("{}/{}", key.board.0, key.window.0);
             Ok((key, windows::decode(row).map_err(|error| error.of_row("parts", name))?))
         })?;
@@ -159,7 +159,7 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         let (board, window, version) = after.map_or((-1, 0, 0), |(key, version)| {
             (i64::from(key.board.0), key.window.0.cast_signed(), version)
         });
-        let decode = |row: &Row<'_>| Ok(((part_key(row, 0, 1)?, row.get(2)?), ()));
+        let decode = |row: &Row<'_>| Ok(((window_key(row, 0, 1)?, row.get(2)?), ()));
         let page = self.page((ARCHIVES, limit), params![board, window, version], decode)?;
         let mut all: BTreeMap<ArchiveKey, ()> = page.into_iter().collect();
         // Blocks are only removed from the tables, never in the memtable.
@@ -168,13 +168,13 @@ impl ScoreSnapshot for SqliteSnapshot<'_> {
         Ok(all.into_iter().take(limit).collect())
     }
 
-    fn hidden(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
+    fn banned(&mut self, board: BoardNo) -> Result<Vec<PlayerId>, StoreError> {
         let stored = self.sound(bans::of_board(&self.reader, board))?.unwrap_or_default();
         let mut all: BTreeMap<PlayerId, bool> = stored.into_iter().map(|player| (player, true)).collect();
         let of_board = |key: &&BanKey| key.board == board;
         let newer = self.newer.scored.bans.iter().filter(|(key, _)| of_board(key));
-        all.extend(newer.map(|(key, hidden)| (key.player.clone(), hidden.is_some())));
-        Ok(all.into_iter().filter_map(|(player, hidden)| hidden.then_some(player)).collect())
+        all.extend(newer.map(|(key, banned)| (key.player.clone(), banned.is_some())));
+        Ok(all.into_iter().filter_map(|(player, banned)| banned.then_some(player)).collect())
     }
 
     fn applications(

@@ -128,7 +128,7 @@ impl Table for Scores {
 
 /// Scans a window in order of player bytes, for as long as `each` returns true. A corrupt row goes to `skip`, with its
 /// player if that is sound.
-pub(super) fn walk(
+pub(super) fn scan(
     connection: &Connection,
     (board, window): (BoardNo, Window),
     after: Option<&PlayerId>,

@@ -94,8 +94,8 @@ impl Table for AllSeries {
 
 impl SeriesReads for SqliteStore {
     fn series(&self, id: &ContestId) -> Result<Option<SeriesRecord>, StoreError> {
-        let look = |memtables: &Memtables| memtables.get::<AllSeries>(id).cloned();
-        reads::one(&self.shared, "contest_series", look, id, get)
+        let in_memory = |memtables: &Memtables| memtables.get::<AllSeries>(id).cloned();
+        reads::one(&self.shared, "contest_series", in_memory, id, get)
     }
 
     fn list_series(
@@ -103,13 +103,13 @@ impl SeriesReads for SqliteStore {
         after: Option<&ContestId>,
         limit: usize,
     ) -> Result<Listing<(ContestId, SeriesRecord)>, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
             let all = |record: &SeriesRecord| Some(record.clone());
             memtables.first::<AllSeries, _>(from, |_| true, all, limit)
         };
         let order = |id: &ContestId, _: &SeriesRecord| id.clone();
-        self.shared.list(look, |newer, tables| {
+        self.shared.list(in_memory, |newer, tables| {
             let mut statement = tables.prepare_cached(LIST)?;
             let mut rows = statement.query(params![after.map_or("", ContestId::as_str)])?;
             merged(newer, order, &mut rows, |row| decode(row).map(Some), limit)
@@ -117,11 +117,11 @@ impl SeriesReads for SqliteStore {
     }
 
     fn due_series(&self, now: Micros, after: DueAfter<'_>, limit: usize) -> Result<Due, StoreError> {
-        let look = |memtables: &Memtables| {
+        let in_memory = |memtables: &Memtables| {
             let due = |record: &SeriesRecord| record.due.filter(|at| *at <= now);
             memtables.first::<AllSeries, _>(Bound::Unbounded, |_| true, due, usize::MAX)
         };
-        self.shared.read(look, |mut newer, tables| {
+        self.shared.read(in_memory, |mut newer, tables| {
             only_behind(&mut newer, after);
             let mut statement = tables.prepare_cached(DUE)?;
             let (at, id) = after.unwrap_or((Micros(i64::MIN), ""));

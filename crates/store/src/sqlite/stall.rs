@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A flush begins when this fraction of the room is used.
-const FOLD_PART: usize = 4;
+const FLUSH_DIVISOR: usize = 4;
 
 /// Writers are slowed from this fraction of the room on.
-const SLOW_PART: usize = 2;
+const SLOW_DIVISOR: usize = 2;
 
 /// The wait of a row when almost no room is left: about the cost of writing it into its table.
 const ROW_WAIT: Duration = Duration::from_micros(20);
@@ -50,7 +50,7 @@ impl Stall {
 
     /// Bytes at which a flush begins.
     pub(super) fn flush_at(&self) -> usize {
-        self.room.load(Ordering::Relaxed) / FOLD_PART
+        self.room.load(Ordering::Relaxed) / FLUSH_DIVISOR
     }
 
     /// The total time that writers were slowed, in seconds.
@@ -76,7 +76,7 @@ impl Stall {
 
 /// The wait of a transaction of this number of rows.
 fn wait(used: usize, room: usize, rows: usize) -> Duration {
-    let slow_from = room / SLOW_PART;
+    let slow_from = room / SLOW_DIVISOR;
     if used <= slow_from {
         return Duration::ZERO;
     }

@@ -98,23 +98,23 @@ impl Shared {
     pub(super) fn moment<'c, T>(
         &self,
         connection: &'c Connection,
-        look: impl FnOnce(&Memtables) -> T,
+        in_memory: impl FnOnce(&Memtables) -> T,
     ) -> Result<(T, Transaction<'c>), StoreError> {
         let memtables = self.memtables();
         let snapshot = connection.unchecked_transaction()?;
         // A transaction sees the state at its first read.
         snapshot.prepare_cached(meta::GET)?.query_row([""], |_| Ok(())).optional()?;
-        Ok((look(&memtables), snapshot))
+        Ok((in_memory(&memtables), snapshot))
     }
 
     /// Reads at one moment, on a lent connection.
     pub(super) fn read<T, R>(
         &self,
-        look: impl FnOnce(&Memtables) -> T,
+        in_memory: impl FnOnce(&Memtables) -> T,
         tables: impl FnOnce(T, &Connection) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
         let reader = self.readers.lend();
-        let (found, snapshot) = self.moment(&reader, look)?;
+        let (found, snapshot) = self.moment(&reader, in_memory)?;
         let done = self.damages.noted(tables(found, &snapshot))?;
         snapshot.commit()?;
         Ok(done)
@@ -123,10 +123,10 @@ impl Shared {
     /// Reads a list in the same way, and records the rows that it leaves out.
     pub(super) fn list<T, R>(
         &self,
-        look: impl FnOnce(&Memtables) -> T,
+        in_memory: impl FnOnce(&Memtables) -> T,
         tables: impl FnOnce(T, &Connection) -> Result<Listing<R>, StoreError>,
     ) -> Result<Listing<R>, StoreError> {
-        let list = self.read(look, tables)?;
+        let list = self.read(in_memory, tables)?;
         list.damaged.iter().for_each(|row| self.damages.note(row));
         Ok(list)
     }

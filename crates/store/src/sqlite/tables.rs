@@ -9,8 +9,8 @@
 
 use super::Options;
 use super::files::{self, Files};
-use super::log::{self, LOOK, PASSIVE, RESTART, TRUNCATE};
-use super::plants::{Plant, is_planted};
+use super::log::{self, NOOP, PASSIVE, RESTART, TRUNCATE};
+use super::seeded_faults::{SeededFault, is_seeded};
 use super::sync_failure::SyncFailure;
 use crate::StoreError;
 use crate::plan::BatchId;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A checkpoint begins when this fraction of the log's limit is waiting: little, because other syncs wait for its sync.
-const START_PART: u64 = 64;
+const CHECKPOINT_DIVISOR: u64 = 64;
 
 /// How long a thread waits for readers when the log has grown past its limit.
 const READERS_WAIT: Duration = Duration::from_millis(100);
@@ -135,7 +135,7 @@ impl Tables {
     pub(super) fn empty_log(&self, counters: &Counters) -> bool {
         // SQLite syncs the flushed pages but not the length of the log, so a power cut could bring the log back.
         let emptied = self.checkpoint(counters, TRUNCATE).is_ok_and(|log| !log.busy)
-            && (is_planted(Plant::CutUnsynced) || self.files.sync(&self.log).is_ok());
+            && (is_seeded(SeededFault::CutUnsynced) || self.files.sync(&self.log).is_ok());
         self.keep_log(!emptied);
         emptied
     }
@@ -181,16 +181,16 @@ impl Tables {
 
     /// Never fails: the transaction is committed, and what cannot be flushed now is flushed later.
     fn after_commit(&self, counters: &Counters) {
-        let Some(log) = self.look(counters) else { return };
+        let Some(log) = self.log_state(counters) else { return };
         if log.pages * self.page_bytes > self.log_bytes_max {
             self.restart_log(counters);
-        } else if (log.pages - log.flushed) * self.page_bytes >= self.log_bytes_max / START_PART {
+        } else if (log.pages - log.flushed) * self.page_bytes >= self.log_bytes_max / CHECKPOINT_DIVISOR {
             let _counted = self.checkpoint(counters, PASSIVE);
         }
     }
 
-    fn look(&self, counters: &Counters) -> Option<log::Log> {
-        let Ok(log) = log::checkpoint(&self.connection, LOOK) else {
+    fn log_state(&self, counters: &Counters) -> Option<log::Log> {
+        let Ok(log) = log::checkpoint(&self.connection, NOOP) else {
             counters.hindered.fetch_add(1, Ordering::Relaxed);
             return None;
         };

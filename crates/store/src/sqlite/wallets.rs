@@ -56,12 +56,12 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Wallet, StoreError> {
         balance: row.get(0)?,
         held: row.get(1)?,
         sequence: counted("wallets", row.get(2)?)?,
-        closed: truth(row.get(3)?)?,
+        closed: boolean(row.get(3)?)?,
         spent: Spent { day: row.get(4)?, units: row.get(5)? },
     })
 }
 
-fn truth(number: i64) -> Result<bool, StoreError> {
+fn boolean(number: i64) -> Result<bool, StoreError> {
     match number {
         0 => Ok(false),
         1 => Ok(true),
@@ -151,7 +151,7 @@ impl Table for Wallets {
             balance: input.signed()?,
             held: input.signed()?,
             sequence: input.number()?,
-            closed: input.truth()?,
+            closed: input.boolean()?,
             spent: Spent { day: input.signed()?.try_into().ok()?, units: input.signed()? },
         })
     }

@@ -88,7 +88,7 @@ impl Table for Windows {
     fn take_value(input: &mut Input<'_>) -> Option<WindowRow> {
         let (window, rule) = (Window(input.number()?), input.small()?);
         let span = Span { start: Micros(input.signed()?), end: Micros(input.signed()?) };
-        let (closed, version, stale) = (input.truth()?, input.small()?, input.truth()?);
+        let (closed, version, stale) = (input.boolean()?, input.small()?, input.boolean()?);
         Some(WindowRow { window, rule, span, closed, version, stale, total: input.number()? })
     }
 
@@ -268,7 +268,7 @@ fn number(row: &Row<'_>, column: usize) -> Result<u64, StoreError> {
     u64::try_from(row.get::<_, i64>(column)?).map_err(|_| damaged("parts", "a negative count"))
 }
 
-fn truth(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
+fn boolean(row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
     match row.get::<_, i64>(column)? {
         0 => Ok(false),
         1 => Ok(true),
@@ -282,9 +282,9 @@ pub(super) fn decode(row: &Row<'_>) -> Result<WindowRow, StoreError> {
         window: Window(number(row, 0)?),
         rule: row.get(1)?,
         span: Span { start: Micros(row.get(2)?), end: Micros(row.get(3)?) },
-        closed: truth(row, 4)?,
+        closed: boolean(row, 4)?,
         version: row.get(5)?,
-        stale: truth(row, 6)?,
+        stale: boolean(row, 6)?,
         total: number(row, 7)?,
     })
 }

@@ -42,13 +42,13 @@ impl Transport for Socket {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         self.stream.set_write_timeout(timeout.not_zero().map(|time| *time))?;
         let written = self.stream.write_all(&self.buffers.output()[..amount]);
-        written.map_err(|why| judge(why, timeout))
+        written.map_err(|why| transport_error(why, timeout))
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         self.stream.set_read_timeout(timeout.not_zero().map(|time| *time))?;
         let read = self.stream.read(self.buffers.input_append_buf());
-        let bytes = read.map_err(|why| judge(why, timeout))?;
+        let bytes = read.map_err(|why| transport_error(why, timeout))?;
         self.buffers.input_appended(bytes);
         Ok(bytes > 0)
     }
@@ -59,7 +59,7 @@ impl Transport for Socket {
     }
 }
 
-fn judge(why: io::Error, timeout: NextTimeout) -> Error {
+fn transport_error(why: io::Error, timeout: NextTimeout) -> Error {
     match why.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::Timeout(timeout.reason),
         _ => why.into(),

@@ -18,7 +18,7 @@ use tally_rules::ledger::member::Login;
 use tally_rules::score::Given;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::acts::ActResult;
 use tally_service::contests::{apply, change, finish, read, settle, start};
 use tally_service::ledger::import::{self, NewChunk};
 use tally_service::{Failure, Progress, Tally};
@@ -160,7 +160,7 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
     loop {
         let state = match read::get(tally, &id) {
             Ok(record) => record.state,
-            Err(Failure::Refused(Rejection::ContestNotFound)) => {
+            Err(Failure::Rejected(Rejection::ContestNotFound)) => {
                 change::create(tally, &id, admin, &spec(tally, cup)?, None)?;
                 continue;
             }
@@ -191,13 +191,13 @@ fn play(tally: &Arc<Tally>, cup: &Cup, played: &Played) -> Result<()> {
 fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId]) -> Result<()> {
     for team in teams {
         match apply::apply(tally, id, &Actor::Server, team, None) {
-            Ok(_) | Err(Failure::Refused(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
+            Ok(_) | Err(Failure::Rejected(Rejection::AlreadyApplied | Rejection::AlreadyRejected)) => {}
             Err(failure) => return Err(failure.into()),
         }
     }
     let decide = |players: &[PlayerId], accept| -> Result<()> {
         let done = apply::decide(tally, id, &Actor::Admin, players, accept, None)?;
-        let What::Decided(rows) = done.what else { return Ok(()) };
+        let ActResult::Decided(rows) = done.what else { return Ok(()) };
         let refused = rows.iter().find_map(|row| row.as_ref().err());
         ensure!(refused.is_none(), "an application is refused: {refused:?}");
         Ok(())

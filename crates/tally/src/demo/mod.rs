@@ -193,6 +193,6 @@ impl<'a> Filling<'a> {
     fn finish(mut self) -> Result<(u64, Option<u64>)> {
         self.send(true)?;
         let board = self.tally.boards.get(&self.board).context("the board was deleted meanwhile")?;
-        Ok((self.taken, board.definition.all_time.then(|| board.order.total())))
+        Ok((self.taken, board.definition.all_time.then(|| board.ranking.total())))
     }
 }

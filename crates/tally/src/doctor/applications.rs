@@ -8,13 +8,13 @@ use super::Report;
 use tally_ranking::redis::{Probe, RedisApplications};
 
 /// Reports the settings of each node, and what they should be.
-pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
-    let Some(desks) = desks else { return report.ok("applications: in the store") };
-    let address = desks.address();
-    match desks.survey() {
+pub(super) fn examine(report: &mut Report, redis: Option<&RedisApplications>) {
+    let Some(redis) = redis else { return report.ok("applications: in the store") };
+    let address = redis.address();
+    match redis.probe() {
         Ok(nodes) => {
             for node in &nodes {
-                judge(report, &address, node);
+                check(report, &address, node);
             }
         }
         Err(error) => report.wrong(&format!(
@@ -23,7 +23,7 @@ pub(super) fn examine(report: &mut Report, desks: Option<&RedisApplications>) {
     }
 }
 
-fn judge(report: &mut Report, address: &str, node: &Probe) {
+fn check(report: &mut Report, address: &str, node: &Probe) {
     let text = |name: &str| node.says.get(name).map_or("(not told)", String::as_str);
     let number = |name: &str| text(name).parse::<u64>().unwrap_or(0);
     let name = if node.says.contains_key("valkey_version") { "valkey" } else { "redis" };
@@ -59,7 +59,7 @@ mod tests {
     fn is_wrong(says: &[(&str, &str)]) -> bool {
         let says = says.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut report = Report::default();
-        judge(&mut report, "redis://here", &Probe { node: "here:1".into(), says });
+        check(&mut report, "redis://here", &Probe { node: "here:1".into(), says });
         report.is_wrong()
     }
 

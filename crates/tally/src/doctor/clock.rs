@@ -14,11 +14,11 @@ const AHEAD_MAX_S: f64 = 60.0;
 
 pub(super) fn examine(report: &mut Report, client: &Client) -> Result<()> {
     let status = client.ask(&Method::GET, "/v1/status", None).context("ask the server for its clock")?;
-    judge(report, &status["clock"]);
+    check(report, &status["clock"]);
     Ok(())
 }
 
-fn judge(report: &mut Report, clock: &Value) {
+fn check(report: &mut Report, clock: &Value) {
     let seconds = |name: &str| clock[name].as_f64().unwrap_or(0.0);
     let (jump, ahead) = (seconds("jump_s"), seconds("newest_ahead_s"));
     let mut good = true;
@@ -37,7 +37,7 @@ fn judge(report: &mut Report, clock: &Value) {
         ));
     }
     if good {
-        report.ok("clock: believed");
+        report.ok("clock: trusted");
     }
 }
 
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn a_clock_in_doubt_and_instants_ahead_are_warned_of() {
-        for (believed, ahead, warnings) in
+        for (trusted, ahead, warnings) in
             [(true, 0.5, 0), (false, 0.0, 1), (true, 90_000.0, 1), (false, 61.0, 2)]
         {
             let mut report = Report::default();
-            judge(&mut report, &json!({"believed": believed, "jump_s": 90_000.0, "newest_ahead_s": ahead}));
-            assert_eq!((report.findings.len(), report.is_wrong()), (warnings, false), "{believed} {ahead}");
+            check(&mut report, &json!({"believed": trusted, "jump_s": 90_000.0, "newest_ahead_s": ahead}));
+            assert_eq!((report.findings.len(), report.is_wrong()), (warnings, false), "{trusted} {ahead}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - `clock`: the server's; `settings`: of the database; `pool`: its connections; `applications`: the Redis of applications;
 //!   `traces`: their collector; `ranks`: the rankings; `files`: which other accounts may read
-//! - `standing`: the checks that a running server repeats
+//! - `repeated`: the checks that a running server repeats
 //!
 //! Not here: repairs.
 
@@ -14,11 +14,11 @@ mod clock;
 pub(crate) mod files;
 mod pool;
 mod ranks;
+mod repeated;
 mod settings;
-mod standing;
 mod traces;
 
-pub(crate) use standing::Standing;
+pub(crate) use repeated::RepeatedChecks;
 
 use crate::cli::{Cli, DoctorArgs, TargetArgs};
 use crate::config::Config;
@@ -139,7 +139,7 @@ fn examine(
         Place::MySql(url) => {
             let store = connect(url, config, Opening::AsItIs, None)?;
             database(report, "store", &store)?;
-            let set = pool::judge(report, config)?;
+            let set = pool::check(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
         }
         Place::Shards(urls) => {
@@ -148,7 +148,7 @@ fn examine(
             for (shard, one) in (1..).zip(store.each()) {
                 database(report, &format!("shard {shard} of {}", urls.len()), one)?;
             }
-            let set = pool::judge(report, config)?;
+            let set = pool::check(report, config)?;
             pool::measured(report, target, args.target_rate, Some(set))?;
         }
         Place::Sqlite(path) => {
@@ -162,7 +162,7 @@ fn examine(
 fn database(report: &mut Report, what: &str, store: &MySqlStore) -> Result<()> {
     let probe = store.probe().context("ask the database for its settings")?;
     report.ok(&format!("{what} {}: {} {}", store.url(), store.name(), probe.version));
-    settings::judge(report, &probe);
+    settings::check(report, &probe);
     Ok(())
 }
 

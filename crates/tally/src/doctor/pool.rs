@@ -15,7 +15,7 @@ struct Measured {
 }
 
 /// Reports the proper size of the pool and its size; returns the latter.
-pub(super) fn judge(report: &mut Report, config: &Config) -> Result<usize, Usage> {
+pub(super) fn check(report: &mut Report, config: &Config) -> Result<usize, Usage> {
     let here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = here * 2 + 1;
     let set = config.count("store.pool_max")?;

@@ -164,7 +164,7 @@ fn compare_one(
 
 /// Every player with a rank. Of many players, the scan keeps the best.
 fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(PlayerId, Record)>> {
-    let hidden: BTreeSet<PlayerId> = store.bans(board.no)?.into_iter().collect();
+    let banned: BTreeSet<PlayerId> = store.bans(board.no)?.into_iter().collect();
     let definition = &board.definition;
     let (mut rows, mut after): (Vec<(PlayerId, Record)>, Option<PlayerId>) = (Vec::new(), None);
     loop {
@@ -172,7 +172,7 @@ fn stored(store: &dyn Store, board: &BoardRow, window: Window) -> Result<Vec<(Pl
         let count =
             store.scan_scores(board.no, window, after.as_ref(), WALK_ROWS, &mut |player, record| {
                 last = Some(player.clone());
-                if !hidden.contains(&player) {
+                if !banned.contains(&player) {
                     rows.push((player, record));
                 }
             })?;

@@ -7,7 +7,7 @@ use tally_store::mysql::Probe;
 const PACKET: u64 = 16 << 20;
 
 /// Reports each setting, and what it should be.
-pub(super) fn judge(report: &mut Report, probe: &Probe) {
+pub(super) fn check(report: &mut Report, probe: &Probe) {
     let text = |name: &str| probe.settings.get(name).map(String::as_str);
     let is_on = |name: &str| text(name).is_some_and(|value| matches!(value, "ON" | "1"));
     let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
@@ -64,7 +64,7 @@ mod tests {
         let all = good.iter().chain(changed).map(|(name, value)| ((*name).into(), (*value).into()));
         let probe = Probe { settings: all.collect(), ..Probe::default() };
         let mut report = Report::default();
-        judge(&mut report, &probe);
+        check(&mut report, &probe);
         report.is_wrong()
     }
 

@@ -67,22 +67,22 @@ pub(crate) fn run(cli: &Cli, args: &LoadArgs) -> Result<ExitCode> {
     // Looked up again, because a restarted server has another token.
     let after = Target::running(cli, &args.target).and_then(|target| Books::read(&target.client));
     let books = books::compare(before.as_ref(), after.ok().flatten().as_ref());
-    let judged: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.judge(&outcome)).collect();
-    let report = show::report(args, (&outcome, &plan.schedule), &judged, &books);
+    let results: Vec<_> = plan.thresholds.iter().map(|threshold| threshold.check(&outcome)).collect();
+    let report = show::report(args, (&outcome, &plan.schedule), &results, &books);
     print!("{}", report.to_text());
     if let Some(file) = &args.report {
         std::fs::write(file, report.to_html()).with_context(|| format!("write {}", file.display()))?;
         println!("\nreport: {}", file.display());
     }
     if let Some(file) = &args.json {
-        let json = show::json(args, &outcome, &judged, &books);
+        let json = show::json(args, &outcome, &results, &books);
         std::fs::write(file, format!("{json:#}\n")).with_context(|| format!("write {}", file.display()))?;
         println!("{}figures: {}", if args.report.is_some() { "" } else { "\n" }, file.display());
     }
     if outcome.interrupted {
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let kept = judged.iter().all(|one| one.kept) && books.agree != Some(false);
+    let kept = results.iter().all(|one| one.kept) && books.agree != Some(false);
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 use tally_load::Latencies;
-use tally_load::open::{Judged, Outcome, Progress, Schedule, Second};
+use tally_load::open::{Outcome, Progress, Schedule, Second, ThresholdResult};
 use tally_load::report::{Axis, Chart, Report, Run, Series, Table};
 
 /// Percentiles of the tables.
@@ -38,15 +38,15 @@ pub(super) fn live(bar: &ProgressBar, progress: Progress) {
 pub(super) fn report(
     args: &LoadArgs,
     (outcome, schedule): (&Outcome, &Schedule),
-    judged: &[Judged],
+    results: &[ThresholdResult],
     books: &Compared,
 ) -> Report {
     let run = Run { command: command(), seed: args.seed, small: false };
     let title = format!("{}, {} a second", name(args), args.rate);
     let mut report = Report::new("load", &title, run);
     report.tables.push(counts(outcome, schedule));
-    if !judged.is_empty() {
-        report.tables.push(thresholds(judged));
+    if !results.is_empty() {
+        report.tables.push(thresholds(results));
     }
     report.tables.push(latencies(outcome));
     let errors = outcome.errors();
@@ -121,9 +121,9 @@ fn counts(outcome: &Outcome, schedule: &Schedule) -> Table {
     table
 }
 
-fn thresholds(judged: &[Judged]) -> Table {
+fn thresholds(results: &[ThresholdResult]) -> Table {
     let mut table = Table::new("Thresholds", &["limit", "measured", "kept"]);
-    for one in judged {
+    for one in results {
         let measured = format!("{:.2} {}", one.value, one.unit).trim_end().to_owned();
         table.row(vec![one.threshold.clone(), measured, if one.kept { "yes" } else { "NO" }.into()]);
     }
@@ -224,7 +224,12 @@ fn distribution(outcome: &Outcome) -> Chart {
 }
 
 /// The figures for a program.
-pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books: &Compared) -> Value {
+pub(super) fn json(
+    args: &LoadArgs,
+    outcome: &Outcome,
+    results: &[ThresholdResult],
+    books: &Compared,
+) -> Value {
     let ms = |latencies: &Latencies| {
         let mut figures: BTreeMap<String, f64> = PERCENTS
             .iter()
@@ -250,7 +255,7 @@ pub(super) fn json(args: &LoadArgs, outcome: &Outcome, judged: &[Judged], books:
             "latency_ms": {"p50": p50, "p95": p95, "p99": p99, "max": max},
         })
     });
-    let thresholds = judged.iter().map(
+    let thresholds = results.iter().map(
         |one| json!({"threshold": one.threshold, "measured": one.value, "unit": one.unit, "kept": one.kept}),
     );
     json!({

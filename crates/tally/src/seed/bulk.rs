@@ -15,7 +15,7 @@ use std::time::Instant;
 use tally_load::people::player;
 use tally_rules::score::Given;
 use tally_rules::{BoardId, PlayerId};
-use tally_service::scores::fill::{Chunk, Filling, Found};
+use tally_service::scores::fill::{Chunk, FillTarget, Filling};
 use tally_service::{Store, clock};
 
 /// Rows of one transaction: its sync is next to nothing beside them.
@@ -32,9 +32,9 @@ pub(super) fn seed(config: &Config, cli: &Cli, target: &TargetArgs, args: &SeedS
     let attempt = || -> Result<Option<bool>> {
         let opened = data.place(config)?.open(config, data.path(), Opening::AsItIs)?;
         match Filling::open(&opened.store, &name, digest())? {
-            Found::Fillable(filling) => fill(*filling, &*opened.store, args).map(|()| Some(true)),
-            Found::Served => Ok(Some(false)),
-            Found::Missing => Ok(None),
+            FillTarget::Fillable(filling) => fill(*filling, &*opened.store, args).map(|()| Some(true)),
+            FillTarget::Served => Ok(Some(false)),
+            FillTarget::Missing => Ok(None),
         }
     };
     if let Some(done) = attempt()? {

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_gives_more_than_there_is_and_nothing_is_lost() {
+    fn no_member_gives_more_than_there_is_and_nothing_is_lost() {
         for members in [2, 3, 50] {
             let mut world = World { balances: vec![OPENING; members] };
             for line in 1..200_000 {

@@ -9,7 +9,7 @@
 use super::{End, Server};
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::store::{Opened, Opening, Parted};
+use crate::store::{Opened, Opening, StoreLoss};
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use tokio::signal::unix::Signal;
 
 /// How long old requests may keep the old service alive: its memory is needed.
 const HELD_MAX: Duration = Duration::from_secs(30);
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const CHECK_PAUSE: Duration = Duration::from_millis(10);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,7 @@ impl Server {
     ) -> Result<Option<End>> {
         let began = Instant::now();
         let mut lost = Some(lost);
-        let mut told = Told::default();
+        let mut log = LogOnce::default();
         loop {
             if let Some(end) = lost.take().map_or(Ok(None), |lost| self.reopen(config, lost, signals))? {
                 return Ok(Some(end));
@@ -48,9 +48,9 @@ impl Server {
             });
             let Some(loaded) = loaded else { return Ok(Some(End::Early)) };
             let Err(error) = loaded.context("load")? else { break };
-            told.warn(&error);
+            log.warn(&error);
             if let Some(holder) = self.store.databases.iter().find_map(|store| store.taken_by()) {
-                return Ok(Some(End::Parted(Parted::Taken(holder))));
+                return Ok(Some(End::StoreLost(StoreLoss::Taken(holder))));
             }
             lost = self.store.store.lost();
             std::thread::sleep(PAUSE);
@@ -93,7 +93,7 @@ impl Server {
         let Some(opened) = opened else { return Ok(Some(End::Early)) };
         self.store = match opened.context("open the store")?? {
             Ok(opened) => opened,
-            Err(holder) => return Ok(Some(End::Parted(Parted::Taken(holder)))),
+            Err(holder) => return Ok(Some(End::StoreLost(StoreLoss::Taken(holder)))),
         };
         // A failure only makes the message of a second server less precise.
         drop(self.store.announce(&self.found));
@@ -106,20 +106,20 @@ fn end(tally: Arc<Tally>) {
     tally.drain();
     let began = Instant::now();
     while Arc::strong_count(&tally) > 1 && began.elapsed() < HELD_MAX {
-        std::thread::sleep(LOOK_PAUSE);
+        std::thread::sleep(CHECK_PAUSE);
     }
 }
 
 /// Opens the store as soon as possible, or returns the server that has it.
 fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Opened, String>> {
     let place = data.place(config)?;
-    let mut told = Told::default();
+    let mut log = LogOnce::default();
     loop {
         match place.open(config, data.path(), opening) {
             Ok(opened) => return Ok(Ok(opened)),
             Err(error) => match error.chain().find_map(|cause| cause.downcast_ref()) {
                 Some(StoreError::Locked(holder)) => return Ok(Err(holder.clone())),
-                _ => told.warn(&error),
+                _ => log.warn(&error),
             },
         }
         std::thread::sleep(PAUSE);
@@ -128,9 +128,9 @@ fn open(config: &Config, data: &DataDir, opening: Opening) -> Result<Result<Open
 
 /// The last logged text, so that it is logged once.
 #[derive(Default)]
-struct Told(String);
+struct LogOnce(String);
 
-impl Told {
+impl LogOnce {
     fn warn(&mut self, error: &anyhow::Error) {
         let text = format!("{error:#}");
         if self.0 != text {

@@ -4,7 +4,7 @@
 
 use crate::TALLY;
 use serde_json::{Value, json};
-use tally_testkit::audit::{metric, walk};
+use tally_testkit::audit::{metric, read_pages};
 use tally_testkit::http::segment;
 use tally_testkit::{Request, TestTally};
 
@@ -140,7 +140,7 @@ fn names_are_bytes_and_lists_are_in_their_order() {
     let mut sorted = names;
     sorted.sort_unstable();
     for limit in [1, 3, 20, 1000] {
-        let (items, pages) = walk(&mut client, &format!("/v1/leaderboards?limit={limit}"), "items");
+        let (items, pages) = read_pages(&mut client, &format!("/v1/leaderboards?limit={limit}"), "items");
         let listed: Vec<&str> = items.iter().map(|item| item["board"].as_str().expect("a name")).collect();
         assert_eq!(listed, sorted, "limit {limit}");
         assert_eq!(pages.len(), names.len().div_ceil(limit), "no empty page follows the last");
@@ -170,7 +170,7 @@ fn a_list_walks_keys_while_boards_come_and_go() {
 }
 
 #[test]
-fn of_many_who_create_a_board_at_once_one_does() {
+fn of_many_that_create_a_board_at_once_one_does() {
     let server = TestTally::start(TALLY);
     for board in ["b", "c", "d"] {
         let statuses: Vec<u16> = std::thread::scope(|scope| {

@@ -268,7 +268,7 @@ fn cursors_keep_their_range_and_direction() {
     }
     for query in ["min=3&max=12", "min=3&max=12&order=worst", "order=worst", "min=4"] {
         let target = format!("{SCORES}?limit=7&{query}");
-        let (walked, _) = tally_testkit::audit::walk(&mut client, &target, "entries");
+        let (walked, _) = tally_testkit::audit::read_pages(&mut client, &target, "entries");
         let whole = client.get(&format!("{SCORES}?limit=1000&{query}")).expect(200);
         assert_eq!(json!(walked), whole["entries"], "{query}");
     }

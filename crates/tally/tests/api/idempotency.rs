@@ -5,7 +5,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 const SCORES: &str = "/v1/leaderboards/b/scores";
@@ -375,7 +375,7 @@ fn keys_have_a_form() {
         client.send(&add(key, "p", 1)).refused(400, "invalid_parameter");
     }
     client.send(&add("a", "p", 1).idempotent("b")).refused(400, "invalid_parameter");
-    let (entries, _) = walk(&mut client, &format!("{SCORES}?limit=10"), "entries");
+    let (entries, _) = read_pages(&mut client, &format!("{SCORES}?limit=10"), "entries");
     assert_eq!(entries.len(), 1, "nothing was written for a bad key");
     // With the index of the last row behind it, the longest key is one too.
     let body = json!({"scores": vec![json!({"board": "b", "player": "q", "score": 1}); 1_000]});

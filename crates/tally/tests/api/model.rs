@@ -190,12 +190,12 @@ impl Run {
     }
 
     fn hide(&mut self) {
-        let (name, player, hidden) = (self.name(), self.player(), self.rng.percent(50));
-        let verb = if hidden { "ban" } else { "restore" };
+        let (name, player, banned) = (self.name(), self.player(), self.rng.percent(50));
+        let verb = if banned { "ban" } else { "restore" };
         let target = format!("/v1/leaderboards/{}/players/{}/{verb}", segment(&name), segment(player));
         self.change(Request::new("POST", target)).expect(200);
         let board = self.boards.get_mut(&name).expect("it is there");
-        if hidden {
+        if banned {
             board.ban(player);
         } else {
             board.restore(player);
@@ -319,7 +319,7 @@ impl Run {
             }
         }
         let target = format!("/v1/leaderboards/{}/scores?{query}", segment(&name));
-        let (walked, _) = tally_testkit::audit::walk(&mut self.client, &target, "entries");
+        let (walked, _) = tally_testkit::audit::read_pages(&mut self.client, &target, "entries");
         let board = &self.boards[&name];
         assert_eq!(walked, board.entries(&range), "{query} of {:?}", board.definition);
         range.offset = usize::try_from(self.rng.below(9)).expect("small");

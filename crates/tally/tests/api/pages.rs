@@ -6,7 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::http::segment;
 use tally_testkit::{Client, Rng, TestTally};
 
@@ -42,7 +42,7 @@ fn stir(mut client: Client, stop: &AtomicBool, moved: &AtomicUsize, seed: u64) {
 }
 
 #[test]
-fn nobody_who_stays_is_skipped_or_shown_twice() {
+fn no_remaining_player_is_skipped_or_shown_twice() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({"update": "latest", "ranking": "competition"})).expect(201);
@@ -58,7 +58,7 @@ fn nobody_who_stays_is_skipped_or_shown_twice() {
             .map(|one| one["player"].as_str().expect("a name").to_owned())
             .collect()
     };
-    let best_first = names(&walk(&mut client, &format!("{SCORES}?limit=1000"), "entries").0);
+    let best_first = names(&read_pages(&mut client, &format!("{SCORES}?limit=1000"), "entries").0);
     assert_eq!(best_first.len(), STAYING);
     let mut worst_first = best_first.clone();
     worst_first.reverse();
@@ -77,7 +77,7 @@ fn nobody_who_stays_is_skipped_or_shown_twice() {
                     break;
                 }
                 let (entries, _) =
-                    walk(&mut client, &format!("{SCORES}?limit={limit}&order={order}"), "entries");
+                    read_pages(&mut client, &format!("{SCORES}?limit={limit}&order={order}"), "entries");
                 assert_eq!(&names(&entries), expected, "{order} first, {limit} a page");
             }
         }

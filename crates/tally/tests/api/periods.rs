@@ -31,7 +31,7 @@ fn target(board: &str, path: &str, period: &str) -> String {
 }
 
 fn listed(client: &mut Client, board: &str) -> Vec<Value> {
-    audit::walk(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
+    audit::read_pages(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
 }
 
 /// The present year, by the server's clock.
@@ -56,7 +56,7 @@ fn years<'a>(rows: impl Iterator<Item = (&'a str, String, i64)>) -> BTreeMap<i32
 }
 
 fn check_page(client: &mut Client, board: &str, period: &str, expected: &Board) {
-    let (entries, pages) = audit::walk(client, &target(board, "scores", period), "entries");
+    let (entries, pages) = audit::read_pages(client, &target(board, "scores", period), "entries");
     assert_eq!(entries, expected.entries(&Range::default()), "{board} {period}");
     for page in pages {
         assert_eq!(page["total"], json!(expected.total()), "{board} {period}");
@@ -70,10 +70,10 @@ fn check_part(client: &mut Client, board: &str, year: i32, expected: &Board) {
     check_page(client, board, &period, expected);
     let whole = expected.entries(&Range::default());
     let base = target(board, "scores", &period).replace("limit=1000", "limit=7");
-    let (entries, _) = audit::walk(client, &base, "entries");
+    let (entries, _) = audit::read_pages(client, &base, "entries");
     assert_eq!(entries, whole, "in small pages");
     let reversed = expected.entries(&Range { worst_first: true, ..Range::default() });
-    assert_eq!(audit::walk(client, &format!("{base}&order=worst"), "entries").0, reversed);
+    assert_eq!(audit::read_pages(client, &format!("{base}&order=worst"), "entries").0, reversed);
     let cut = Range { offset: 3, min: Some(Score::Int(20)), max: Some(Score::Int(90)), ..Range::default() };
     let page = client.get(&format!("{base}&offset=3&min=20&max=90")).expect(200);
     let wanted: Vec<Value> = expected.entries(&cut).into_iter().take(7).collect();
@@ -209,7 +209,7 @@ fn check_years(client: &mut Client, year: i32, expected: &BTreeMap<i32, Board>) 
         wanted.push(json!([format!("yearly:{year}-01-01"), "closed", board.total()]));
     }
     assert_eq!(totals, wanted, "newest first");
-    let (walked, pages) = audit::walk(client, "/v1/leaderboards/years/periods?limit=1", "items");
+    let (walked, pages) = audit::read_pages(client, "/v1/leaderboards/years/periods?limit=1", "items");
     assert_eq!((walked, pages.len()), (listed(client, "years"), wanted.len()));
     let last = year - 1;
     for name in [

@@ -280,7 +280,7 @@ fn the_doors_may_race_for_a_name() {
 
 /// Names that came and went take no memory for ever.
 #[test]
-fn boards_that_nobody_sees_make_room() {
+fn unused_boards_make_room() {
     let server = TestTally::start_set(TALLY, &[("TALLY_LIMITS_BOARDS", "3")]);
     let mut resp = RespClient::connect(server.resp());
     for round in 0..20 {

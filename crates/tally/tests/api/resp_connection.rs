@@ -180,7 +180,7 @@ fn a_command_may_come_in_pieces() {
 }
 
 #[test]
-fn who_does_not_read_is_closed() {
+fn a_client_that_does_not_read_is_closed() {
     let server = TestTally::start_set(TALLY, &[("TALLY_RESP_WRITE_TIMEOUT", "300ms")]);
     let text = "z".repeat(64 << 10);
     let mut out = Vec::new();
@@ -203,7 +203,7 @@ fn who_does_not_read_is_closed() {
 }
 
 #[test]
-fn who_says_nothing_is_closed_where_that_is_set() {
+fn an_idle_client_is_closed_where_that_is_set() {
     let server = TestTally::start_set(TALLY, &[("TALLY_RESP_IDLE_TIMEOUT", "300ms")]);
     let mut client = connect(&server);
     assert_eq!(client.call(&["PING"]), Reply::Simple(b"PONG".to_vec()));

@@ -277,7 +277,7 @@ fn a_revoked_key_is_of_no_more_use() {
     assert_eq!(using.call(&words("ZADD b 2 ann")), Reply::Integer(0));
     queueing.pipeline(&[words("MULTI"), words("ZADD b 3 ann")]);
     server.client().with_key(&admin).delete(&format!("/v1/keys/{id}")).expect(204);
-    // At once: the caller is judged whenever bytes come.
+    // At once: the caller is checked whenever bytes come.
     assert_eq!(using.call(&words("ZADD b 4 ann")), error(NO_AUTH));
     assert_eq!(queueing.call(&["EXEC"]), error(NO_AUTH));
     assert_eq!(using.call(&["AUTH", &key]), error(WRONG_PASS));

@@ -24,7 +24,7 @@ const CHEAP: [(&str, &str); 2] =
     [("TALLY_MEMBERS_PASSWORD_MEMORY_KIB", "8"), ("TALLY_MEMBERS_PASSWORD_PASSES", "1")];
 
 const JUMPED: &str = "the clock has jumped";
-const BELIEVED: &str = "the clock is believed again";
+const TRUSTED: &str = "the clock is trusted again";
 const AHEAD: &str = "the newest stored instant lies ahead of the clock";
 
 /// A server on that clock.
@@ -32,7 +32,7 @@ fn server(clock: &WallClock, settings: &[(&str, &str)]) -> TestTally {
     let mut server = TestTally::stopped(TALLY);
     clock.set_for(&mut server);
     settings.iter().for_each(|(name, value)| server.set(name, value));
-    for text in [JUMPED, BELIEVED, AHEAD] {
+    for text in [JUMPED, TRUSTED, AHEAD] {
         server.allow(text);
     }
     server.restart();
@@ -116,7 +116,7 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     let ann = prepare(&server);
     let mut client = server.client();
     assert_eq!(submit(&mut client, "ann", 9), TODAY);
-    assert!(server.run(&["doctor"]).expect(0).contains("ok    clock: believed"));
+    assert!(server.run(&["doctor"]).expect(0).contains("ok    clock: trusted"));
 
     clock.jump(JUMP);
     is_in_doubt(&server);
@@ -125,8 +125,8 @@ fn a_jump_of_the_clock_closes_no_day_and_pays_no_prize() {
     nothing_is_done(&server, &ann);
 
     clock.jump(-JUMP);
-    wait_until("the clock is believed again", || metric(&server, "tally_clock_believed") == 1.0);
-    is_logged(&server, BELIEVED, 1);
+    wait_until("the clock is trusted again", || metric(&server, "tally_clock_believed") == 1.0);
+    is_logged(&server, TRUSTED, 1);
     assert_eq!(metric(&server, "tally_clock_jump_seconds"), 0.0);
     nothing_is_done(&server, &ann);
     assert_eq!(submit(&mut client, "bob", 4), TODAY, "the day was not closed");
@@ -186,7 +186,7 @@ fn a_start_that_loads_nothing_warns_of_instants_ahead() {
     submit("early");
     wait_until("the newest instant is stored again", || stored() != before);
     clock.jump(-JUMP);
-    wait_until("the clock is believed", || metric(&server, "tally_clock_believed") == 1.0);
+    wait_until("the clock is trusted", || metric(&server, "tally_clock_believed") == 1.0);
     assert_eq!(metric(&server, "tally_clock_newest_ahead_seconds"), 0.0);
     server.kill9();
     server.restart();

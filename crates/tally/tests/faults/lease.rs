@@ -72,7 +72,7 @@ fn a_second_server_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
-fn who_waits_for_the_store_can_be_asked_for_its_health() {
+fn a_server_that_waits_for_the_store_reports_its_health() {
     let (_, url) = database();
     let mut server = stopped_on(&url);
     server.restart();
@@ -94,7 +94,7 @@ fn who_waits_for_the_store_can_be_asked_for_its_health() {
 }
 
 #[test]
-fn who_follows_a_killed_server_waits_and_who_follows_one_that_ended_does_not() {
+fn a_server_after_a_killed_one_waits_and_one_after_an_ended_one_does_not() {
     let (_, url) = database();
     let mut first = stopped_on(&url);
     let mut second = stopped_on(&url);

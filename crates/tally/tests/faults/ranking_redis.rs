@@ -120,7 +120,7 @@ fn what_redis_loses_is_loaded_again_and_never_wrong_meanwhile() {
 }
 
 #[test]
-fn a_frozen_redis_keeps_nobody_from_storing() {
+fn a_frozen_redis_does_not_stop_stores() {
     let redis = ScratchRedis::start(RedisKind::Redis7, &[]);
     let server = start(&redis);
     let mut client = server.client();

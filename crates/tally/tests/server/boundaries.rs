@@ -134,13 +134,13 @@ fn watch(mut client: Client, stop: &AtomicBool) -> States {
 }
 
 fn listed(client: &mut Client, board: &str) -> Vec<Value> {
-    audit::walk(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
+    audit::read_pages(client, &format!("/v1/leaderboards/{board}/periods?limit=1000"), "items").0
 }
 
 /// The sum of each player in a window.
 fn page(client: &mut Client, board: &str, period: &str) -> BTreeMap<String, i64> {
     let target = format!("{}?limit=1000&period={}", scores(board), segment(period));
-    let (entries, _) = audit::walk(client, &target, "entries");
+    let (entries, _) = audit::read_pages(client, &target, "entries");
     let ranks: Vec<u64> = entries.iter().filter_map(|entry| entry["rank"].as_u64()).collect();
     assert_eq!(ranks, (1..=entries.len() as u64).collect::<Vec<_>>());
     let one = |entry: &Value| {

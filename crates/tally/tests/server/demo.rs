@@ -6,7 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tally_testkit::audit::{audit_board, boards, walk};
+use tally_testkit::audit::{audit_board, boards, read_pages};
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
 use tally_testkit::{Client, TestTally};
 
@@ -66,14 +66,14 @@ fn goals_by_year() -> BTreeMap<String, Board> {
 }
 
 fn check_years(client: &mut Client) {
-    let (periods, _) = walk(client, "/v1/leaderboards/goals-by-year/periods?limit=50", "items");
+    let (periods, _) = read_pages(client, "/v1/leaderboards/goals-by-year/periods?limit=50", "items");
     let mut expected = goals_by_year();
     for period in periods.iter().rev() {
         let name = period["period"].as_str().expect("a period has a name");
         let year = expected.remove(&period["start"].as_str().expect("a start")[..4]);
         let entries = year.map_or_else(Vec::new, |year| year.entries(&Range::default()));
         let target = format!("/v1/leaderboards/goals-by-year/scores?limit=1000&period={name}");
-        let (found, pages) = walk(client, &target, "entries");
+        let (found, pages) = read_pages(client, &target, "entries");
         assert!(found == entries, "{period}: {} and {}", found.len(), entries.len());
         assert_eq!((&pages[0]["total"], &period["total"]), (&json!(entries.len()), &json!(entries.len())));
     }
@@ -104,7 +104,7 @@ fn points() -> (Board, usize) {
 
 /// The figures that everyone can look up, then every entry.
 fn check_boards(client: &mut Client) {
-    let (entries, pages) = walk(client, "/v1/leaderboards/goals/scores?limit=1000", "entries");
+    let (entries, pages) = read_pages(client, "/v1/leaderboards/goals/scores?limit=1000", "entries");
     let top: Vec<Value> =
         entries.iter().take(2).map(|entry| json!([entry["player"], entry["score"]])).collect();
     assert_eq!(top, [json!(["Cristiano Ronaldo", 124]), json!(["Harry Kane", 75])]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tally_testkit::{TestTally, command};
 
 #[test]
-fn scores_arrive_at_their_rate_and_limits_are_judged() {
+fn scores_arrive_at_their_rate_and_limits_are_checked() {
     let server = TestTally::start(TALLY);
     let (page, figures) = (server.data().join("load.html"), server.data().join("load.json"));
     let files = ["--report", page.to_str().unwrap(), "--json", figures.to_str().unwrap()];

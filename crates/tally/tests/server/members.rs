@@ -73,7 +73,7 @@ fn a_member_signs_in_and_sees_what_is_its_own() {
     }
     let rank = |board: &str, score: i64, rank: u64| json!({"board": board, "score": score, "rank": rank, "total": 2});
     assert_eq!(ann.get("/v1/me/ranks").expect(200), json!({"items": [rank("a", 5, 2), rank("b", 7, 1)]}));
-    let (all, pages) = tally_testkit::audit::walk(&mut ann, "/v1/me/ranks?limit=1", "items");
+    let (all, pages) = tally_testkit::audit::read_pages(&mut ann, "/v1/me/ranks?limit=1", "items");
     assert_eq!(all, [rank("a", 5, 2), rank("b", 7, 1)]);
     assert!(pages.len() >= 2);
 }
@@ -185,7 +185,7 @@ fn a_token_ends_with_its_time_its_password_and_its_secret_and_not_with_the_serve
 }
 
 #[test]
-fn who_guesses_a_password_waits_and_an_unknown_login_is_told_alike() {
+fn guessing_a_password_waits_and_an_unknown_login_gets_the_same_response() {
     let server = start();
     make(&server, "ann", "010-1111");
     make(&server, "bob", "010-2222");

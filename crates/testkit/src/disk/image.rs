@@ -7,7 +7,7 @@
 
 use super::contents::Keep;
 use super::names::folder_of;
-use super::state::State;
+use super::state::DiskState;
 use crate::rng::Rng;
 use std::io;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(super) enum Choice {
     Any,
 }
 
-pub(super) fn write(state: &State, choice: Choice, rng: &mut Rng, into: &Path) -> io::Result<ImageStats> {
+pub(super) fn write(state: &DiskState, choice: Choice, rng: &mut Rng, into: &Path) -> io::Result<ImageStats> {
     std::fs::create_dir_all(into)?;
     if std::fs::read_dir(into)?.next().is_some() {
         return Err(io::Error::other(format!("`{}` must be empty", into.display())));

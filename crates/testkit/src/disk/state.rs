@@ -25,11 +25,11 @@ pub(super) struct Core {
     pub(super) folder: PathBuf,
     /// The live folder exists as long as a file in it is open.
     _own: Option<TempDir>,
-    state: Mutex<State>,
+    state: Mutex<DiskState>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct DiskState {
     pub(super) operations: Operations,
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, File>,
@@ -59,12 +59,12 @@ impl Core {
     /// The disk of a folder. Everything in it is durable.
     pub(super) fn new(folder: &Path, own: Option<TempDir>) -> io::Result<Self> {
         let folder = folder.canonicalize()?;
-        let mut state = State::default();
+        let mut state = DiskState::default();
         state.load(&folder)?;
         Ok(Self { folder, _own: own, state: Mutex::new(state) })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,7 +157,7 @@ impl Core {
     }
 }
 
-impl State {
+impl DiskState {
     /// The names below a folder whose files differ from the record, or are not in it.
     pub(super) fn unrecorded(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut differ = Vec::new();

@@ -39,7 +39,7 @@ fn ties_and_directions() {
 }
 
 #[test]
-fn who_is_hidden_counts_for_nobody() {
+fn a_banned_player_counts_for_no_rank() {
     let mut board = board(&json!({"ranking": "dense"}));
     assert_eq!(board.among(&["d", "b", "b", "x"])[1]["overall_rank"], 3);
     board.ban("c");

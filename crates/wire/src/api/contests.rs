@@ -10,7 +10,7 @@ mod tests;
 
 pub use series::{read_new_series, read_series_patch, write_series};
 pub(crate) use show::write_prizes;
-pub use show::{ApplicationAnswer, write, write_failed, write_member, write_payout};
+pub use show::{ApplicationJson, write, write_failed, write_member, write_payout};
 
 use crate::api::leaderboards::{choice, read_definition_at};
 use crate::api::wallets::{read_amount, read_currency};

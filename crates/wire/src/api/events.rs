@@ -4,7 +4,7 @@
 //! stream: the number of an event, or of a member's last entry in each wallet. Not here: when an event is sent.
 
 use super::scores::{Scores, Style};
-use super::wallets::TransactionAnswer;
+use super::wallets::TransactionJson;
 use crate::time;
 use serde::Serialize;
 use serde_json::json;
@@ -103,12 +103,12 @@ pub fn period_closed(id: &str, board: &str, closed: &PeriodClosed) -> String {
 struct TransactionEvent {
     currency: String,
     #[serde(flatten)]
-    transaction: TransactionAnswer,
+    transaction: TransactionJson,
 }
 
 /// An event of a transfer of a member.
 pub fn transaction(id: &str, currency: Currency, entry: &Entry) -> String {
-    let (currency, transaction) = (currency.to_string(), TransactionAnswer::from(entry));
+    let (currency, transaction) = (currency.to_string(), TransactionJson::from(entry));
     event(Some(id), TRANSACTION, &TransactionEvent { currency, transaction })
 }
 

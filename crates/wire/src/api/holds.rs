@@ -8,7 +8,7 @@ use tally_rules::ledger::{HoldId, MemberId};
 
 /// A hold.
 #[derive(Clone, Debug, Serialize)]
-pub struct HoldAnswer {
+pub struct HoldJson {
     id: String,
     member: String,
     currency: String,
@@ -23,7 +23,7 @@ pub struct HoldAnswer {
     ended_at: Option<String>,
 }
 
-impl HoldAnswer {
+impl HoldJson {
     /// A hold as it is at `time`. A hold that is due is shown as expired before the store has that, but not by an untrusted clock.
     pub fn new(id: HoldId, hold: &Hold, time: DecisionTime) -> Self {
         let due = (time.is_trusted && hold.is_due(time.now)).then_some(End::Expired);
@@ -70,7 +70,7 @@ mod tests {
             let wallet = WalletKey { member, currency: Currency::parse("KRW").unwrap() };
             let hold = Hold { wallet, amount: 50, expires_at: Some(Micros(1_000_000)), end };
             let id = HoldId(Uuid::new(Micros(7), 0));
-            serde_json::to_value(HoldAnswer::new(id, &hold, time)).unwrap()
+            serde_json::to_value(HoldJson::new(id, &hold, time)).unwrap()
         };
         let shown = |end, now| shown_at(end, DecisionTime::trusted(Micros(now)));
         let open = shown(None, 999_999);

@@ -108,7 +108,7 @@ impl Style<'_> {
 
 /// The reply to a submit.
 #[derive(Clone, Debug, Serialize)]
-pub struct SubmitAnswer<'a> {
+pub struct SubmitJson<'a> {
     /// The board.
     pub board: &'a str,
     /// The window of the ranks.
@@ -125,7 +125,7 @@ pub struct SubmitAnswer<'a> {
     /// Whether the submit changed the record.
     pub changed: bool,
     /// The record before.
-    pub previous: Option<PreviousAnswer>,
+    pub previous: Option<PreviousJson>,
     /// Closed periods that did not take the score.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub closed_periods: &'a [String],
@@ -136,7 +136,7 @@ pub struct SubmitAnswer<'a> {
 
 /// The record before a submit.
 #[derive(Clone, Debug, Serialize)]
-pub struct PreviousAnswer {
+pub struct PreviousJson {
     /// Score and subscore.
     #[serde(flatten)]
     pub scores: Scores,
@@ -146,7 +146,7 @@ pub struct PreviousAnswer {
 
 /// One entry of a page.
 #[derive(Clone, Debug, Serialize)]
-pub struct EntryAnswer<'a> {
+pub struct EntryJson<'a> {
     /// From 1.
     pub rank: u64,
     /// The player.
@@ -173,7 +173,7 @@ pub enum Expanded {
 
 /// A page.
 #[derive(Clone, Debug, Serialize)]
-pub struct PageAnswer<'a> {
+pub struct PageJson<'a> {
     /// The board.
     pub board: &'a str,
     /// The window.
@@ -181,7 +181,7 @@ pub struct PageAnswer<'a> {
     /// Players in the window.
     pub total: u64,
     /// The entries.
-    pub entries: Vec<EntryAnswer<'a>>,
+    pub entries: Vec<EntryJson<'a>>,
     /// The cursor of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -208,7 +208,7 @@ pub struct AmongEntry {
 
 /// A ranking among given players.
 #[derive(Clone, Debug, Serialize)]
-pub struct AmongAnswer<'a> {
+pub struct AmongJson<'a> {
     /// The board.
     pub board: &'a str,
     /// The window.
@@ -223,7 +223,7 @@ pub struct AmongAnswer<'a> {
 
 /// The rank of one player.
 #[derive(Clone, Debug, Serialize)]
-pub struct PlayerAnswer<'a> {
+pub struct PlayerJson<'a> {
     /// The board.
     pub board: &'a str,
     /// The window.

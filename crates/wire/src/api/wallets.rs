@@ -28,7 +28,7 @@ pub enum Wrong {
     /// It is malformed.
     Fields(Vec<FieldError>),
     /// A rule refuses the value of a field.
-    Refused(&'static str, Rejection),
+    Rejected(&'static str, Rejection),
 }
 
 impl From<Vec<FieldError>> for Wrong {
@@ -134,7 +134,7 @@ struct Read {
 
 impl Read {
     fn at_home(self, home: Currency) -> Result<TransferRequest, Wrong> {
-        let amount = self.amount.map_err(|rejection| Wrong::Refused("/amount", rejection))?;
+        let amount = self.amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
         let currency = self.currency.unwrap_or(home);
         Ok(TransferRequest { what: self.what, currency, amount, reference: self.reference })
     }
@@ -176,7 +176,7 @@ pub fn read_hold(body: Value, home: Currency) -> Result<HoldRead, Wrong> {
     });
     fields.finish()?;
     let (member, amount) = (member.expect("no field is wrong"), amount.expect("no field is wrong"));
-    let amount = amount.map_err(|rejection| Wrong::Refused("/amount", rejection))?;
+    let amount = amount.map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
     Ok(HoldRead { wallet: WalletKey { member, currency }, amount, expires_at })
 }
 
@@ -187,13 +187,13 @@ pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
     let amount = fields.optional("amount", read_amount);
     let to = fields.optional("to", member);
     fields.finish()?;
-    let amount = amount.transpose().map_err(|rejection| Wrong::Refused("/amount", rejection))?;
+    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
     Ok(Ending::Capture { amount, to })
 }
 
 /// A wallet.
 #[derive(Clone, Debug, Serialize)]
-pub struct WalletAnswer {
+pub struct WalletJson {
     member: String,
     currency: String,
     balance: String,
@@ -201,7 +201,7 @@ pub struct WalletAnswer {
     available: String,
 }
 
-impl WalletAnswer {
+impl WalletJson {
     /// A wallet in a reply.
     pub fn new(key: WalletKey, wallet: &Wallet) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl WalletAnswer {
 
 /// An entry of a wallet.
 #[derive(Clone, Debug, Serialize)]
-pub struct TransactionAnswer {
+pub struct TransactionJson {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -230,7 +230,7 @@ pub struct TransactionAnswer {
     at: String,
 }
 
-impl From<&Entry> for TransactionAnswer {
+impl From<&Entry> for TransactionJson {
     fn from(entry: &Entry) -> Self {
         Self {
             id: entry.id().to_string(),
@@ -249,14 +249,14 @@ impl From<&Entry> for TransactionAnswer {
 
 /// The total of an account.
 #[derive(Clone, Debug, Serialize)]
-pub struct AccountAnswer {
+pub struct AccountJson {
     account: &'static str,
     currency: String,
     debits: String,
     credits: String,
 }
 
-impl AccountAnswer {
+impl AccountJson {
     /// An account in a reply.
     pub fn new(key: &AccountKey, total: &Total) -> Self {
         Self {
@@ -331,7 +331,7 @@ mod tests {
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(pointers, ["/from", "/to", "/currency", "/reference", "/x"]);
         let body = json!({"from": "a", "to": "b", "amount": 0});
-        let wanted = Wrong::Refused("/amount", Rejection::InvalidAmount);
+        let wanted = Wrong::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_order(body, Posting::Transfer, home), Err(wanted));
         for posting in [Posting::Deposit, Posting::Withdrawal] {
             assert!(matches!(read_order(json!({"amount": 1}), posting, home), Err(Wrong::Fields(_))));
@@ -342,7 +342,7 @@ mod tests {
     fn a_capture_without_a_body_takes_all() {
         assert_eq!(read_capture(None), Ok(Ending::Capture { amount: None, to: None }));
         assert_eq!(read_capture(Some(json!({}))), Ok(Ending::Capture { amount: None, to: None }));
-        let refused = Wrong::Refused("/amount", Rejection::InvalidAmount);
+        let refused = Wrong::Rejected("/amount", Rejection::InvalidAmount);
         assert_eq!(read_capture(Some(json!({"amount": "0"}))), Err(refused));
     }
 }

@@ -28,7 +28,7 @@ impl Backend for Memory {
     fn total(&self) -> u64 {
         self.0.total()
     }
-    fn assert_who_answers(&self) {
+    fn assert_answering_node(&self) {
         assert!(format!("{:?}", self.0).starts_with("MemoryRanking"));
     }
 }

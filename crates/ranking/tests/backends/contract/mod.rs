@@ -31,7 +31,7 @@ pub(crate) trait Backend {
     fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T;
     fn total(&self) -> u64;
     /// Fails unless the backend that the name says gives the answers.
-    fn assert_who_answers(&self);
+    fn assert_answering_node(&self);
 }
 
 /// The same random submits, removals, batches and reloads as the model, then every read compared.
@@ -39,12 +39,12 @@ pub(crate) fn every_read_equals_the_model<B: Backend>() {
     let times = std::env::var("TALLY_SOAK").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
     let config = Config { cases: B::CASES * times, source_file: Some(file!()), ..Config::default() };
     let ran = TestRunner::new(config).run(&(definitions(), ops()), |(definition, ops)| {
-        let order = B::new(&definition);
+        let ranking = B::new(&definition);
         let mut model = Model { definition, records: BTreeMap::new() };
         for op in &ops {
-            step(&mut model, &order, op);
+            step(&mut model, &ranking, op);
         }
-        check(&model, &order);
+        check(&model, &ranking);
         Ok(())
     });
     if let Err(error) = ran {
@@ -212,8 +212,8 @@ macro_rules! ranking_contract {
         mod $name {
             use super::contract::{self, Backend};
             #[test]
-            fn it_is_who_answers() {
-                <$backend>::new(&tally_rules::Definition::default()).assert_who_answers();
+            fn the_expected_node_answers() {
+                <$backend>::new(&tally_rules::Definition::default()).assert_answering_node();
             }
             #[test]
             fn soak_every_read_equals_the_model() {

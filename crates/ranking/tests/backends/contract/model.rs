@@ -112,29 +112,29 @@ impl Model {
     }
 }
 
-pub(super) fn check(model: &Model, order: &impl Backend) {
+pub(super) fn check(model: &Model, ranking: &impl Backend) {
     let sorted = model.sorted();
     let places = model.places(&sorted);
     let total = places.len() as u64;
-    assert_eq!(order.total(), total);
-    check_pages(&places, order);
-    check_ranges(&places, order);
-    check_scan(&places, order);
+    assert_eq!(ranking.total(), total);
+    check_pages(&places, ranking);
+    check_ranges(&places, ranking);
+    check_scan(&places, ranking);
     for (at, place) in places.iter().enumerate() {
-        let ranked = order.read(|it| it.ranked(&place.player)).unwrap();
+        let ranked = ranking.read(|it| it.ranked(&place.player)).unwrap();
         let counts = model.counts(&sorted, at);
         assert_eq!((ranked.rank, ranked.record, ranked.total), (place.rank, place.record, total));
         assert_eq!(ranked.percentile, rank::percentile(model.definition.ranking, counts, total));
-        assert_eq!(order.read(|it| it.rank_of(&place.player, &place.record)), place.rank);
-        let around = order.read(|it| it.around(&place.player, 2, 3)).unwrap();
+        assert_eq!(ranking.read(|it| it.rank_of(&place.player, &place.record)), place.rank);
+        let around = ranking.read(|it| it.around(&place.player, 2, 3)).unwrap();
         assert_eq!(around.entries, places[at.saturating_sub(2)..(at + 4).min(places.len())]);
     }
-    assert!(order.read(|it| it.ranked(&PlayerId::new("nobody").unwrap())).is_none());
-    check_among(model, order, &places);
+    assert!(ranking.read(|it| it.ranked(&PlayerId::new("nobody").unwrap())).is_none());
+    check_among(model, ranking, &places);
 }
 
 /// Page after page from both ends gives everything once.
-fn check_pages(places: &[RankedEntry], order: &impl Backend) {
+fn check_pages(places: &[RankedEntry], ranking: &impl Backend) {
     for edge in [Edge::Best, Edge::Worst] {
         let mut expected = places.to_vec();
         if edge == Edge::Worst {
@@ -143,7 +143,7 @@ fn check_pages(places: &[RankedEntry], order: &impl Backend) {
         let (mut start, mut walked) = (Start::Edge, Vec::new());
         loop {
             let query = PageQuery { edge, start, limit: 3, min: None, max: None };
-            let page = order.read(|it| it.page(&query));
+            let page = ranking.read(|it| it.page(&query));
             walked.extend(page.entries);
             if !page.more {
                 break;
@@ -154,26 +154,26 @@ fn check_pages(places: &[RankedEntry], order: &impl Backend) {
         assert_eq!(walked, expected);
         let start = Start::Offset(2);
         let query = PageQuery { edge, start, limit: 2, min: None, max: None };
-        let page = order.read(|it| it.page(&query));
+        let page = ranking.read(|it| it.page(&query));
         assert_eq!(page.entries, expected.iter().skip(2).take(2).cloned().collect::<Vec<_>>());
     }
 }
 
-fn check_ranges(places: &[RankedEntry], order: &impl Backend) {
+fn check_ranges(places: &[RankedEntry], ranking: &impl Backend) {
     for (min, max) in [(Some(-1), Some(1)), (None, Some(0)), (Some(1), None), (Some(2), Some(1))] {
         let within = |place: &&RankedEntry| {
             min.is_none_or(|min| place.record.score >= min) && max.is_none_or(|max| place.record.score <= max)
         };
-        let page = order.read(|it| it.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() }));
+        let page = ranking.read(|it| it.page(&PageQuery { limit: 100, min, max, ..PageQuery::default() }));
         assert_eq!(page.entries, places.iter().filter(within).cloned().collect::<Vec<_>>());
     }
 }
 
 /// A scan in small steps returns every player once.
-fn check_scan(places: &[RankedEntry], order: &impl Backend) {
+fn check_scan(places: &[RankedEntry], ranking: &impl Backend) {
     let (mut cursor, mut met) = (0, Vec::new());
     loop {
-        let (next, some) = order.read(|it| {
+        let (next, some) = ranking.read(|it| {
             let mut some = Vec::new();
             let next = it.scan(cursor, 3, &mut |id, record| {
                 some.push((PlayerId::new(std::str::from_utf8(id).unwrap()).unwrap(), record));
@@ -193,9 +193,9 @@ fn check_scan(places: &[RankedEntry], order: &impl Backend) {
     assert_eq!(met, there);
 }
 
-fn check_among(model: &Model, order: &impl Backend, places: &[RankedEntry]) {
+fn check_among(model: &Model, ranking: &impl Backend, places: &[RankedEntry]) {
     let friends: Vec<PlayerId> = (0..24).step_by(3).chain([0, 3]).map(player).collect();
-    let among = order.read(|it| it.among(&friends));
+    let among = ranking.read(|it| it.among(&friends));
     let there: Vec<_> = model.sorted().into_iter().filter(|(player, _)| friends.contains(player)).collect();
     let ranks: Vec<u64> = model.places(&there).iter().map(|place| place.rank).collect();
     let overall: Vec<RankedEntry> =
@@ -210,7 +210,7 @@ fn check_among(model: &Model, order: &impl Backend, places: &[RankedEntry]) {
     assert_eq!(told, missing);
 }
 
-pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
+pub(super) fn step(model: &mut Model, ranking: &impl Backend, op: &Op) {
     match op {
         Op::Submit { player: number, score, subscore, at } => {
             let player = player(*number);
@@ -221,7 +221,7 @@ pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
             let before = model.rank_of(&player);
             model.records.insert(player.clone(), updated.record);
             let movement = Movement { player: player.clone(), record: Some(updated.record), ranked: true };
-            let published = one(order, movement, present);
+            let published = one(ranking, movement, present);
             assert_eq!(published.before, before);
             assert_eq!(published.after, model.rank_of(&player));
         }
@@ -229,23 +229,23 @@ pub(super) fn step(model: &mut Model, order: &impl Backend, op: &Op) {
             let player = player(*number);
             let before = model.rank_of(&player);
             let previous = model.records.remove(&player);
-            let published = one(order, Movement { player, record: None, ranked: true }, previous);
+            let published = one(ranking, Movement { player, record: None, ranked: true }, previous);
             assert_eq!((published.before, published.after), (before, None));
         }
-        Op::Reload => order.reload(&model.records),
-        Op::Batch(changes) => batch(model, order, changes),
+        Op::Reload => ranking.reload(&model.records),
+        Op::Batch(changes) => batch(model, ranking, changes),
     }
 }
 
 /// Publishes one change that needs ranks.
-fn one(order: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
+fn one(ranking: &impl Backend, movement: Movement, previous: Option<Record>) -> Published {
     let mut told = None;
-    order.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));
+    ranking.publish(&[(movement, previous)], |_, published| assert!(told.replace(published).is_none()));
     told.unwrap()
 }
 
 /// Publishes several changes at once: each gets the reply that it would have had alone, in its order.
-fn batch(model: &mut Model, order: &impl Backend, changes: &[Change]) {
+fn batch(model: &mut Model, ranking: &impl Backend, changes: &[Change]) {
     let (mut movements, mut wanted) = (Vec::new(), Vec::new());
     for (number, change, ranked) in changes {
         let player = player(*number);
@@ -266,6 +266,6 @@ fn batch(model: &mut Model, order: &impl Backend, changes: &[Change]) {
         movements.push((Movement { player, record, ranked: *ranked }, previous));
     }
     let mut told = Vec::new();
-    order.publish(&movements, |at, published| told.push((at, published)));
+    ranking.publish(&movements, |at, published| told.push((at, published)));
     assert_eq!(told, wanted);
 }

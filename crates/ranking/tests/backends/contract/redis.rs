@@ -44,7 +44,7 @@ static CLUSTER: LazyLock<Site> = LazyLock::new(|| Site {
 /// The runtime of reads that keep no thread.
 static WAITING: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().build().unwrap());
 
-static PARTS: AtomicU64 = AtomicU64::new(0);
+static WINDOWS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn connect(url: &str) -> RedisBackend {
     RedisBackend::connect(url, &Options::default()).unwrap()
@@ -61,16 +61,16 @@ pub(crate) fn cluster_url(cluster: &ScratchCluster, partitions: u16) -> String {
 
 /// A window of its own on some site.
 pub(crate) struct OnRedis {
-    part: RedisWindow,
+    window: RedisWindow,
     version: Cell<u64>,
     reads: Cell<u64>,
 }
 
 impl OnRedis {
     fn new(site: &Site, definition: &Definition) -> Self {
-        let part = site.ranking.part(1, PARTS.fetch_add(1, Ordering::Relaxed), definition);
-        part.load(1).unwrap().finish().unwrap();
-        Self { part, version: Cell::new(0), reads: Cell::new(0) }
+        let window = site.ranking.window(1, WINDOWS.fetch_add(1, Ordering::Relaxed), definition);
+        window.load(1).unwrap().finish().unwrap();
+        Self { window, version: Cell::new(0), reads: Cell::new(0) }
     }
 
     fn next_version(&self) -> u64 {
@@ -86,33 +86,33 @@ impl OnRedis {
             VersionedMovement { movement: movement.clone(), version, previous }
         };
         let movements: Vec<VersionedMovement> = movements.iter().map(versioned).collect();
-        assert_eq!(self.part.publish(&movements, each), Ok(vec![]));
+        assert_eq!(self.window.publish(&movements, each), Ok(vec![]));
     }
 
     /// Both ways in turn.
     fn read<T>(&self, with: impl Fn(&dyn Reads) -> T) -> T {
         if self.reads.replace(self.reads.get() + 1).is_multiple_of(2) {
-            self.part.read(with).unwrap()
+            self.window.read(with).unwrap()
         } else {
-            WAITING.block_on(self.part.read_later(with)).unwrap()
+            WAITING.block_on(self.window.read_later(with)).unwrap()
         }
     }
 
     fn reload(&self, records: &BTreeMap<PlayerId, Record>) {
         let version = self.next_version();
-        let mut loader = self.part.load(version).unwrap();
+        let mut loader = self.window.load(version).unwrap();
         records.iter().for_each(|(player, record)| loader.push(player, record, version).unwrap());
         loader.finish().unwrap();
     }
 
-    fn assert_who_answers(&self, site: &Site) {
+    fn assert_answering_node(&self, site: &Site) {
         let mut keys = 0;
         for mut client in (site.clients)() {
             let Reply::Bulk(info) = client.call(&["INFO"]) else { panic!("INFO is text") };
             let info = String::from_utf8(info).unwrap();
             assert!(info.contains(site.line), "{} is not in {info}", site.line);
             let Reply::Integer(here) = client.call(&["DBSIZE"]) else { panic!("a count") };
-            assert!(here > 0, "every node has something of a part");
+            assert!(here > 0, "every node has something of a window");
             keys += here;
         }
         assert!(keys > 0);
@@ -122,7 +122,7 @@ impl OnRedis {
 impl Drop for OnRedis {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.part.forget().unwrap();
+            self.window.forget().unwrap();
         }
     }
 }
@@ -147,10 +147,10 @@ macro_rules! backend {
                 self.0.read(with)
             }
             fn total(&self) -> u64 {
-                self.0.part.total().unwrap()
+                self.0.window.total().unwrap()
             }
-            fn assert_who_answers(&self) {
-                self.0.assert_who_answers(&$site);
+            fn assert_answering_node(&self) {
+                self.0.assert_answering_node(&$site);
             }
         }
     };

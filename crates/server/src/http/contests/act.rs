@@ -1,8 +1,8 @@
 //! `POST …/open`, `/start`, `/finish`, `/settle`, `/cancel`: actions of the state machine.
 
 use super::{actor, blocking, identity, shown};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use serde_json::json;
 use std::time::Instant;
 use tally_rules::contest::ContestId;
@@ -18,26 +18,26 @@ use tally_wire::api::contests;
 type Turn = fn(&Tally, &ContestId, &Actor, Option<&IdempotencyKey>) -> Result<ContestDone, Failure>;
 
 /// `POST …/open`
-pub(in crate::http) async fn open(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn open(call: Call) -> Result<Response, Problem> {
     turn(call, change::open).await
 }
 
 /// `POST …/finish`
-pub(in crate::http) async fn finish(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn finish(call: Call) -> Result<Response, Problem> {
     turn(call, finish::finish).await
 }
 
 /// `POST …/settle`
-pub(in crate::http) async fn settle(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn settle(call: Call) -> Result<Response, Problem> {
     turn(call, settle::settle).await
 }
 
 /// `POST …/cancel`
-pub(in crate::http) async fn cancel(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn cancel(call: Call) -> Result<Response, Problem> {
     turn(call, finish::cancel).await
 }
 
-async fn turn(mut call: Call, turn: Turn) -> Result<Answer, Problem> {
+async fn turn(mut call: Call, turn: Turn) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
@@ -47,11 +47,11 @@ async fn turn(mut call: Call, turn: Turn) -> Result<Answer, Problem> {
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await?;
-    Ok(answer::replayed(answer::ok(&body), replayed))
+    Ok(response::replayed(response::ok(&body), replayed))
 }
 
 /// `POST …/start`
-pub(in crate::http) async fn start(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn start(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.contest()?);
@@ -62,10 +62,10 @@ pub(in crate::http) async fn start(mut call: Call) -> Result<Answer, Problem> {
     let done = &started.done;
     let body = json!({
         // No applications are left after a start.
-        "contest": contests::write(&id, &done.record, Some(done.record.desk)),
+        "contest": contests::write(&id, &done.record, Some(done.record.applications)),
         "enrolled": done.record.report.as_ref().map_or(0, |report| report.enrolled),
         "failed": started.failed.iter().map(contests::write_failed).collect::<Vec<_>>(),
         "took_ms": took_ms,
     });
-    Ok(answer::replayed(answer::ok(&body), done.replayed))
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -1,23 +1,23 @@
 //! `…/applications`: apply, accept, reject, withdraw.
 
 use super::{actor, after, blocking, identity, page};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tally_rules::contest::{Application, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::acts::ActResult;
 use tally_service::contests::{apply as applying, read};
 use tally_service::{Failure, Fault};
 use tally_wire::Problem;
-use tally_wire::api::contests::{ApplicationAnswer, read_application, read_players};
+use tally_wire::api::contests::{ApplicationJson, read_application, read_players};
 use tally_wire::cursor::{self, Names};
 
 /// `POST …/applications`
-pub(in crate::http) async fn apply(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn apply(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = call.json_or_none().await?;
@@ -30,13 +30,13 @@ pub(in crate::http) async fn apply(mut call: Call) -> Result<Answer, Problem> {
     let player = named.or(own).ok_or_else(|| Problem::field("/player", "is required: a key is no player"))?;
     let who = player.clone();
     let done = blocking(move || applying::apply(&tally, &id, &actor, &who, identity.as_ref())).await?;
-    let What::Applied(application) = &done.what else { return Err(unexpected(&done.what)) };
-    let body = ApplicationAnswer::new(&player, application);
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+    let ActResult::Applied(application) = &done.what else { return Err(unexpected(&done.what)) };
+    let body = ApplicationJson::new(&player, application);
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
 }
 
 /// `GET …/applications?status=&limit=&cursor=`
-pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let (status, text) = (call.query.text("status"), call.query.text("cursor"));
     let status = status.map_or(Some(Status::Pending), |text| Status::parse(&text));
@@ -51,24 +51,24 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let above = after(text.as_deref(), (Names::Applications, &of), |place| place.parse().ok())?;
     let asked = (above.unwrap_or(0), limit + 1);
     let rows = blocking(move || read::applications(&tally, &id, &actor, status, asked)).await?;
-    let show = |(player, row): &(PlayerId, Application)| json!(ApplicationAnswer::new(player, row));
+    let show = |(player, row): &(PlayerId, Application)| json!(ApplicationJson::new(player, row));
     let next = |(_, row): &(PlayerId, Application)| {
         cursor::encode_name_of(Names::Applications, &of, &row.place.to_string())
     };
-    Ok(answer::ok(&page(rows, limit, show, next)))
+    Ok(response::ok(&page(rows, limit, show, next)))
 }
 
 /// `POST …/applications/accept`
-pub(in crate::http) async fn accept(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn accept(call: Call) -> Result<Response, Problem> {
     decide(call, true).await
 }
 
 /// `POST …/applications/reject`
-pub(in crate::http) async fn reject(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn reject(call: Call) -> Result<Response, Problem> {
     decide(call, false).await
 }
 
-async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
+async fn decide(mut call: Call, accept: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = call.json().await?;
@@ -77,7 +77,7 @@ async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
     let asked = players.clone();
     let decided = move || applying::decide(&tally, &id, &actor, &asked, accept, identity.as_ref());
     let done = blocking(decided).await?;
-    let What::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
+    let ActResult::Decided(results) = &done.what else { return Err(unexpected(&done.what)) };
     let row = |(player, result): (&PlayerId, &Result<Status, Rejection>)| match result {
         Ok(status) => json!({"player": player.as_str(), "status": status.as_str()}),
         Err(rejection) => {
@@ -85,21 +85,21 @@ async fn decide(mut call: Call, accept: bool) -> Result<Answer, Problem> {
         }
     };
     let rows: Vec<Value> = players.iter().zip(results).map(row).collect();
-    Ok(answer::replayed(answer::ok(&json!({"results": rows})), done.replayed))
+    Ok(response::replayed(response::ok(&json!({"results": rows})), done.replayed))
 }
 
 /// `DELETE …/applications/{player}`
-pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn withdraw(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
     let done = move || applying::withdraw(&tally, &id, &actor, &player, identity.as_ref());
     let replayed = blocking(done).await?.replayed;
-    Ok(answer::replayed(answer::none(), replayed))
+    Ok(response::replayed(response::none(), replayed))
 }
 
 /// The error for a use case that returned another result than expected.
-fn unexpected(what: &What) -> Problem {
+fn unexpected(what: &ActResult) -> Problem {
     problem::of_failure(&Failure::Fault(Fault::Broken(format!("an application is answered as {what:?}"))))
 }

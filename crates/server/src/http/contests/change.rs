@@ -1,8 +1,8 @@
 //! Creates, reads, lists and changes contests.
 
 use super::{actor, after, blocking, identity, page, shown};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use std::sync::Arc;
 use tally_rules::contest::application::ApplicationCounts;
@@ -13,7 +13,7 @@ use tally_wire::api::contests;
 use tally_wire::cursor::{self, Names};
 
 /// `POST /v1/contests`
-pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let body = call.json().await?;
@@ -25,11 +25,11 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
         Ok((shown(&tally, &id, &done.record), done))
     });
     let (body, done) = made.await?;
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
 }
 
 /// `PATCH /v1/contests/{contest}`
-pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = call.json().await?;
@@ -40,19 +40,19 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
         Ok((shown(&tally, &id, &done.record), done.replayed))
     });
     let (body, replayed) = done.await?;
-    Ok(answer::replayed(answer::ok(&body), replayed))
+    Ok(response::replayed(response::ok(&body), replayed))
 }
 
 /// `GET /v1/contests/{contest}`
-pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let body = blocking(move || Ok(shown(&tally, &id, &read::get(&tally, &id)?))).await?;
-    Ok(answer::ok(&body))
+    Ok(response::ok(&body))
 }
 
 /// `GET /v1/contests?state=&limit=&cursor=`
-pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let (state, text) = (call.query.text("state"), call.query.text("cursor"));
     let state = state.and_then(|text| {
@@ -76,5 +76,5 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
     let show = |((id, record), counts): &((ContestId, Record), Option<ApplicationCounts>)| {
         contests::write(id, record, *counts)
     };
-    Ok(answer::ok(&page(rows.await?, limit, show, next)))
+    Ok(response::ok(&page(rows.await?, limit, show, next)))
 }

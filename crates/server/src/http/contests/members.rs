@@ -1,13 +1,13 @@
 //! `…/members`, `…/prizes` and `…/refunds`: contest members, bans, payouts and refunds.
 
 use super::{actor, after, blocking, identity, page, sees_money};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use serde_json::json;
 use tally_rules::PlayerId;
 use tally_rules::contest::{ContestId, Payout};
-use tally_service::contests::{ban as hiding, read};
+use tally_service::contests::{ban as bans, read};
 use tally_service::damaged::Listing;
 use tally_service::{Failure, Tally};
 use tally_wire::Problem;
@@ -15,7 +15,7 @@ use tally_wire::api::contests::{write_member, write_payout};
 use tally_wire::cursor::{self, Names};
 
 /// `GET …/members?limit=&cursor=`
-pub(in crate::http) async fn members(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn members(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
@@ -25,23 +25,23 @@ pub(in crate::http) async fn members(mut call: Call) -> Result<Answer, Problem> 
     let rows = blocking(move || read::members(&tally, &id, after.as_ref(), limit + 1)).await?;
     let show = |(player, enrolled, banned): &read::Listed| write_member(player, enrolled, *banned, money);
     let next = |(player, ..): &read::Listed| cursor::encode_name_of(Names::Entrants, &of, player.as_str());
-    Ok(answer::ok(&page(rows, limit, show, next)))
+    Ok(response::ok(&page(rows, limit, show, next)))
 }
 
 /// `GET …/prizes?limit=&cursor=`
-pub(in crate::http) async fn prizes(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn prizes(call: Call) -> Result<Response, Problem> {
     payouts(call, Names::Prizes, read::prizes).await
 }
 
 /// `GET …/refunds?limit=&cursor=`
-pub(in crate::http) async fn refunds(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn refunds(call: Call) -> Result<Response, Problem> {
     payouts(call, Names::Refunds, read::refunds).await
 }
 
 /// Reads a list of payouts.
 type Paid = fn(&Tally, &ContestId, u32, usize) -> Result<Listing<(u32, Payout)>, Failure>;
 
-async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Problem> {
+async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
@@ -51,26 +51,26 @@ async fn payouts(mut call: Call, names: Names, read: Paid) -> Result<Answer, Pro
     let rows = blocking(move || read(&tally, &id, from, limit + 1)).await?;
     let next =
         |(no, _): &(u32, Payout)| cursor::encode_name_of(names, &of, &no.saturating_add(1).to_string());
-    Ok(answer::ok(&page(rows, limit, |(_, payout)| write_payout(payout, money), next)))
+    Ok(response::ok(&page(rows, limit, |(_, payout)| write_payout(payout, money), next)))
 }
 
 /// `POST …/members/{player}/ban`
-pub(in crate::http) async fn ban(call: Call) -> Result<Answer, Problem> {
-    hide(call, true).await
+pub(in crate::http) async fn ban(call: Call) -> Result<Response, Problem> {
+    set_ban(call, true).await
 }
 
 /// `POST …/members/{player}/restore`
-pub(in crate::http) async fn restore(call: Call) -> Result<Answer, Problem> {
-    hide(call, false).await
+pub(in crate::http) async fn restore(call: Call) -> Result<Response, Problem> {
+    set_ban(call, false).await
 }
 
-async fn hide(mut call: Call, hidden: bool) -> Result<Answer, Problem> {
+async fn set_ban(mut call: Call, banned: bool) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id, player) = (call.tally()?, call.contest()?, call.player()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
-    let done = hiding::ban(&tally, &id, &actor, &player, hidden, identity).await;
+    let done = bans::ban(&tally, &id, &actor, &player, banned, identity).await;
     let replayed = done.map_err(|failure| problem::of_failure(&failure))?;
-    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": hidden});
-    Ok(answer::replayed(answer::ok(&body), replayed))
+    let body = json!({"contest": id.as_str(), "player": player.as_str(), "banned": banned});
+    Ok(response::replayed(response::ok(&body), replayed))
 }

@@ -10,10 +10,10 @@ pub(super) mod change;
 pub(super) mod members;
 pub(super) mod series;
 
-use super::answer;
 use super::call::Call;
 use super::keys::{blocking, invalid_cursor};
 use super::problem;
+use super::response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tally_rules::PlayerId;
@@ -89,7 +89,7 @@ pub(in crate::http) fn page<T>(
     if let (true, Some(last)) = (more, rows.last()) {
         body["next_cursor"] = json!(next(last));
     }
-    answer::name_damaged(&mut body, &damaged);
+    response::name_damaged(&mut body, &damaged);
     body
 }
 

@@ -1,8 +1,8 @@
 //! Creates, reads, lists, changes and deletes series of contests.
 
 use super::{actor, after, blocking, identity, page};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use std::sync::Arc;
 use tally_rules::contest::ContestId;
@@ -12,7 +12,7 @@ use tally_wire::api::contests::{read_new_series, read_series_patch, write_series
 use tally_wire::cursor::{self, Names};
 
 /// `POST /v1/contest-series`
-pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let body = call.json().await?;
@@ -25,31 +25,31 @@ pub(in crate::http) async fn create(mut call: Call) -> Result<Answer, Problem> {
     });
     let (id, (record, replayed)) = made.await?;
     let body = write_series(&id, &record);
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), replayed))
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), replayed))
 }
 
 /// `GET /v1/contest-series?limit=&cursor=`
-pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
     let tally = Arc::clone(&call.tally()?);
     let after = after(text.as_deref(), (Names::Series, ""), |name| ContestId::new(name).ok())?;
     let rows = blocking(move || series::list(&tally, after.as_ref(), limit + 1)).await?;
     let next = |(id, _): &(ContestId, _)| cursor::encode_name_of(Names::Series, "", id.as_str());
-    Ok(answer::ok(&page(rows, limit, |(id, record)| write_series(id, record), next)))
+    Ok(response::ok(&page(rows, limit, |(id, record)| write_series(id, record), next)))
 }
 
 /// `GET /v1/contest-series/{series}`
-pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.series()?);
     let name = id.clone();
     let record = blocking(move || series::get(&tally, &name)).await?;
-    Ok(answer::ok(&write_series(&id, &record)))
+    Ok(response::ok(&write_series(&id, &record)))
 }
 
 /// `PATCH /v1/contest-series/{series}`
-pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn patch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.series()?);
     let body = call.json().await?;
@@ -58,15 +58,15 @@ pub(in crate::http) async fn patch(mut call: Call) -> Result<Answer, Problem> {
     let name = id.clone();
     let done = blocking(move || series::patch(&tally, &name, &actor, &spec, identity.as_ref()));
     let (record, replayed) = done.await?;
-    Ok(answer::replayed(answer::ok(&write_series(&id, &record)), replayed))
+    Ok(response::replayed(response::ok(&write_series(&id, &record)), replayed))
 }
 
 /// `DELETE /v1/contest-series/{series}`
-pub(in crate::http) async fn delete(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn delete(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let (tally, id) = (call.tally()?, call.series()?);
     let (identity, actor) = (identity(&call, &tally, None)?, actor(&call, &tally).await?);
     let replayed = blocking(move || series::delete(&tally, &id, &actor, identity.as_ref())).await?;
-    Ok(answer::replayed(answer::none(), replayed))
+    Ok(response::replayed(response::none(), replayed))
 }

@@ -10,21 +10,21 @@ use tokio::sync::{mpsc, oneshot};
 pub(in crate::http) struct EventBody {
     queue: mpsc::Receiver<Bytes>,
     /// Dropped with the body: the client has read it all, or its connection is closed.
-    _gone: oneshot::Sender<()>,
+    _open: oneshot::Sender<()>,
 }
 
 /// The sending end of a body.
 pub(super) struct Queue {
     pub(super) send: mpsc::Sender<Bytes>,
     /// Ends when the body does.
-    pub(super) gone: oneshot::Receiver<()>,
+    pub(super) closed: oneshot::Receiver<()>,
 }
 
 impl EventBody {
     /// Creates a body with its sending end, and a queue of at most `most` pieces.
     pub(super) fn new(most: usize) -> (Self, Queue) {
-        let ((send, queue), (said, gone)) = (mpsc::channel(most), oneshot::channel());
-        (Self { queue, _gone: said }, Queue { send, gone })
+        let ((send, queue), (open, closed)) = (mpsc::channel(most), oneshot::channel());
+        (Self { queue, _open: open }, Queue { send, closed })
     }
 
     pub(in crate::http) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {

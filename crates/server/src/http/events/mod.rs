@@ -7,14 +7,13 @@ pub(super) mod body;
 mod pump;
 mod source;
 
-use super::answer::{Answer, Content};
 use super::call::{Call, bad_parameter};
 use super::me::me;
 use super::problem;
+use super::response::{Content, Response};
 use crate::limits::EVENTS_WAITING_MAX;
 use crate::streams::{Full, StreamSlot};
 use body::EventBody;
-use hyper::Response;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use pump::Pump;
 use source::{Names, Source};
@@ -33,18 +32,18 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// `GET /v1/leaderboards/{board}/events`
-pub(super) async fn leaderboard(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn leaderboard(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64, id) = (call.tally()?, call.int64()?, call.board()?);
     let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
-    tally.looked_now().await;
+    tally.refresh().await;
     let board = tally.find(&id).await.map_err(|rejection| problem::of_rejection(&rejection))?;
     let slot = acquire(&call)?;
     let scores = Some((tally.events.watch(&board), int64));
     let reading = (Arc::clone(&tally), Arc::clone(&board));
     let begun = tally.events.read(move || {
         let (tally, board) = reading;
-        tally.events.look(&tally, &board)?;
+        tally.events.poll(&tally, &board)?;
         Log::of_board(&tally, &board, after)
     });
     let begun = begun.await;
@@ -52,7 +51,7 @@ pub(super) async fn leaderboard(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// `GET /v1/contests/{contest}/events`
-pub(super) async fn contest(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn contest(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, id) = (call.tally()?, call.contest()?);
     let after = after(&call, |id| events::read_event_id(id).map(Position::Event))?;
@@ -66,7 +65,7 @@ pub(super) async fn contest(mut call: Call) -> Result<Answer, Problem> {
 }
 
 /// `GET /v1/me/events`
-pub(super) async fn own(mut call: Call) -> Result<Answer, Problem> {
+pub(super) async fn own(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, me) = (call.tally()?, me(&call));
     let after = after(&call, |id| events::read_entries_id(id).map(Position::Entries))?;
@@ -103,15 +102,15 @@ fn begin(
     slot: StreamSlot,
     (scores, names): (source::Scores, Names),
     begun: Result<(Log, Begun), Failure>,
-) -> Result<Answer, Problem> {
+) -> Result<Response, Problem> {
     let (log, begun) = begun.map_err(|failure| problem::of_failure(&failure))?;
     let (body, queue) = EventBody::new(EVENTS_WAITING_MAX);
     let pump = Pump::new(call.presence(), call.caller.clone(), slot, queue);
     tokio::spawn(pump.run(Source { scores, log, names, begun }));
-    let mut answer = Response::new(Content::Events(body));
-    let headers = answer.headers_mut();
+    let mut response = Response::new(Content::Events(body));
+    let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(UNBUFFERED, HeaderValue::from_static("no"));
-    Ok(answer)
+    Ok(response)
 }

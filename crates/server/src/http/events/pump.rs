@@ -7,7 +7,7 @@
 use super::body::Queue;
 use super::source::{Sent, Source, SourceEvent};
 use crate::http::call::CallerCheck;
-use crate::limits::{JUDGED_AGAIN, KEEP_ALIVE, MEMBER_JUDGED_AGAIN, SLOW_READER};
+use crate::limits::{CHECK_INTERVAL, KEEP_ALIVE, MEMBER_CHECK_INTERVAL, SLOW_READER};
 use crate::readiness::NotReady;
 use crate::streams::StreamSlot;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a server may be unsure about its lease before its streams end.
 const UNSURE_MAX: Duration = Duration::from_secs(5);
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// Many streams that send the same event are spread over the time to the next one, so that requests do not wait for all.
 const SPREAD: Duration = Duration::from_millis(1);
@@ -38,7 +38,7 @@ pub(super) struct Pump {
     queue: Queue,
     draining: watch::Receiver<bool>,
     /// When the caller was last authenticated.
-    judged: Instant,
+    checked_at: Instant,
     /// The number of reloads when the stream began.
     reloads: u64,
 }
@@ -47,7 +47,7 @@ pub(super) struct Pump {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The client has disconnected.
-    Gone,
+    Disconnected,
     /// The client does not read.
     Slow,
     /// The database has lost commits, and sent events may be among them.
@@ -60,7 +60,7 @@ impl Pump {
     pub(super) fn new(presence: CallerCheck, caller: Caller, slot: StreamSlot, queue: Queue) -> Self {
         let draining = presence.readiness.draining();
         let reloads = presence.readiness.reloads();
-        Self { presence, caller, slot, queue, draining, judged: Instant::now(), reloads }
+        Self { presence, caller, slot, queue, draining, checked_at: Instant::now(), reloads }
     }
 
     /// Fills the stream until it ends.
@@ -80,33 +80,33 @@ impl Pump {
             self.presence.readiness.metrics.event_streams_slow.inc();
             self.presence.peer.cut.notify_one();
         }
-        let Queue { send, gone } = self.queue;
+        let Queue { send, closed } = self.queue;
         drop(send);
         // A client that does not read within this time is disconnected.
-        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, gone).await.is_err() {
+        if matches!(end, End::Over | End::Lost) && timeout(LAST_WORDS, closed).await.is_err() {
             self.presence.peer.cut.notify_one();
         }
         open.dec();
     }
 
     async fn fill(&mut self, source: &mut Source) -> Result<Infallible, End> {
-        self.tell(source.beginning()).await?;
+        self.send_event(source.beginning()).await?;
         self.catch_up(source).await?;
-        let mut judged = interval_at(Instant::now() + JUDGED_AGAIN, JUDGED_AGAIN);
-        judged.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = Instant::now();
         loop {
             let mut draining = self.draining.clone();
             tokio::select! {
                 biased;
                 () = has_begun(&mut draining) => return Err(End::Over),
-                () = self.queue.send.closed() => return Err(End::Gone),
-                _ = judged.tick() => {
+                () = self.queue.send.closed() => return Err(End::Disconnected),
+                _ = checks.tick() => {
                     self.check(source).await?;
                     continue;
                 }
-                heard = source.heard() => match heard.map_err(|TooSlow| End::Slow)? {
-                    SourceEvent::Now(event) => self.tell(event).await?,
+                next = source.next() => match next.map_err(|TooSlow| End::Slow)? {
+                    SourceEvent::Now(event) => self.send_event(event).await?,
                     SourceEvent::Stored => self.catch_up(source).await?,
                 },
                 () = sleep_until(last + KEEP_ALIVE) => {
@@ -123,7 +123,7 @@ impl Pump {
             let tally = self.check(source).await?;
             let Ok((found, more)) = source.stored(&tally).await else { return Err(End::Over) };
             for event in found {
-                self.tell(event).await?;
+                self.send_event(event).await?;
             }
             if !more {
                 return Ok(());
@@ -135,10 +135,10 @@ impl Pump {
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.sure().await?;
         let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
-        let may = if asks && self.judged.elapsed() < MEMBER_JUDGED_AGAIN {
+        let may = if asks && self.checked_at.elapsed() < MEMBER_CHECK_INTERVAL {
             self.presence.token_holds()
         } else {
-            self.judged = Instant::now();
+            self.checked_at = Instant::now();
             self.presence.still_may(&self.caller).await
         };
         if may && source.is_there(&tally) { Ok(tally) } else { Err(End::Over) }
@@ -156,14 +156,16 @@ impl Pump {
             match ready {
                 Ok(tally) => return Ok(tally),
                 Err(NotReady::Lost(_)) => return Err(End::Lost),
-                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(NotReady::Unsure) if began.elapsed() < UNSURE_MAX => {
+                    tokio::time::sleep(RETRY_PAUSE).await
+                }
                 Err(_) => return Err(End::Over),
             }
         }
     }
 
     /// Sends and counts an event.
-    async fn tell(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
+    async fn send_event(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
         if let Some(made) = made {
             sleep_until(
                 Instant::from_std(made) + SPREAD * u32::try_from(self.slot.number % SLICES).unwrap_or(0),
@@ -186,7 +188,7 @@ impl Pump {
         tokio::select! {
             biased;
             sent = timeout(SLOW_READER, self.queue.send.send(bytes)) => match sent {
-                Ok(sent) => sent.map_err(|_| End::Gone),
+                Ok(sent) => sent.map_err(|_| End::Disconnected),
                 Err(_) => Err(End::Slow),
             },
             () = has_begun(&mut self.draining) => Err(End::Over),

@@ -9,7 +9,7 @@ use tally_rules::contest::ContestId;
 use tally_rules::event::{Event, EventKind};
 use tally_service::boards::Board;
 use tally_service::events::live::{ScoreBatch, TooSlow, Watch};
-use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
+use tally_service::events::log::{Begun, Log, PAGE, Position, StreamItem};
 use tally_service::{Failure, Tally};
 use tally_wire::api::events;
 use tally_wire::api::scores::Style;
@@ -70,7 +70,7 @@ impl Source {
     }
 
     /// Waits for an event.
-    pub(super) async fn heard(&mut self) -> Result<SourceEvent, TooSlow> {
+    pub(super) async fn next(&mut self) -> Result<SourceEvent, TooSlow> {
         let scores = async {
             match &mut self.scores {
                 Some((watch, int64)) => {
@@ -97,7 +97,7 @@ impl Source {
         if let Some((last, _)) = found.last() {
             self.log.position = last.clone();
         }
-        let sent = found.iter().map(|(position, told)| self.write(&id(position), told)).collect();
+        let sent = found.iter().map(|(position, item)| self.write(&id(position), item)).collect();
         Ok((sent, found.len() >= PAGE))
     }
 
@@ -109,18 +109,18 @@ impl Source {
         }
     }
 
-    fn write(&self, id: &str, told: &Told) -> Sent {
-        match (told, &self.names) {
-            (Told::Event(Event { what: EventKind::PeriodClosed(closed), .. }), Names::Board(board)) => {
+    fn write(&self, id: &str, item: &StreamItem) -> Sent {
+        match (item, &self.names) {
+            (StreamItem::Event(Event { what: EventKind::PeriodClosed(closed), .. }), Names::Board(board)) => {
                 Sent::whole(events::PERIOD_CLOSED, events::period_closed(id, board.id.as_str(), closed))
             }
-            (Told::Event(Event { what: EventKind::Contest(changed), .. }), Names::Contest(contest)) => {
+            (StreamItem::Event(Event { what: EventKind::Contest(changed), .. }), Names::Contest(contest)) => {
                 Sent::whole(events::CONTEST, events::contest(id, contest.as_str(), changed))
             }
-            (Told::Entry(currency, entry), _) => {
+            (StreamItem::Entry(currency, entry), _) => {
                 Sent::whole(events::TRANSACTION, events::transaction(id, *currency, entry))
             }
-            (Told::Event(_), _) => unreachable!("a topic has events of its kind"),
+            (StreamItem::Event(_), _) => unreachable!("a topic has events of its kind"),
         }
     }
 }
@@ -139,7 +139,7 @@ fn written(watch: &Watch, batch: &ScoreBatch, int64: Int64) -> Bytes {
         let style = Style { definition: &board.definition, int64 };
         let places = batch.places.iter().map(|place| (place.rank, &place.player, &place.record));
         let of = (board.id.as_str(), batch.period.as_str(), batch.total);
-        events::scores(of, &style, places, &batch.gone, batch.left_out).into_bytes().into()
+        events::scores(of, &style, places, &batch.unranked, batch.left_out).into_bytes().into()
     };
     let slot = match int64 {
         Int64::Number => 0,

@@ -1,15 +1,15 @@
 //! `POST /v1/leaderboards/{board}/among`: the ranks of some players, such as friends, among themselves.
 
 use super::{expand, find, read, view, wants_players};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use crate::limits::AMONG_MAX;
 use serde_json::Value;
 use tally_rules::PlayerId;
-use tally_wire::api::scores::{AmongAnswer, AmongEntry, Style};
+use tally_wire::api::scores::{AmongEntry, AmongJson, Style};
 use tally_wire::{FieldError, Fields, Problem, time};
 
-pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn among(mut call: Call) -> Result<Response, Problem> {
     let period = call.query.text("period");
     let wanted = wants_players(&mut call.query);
     call.finish_query()?;
@@ -17,7 +17,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
     let board = find(&tally, &call.board()?).await?;
     let view = view(&tally, &board, period.as_deref())?;
     let players = read_players(call.json().await?)?;
-    let among = read(&tally, &view, move |order| order.among(&players)).await?;
+    let among = read(&tally, &view, move |ranking| ranking.among(&players)).await?;
     let style = Style { definition: &board.definition, int64 };
     let ids = among.entries.iter().map(|(_, place)| place.player.clone()).collect();
     let mut expanded = expand(&tally, ids, wanted).await.into_iter();
@@ -29,7 +29,7 @@ pub(in crate::http) async fn among(mut call: Call) -> Result<Answer, Problem> {
         at: time::format(place.record.at),
         expanded: expanded.next().flatten(),
     };
-    Ok(answer::ok(&AmongAnswer {
+    Ok(response::ok(&AmongJson {
         board: board.id.as_str(),
         period: &view.name,
         total: among.total,

@@ -1,13 +1,13 @@
 //! `GET /v1/leaderboards/{board}/players/{player}/around`: the ranks around a player.
 
 use super::{find, missed, read, view, wants_players, write_entries};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use crate::limits::{AROUND_DEFAULT, AROUND_MAX};
 use tally_wire::Problem;
-use tally_wire::api::scores::{PageAnswer, Style};
+use tally_wire::api::scores::{PageJson, Style};
 
-pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn around(mut call: Call) -> Result<Response, Problem> {
     let mut count = |name| call.query.number(name, 0, AROUND_MAX).unwrap_or(AROUND_DEFAULT);
     let (above, below) = (count("above"), count("below"));
     let period = call.query.text("period");
@@ -18,10 +18,10 @@ pub(in crate::http) async fn around(mut call: Call) -> Result<Answer, Problem> {
     let view = view(&tally, &board, period.as_deref())?;
     let (above, below) = (above as usize, below as usize);
     let of = player.clone();
-    let page = read(&tally, &view, move |order| order.around(&of, above, below)).await?;
+    let page = read(&tally, &view, move |ranking| ranking.around(&of, above, below)).await?;
     let Some(page) = page else { return Err(missed(&tally, &view, player).await) };
     let style = Style { definition: &board.definition, int64 };
-    Ok(answer::ok(&PageAnswer {
+    Ok(response::ok(&PageJson {
         board: board.id.as_str(),
         period: &view.name,
         total: page.total,

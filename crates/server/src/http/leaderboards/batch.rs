@@ -1,9 +1,9 @@
 //! `POST /v1/scores/batch`: up to 1,000 rows; each succeeds or fails alone.
 
 use super::write_submitted;
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ enum ScoreRow {
     Wrong(Value),
 }
 
-pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let key = call.key()?.map(|key| key.key);
@@ -83,7 +83,11 @@ fn new_score(tally: &Arc<Tally>, call: &Call, row: NewRow, id: Option<String>) -
     }
 }
 
-fn render(read: Vec<ScoreRow>, done: Vec<tally_service::scores::submit::RowResult>, int64: Int64) -> Answer {
+fn render(
+    read: Vec<ScoreRow>,
+    done: Vec<tally_service::scores::submit::RowResult>,
+    int64: Int64,
+) -> Response {
     let mut done = done.into_iter();
     let mut replays = 0;
     let rows = read.len();
@@ -94,8 +98,8 @@ fn render(read: Vec<ScoreRow>, done: Vec<tally_service::scores::submit::RowResul
             ScoreRow::Read { board: name, player, id } => match done.next().expect("one result a row") {
                 Ok((board, submitted)) => {
                     replays += usize::from(submitted.replayed);
-                    let answer = write_submitted(&board, &player, &submitted, int64, true);
-                    serde_json::to_value(answer).expect("answers are made of strings and numbers")
+                    let row = write_submitted(&board, &player, &submitted, int64, true);
+                    serde_json::to_value(row).expect("answers are made of strings and numbers")
                 }
                 Err(failure) => {
                     let mut echo = json!({"board": name.as_str(), "player": player.as_str()});
@@ -107,7 +111,7 @@ fn render(read: Vec<ScoreRow>, done: Vec<tally_service::scores::submit::RowResul
             },
         })
         .collect();
-    answer::replayed(answer::ok(&json!({"results": results})), replays == rows)
+    response::replayed(response::ok(&json!({"results": results})), replays == rows)
 }
 
 /// The names of a row in its error, as far as they are text.

@@ -1,17 +1,17 @@
 //! `GET /v1/leaderboards/{board}`
 
 use super::{find, write_board};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
+use crate::http::response::{self, Response};
 use std::sync::Arc;
 use tally_wire::Problem;
 
-pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     // The current state, whichever server changed it.
-    tally.looked_now().await;
+    tally.refresh().await;
     let board = find(&tally, &call.board()?).await?;
     tally.counted(vec![Arc::clone(&board)]).await;
-    Ok(answer::ok(&write_board(&tally, &board)))
+    Ok(response::ok(&write_board(&tally, &board)))
 }

@@ -1,15 +1,15 @@
 //! `GET /v1/leaderboards`: boards in byte order of their names.
 
 use super::write_board;
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
+use crate::http::response::{self, Response};
 use serde_json::json;
 use tally_rules::BoardId;
 use tally_wire::Problem;
 use tally_wire::cursor::{self, Names};
 
-pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let text = call.query.text("cursor");
     call.finish_query()?;
@@ -23,17 +23,17 @@ pub(in crate::http) async fn list(mut call: Call) -> Result<Answer, Problem> {
         }
     };
     // Other servers may have created boards a moment ago.
-    tally.looked_now().await;
+    tally.refresh().await;
     // One more than the limit shows whether there is a next page.
     let mut boards = tally.boards.list(after.as_ref(), limit + 1);
     let more = boards.len() > limit;
     boards.truncate(limit);
     tally.counted(boards.clone()).await;
-    let mut answer =
+    let mut body =
         json!({"items": boards.iter().map(|board| write_board(&tally, board)).collect::<Vec<_>>()});
     if let (true, Some(last)) = (more, boards.last()) {
-        answer["next_cursor"] = json!(cursor::encode_name(Names::Leaderboards, last.id.as_str()));
+        body["next_cursor"] = json!(cursor::encode_name(Names::Leaderboards, last.id.as_str()));
     }
-    answer::name_damaged(&mut answer, &tally.boards.damaged_rows());
-    Ok(answer::ok(&answer))
+    response::name_damaged(&mut body, &tally.boards.damaged_rows());
+    Ok(response::ok(&body))
 }

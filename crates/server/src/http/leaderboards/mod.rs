@@ -27,7 +27,7 @@ use tally_service::scores::submit::Submitted;
 use tally_service::{Reads, Tally, damaged, players, scores};
 use tally_wire::api::leaderboards;
 use tally_wire::api::players::write_profile;
-use tally_wire::api::scores::{EntryAnswer, Expanded, PreviousAnswer, Style, SubmitAnswer};
+use tally_wire::api::scores::{EntryJson, Expanded, PreviousJson, Style, SubmitJson};
 use tally_wire::numbers::Int64;
 use tally_wire::{Problem, Query, time};
 
@@ -49,8 +49,8 @@ async fn read<T: Send + 'static>(
 ) -> Result<T, Problem> {
     // A blocking read needs handles of its own.
     let kept = || (Arc::clone(&tally.store), view.clone());
-    let answer = match view.read_later(&with).await {
-        Some(Ok(answer)) => return Ok(answer),
+    let response = match view.read_later(&with).await {
+        Some(Ok(response)) => return Ok(response),
         Some(Err(failure)) => {
             let (store, view) = kept();
             tally_service::blocking(move || view.read_anew(&*store, with, failure)).await
@@ -61,14 +61,14 @@ async fn read<T: Send + 'static>(
         }
         None => view.read(&*tally.store, with),
     };
-    let failure = match answer {
-        Ok(answer) => return Ok(answer),
+    let failure = match response {
+        Ok(response) => return Ok(response),
         Err(failure) => failure,
     };
     // The board was deleted during the read. A new board may have its name, and a retry finds it.
-    tally.looked_now().await;
-    let gone = tally.boards.get(&view.board.id).is_none();
-    Err(problem::of_failure(&if gone { Rejection::LeaderboardNotFound(None).into() } else { failure }))
+    tally.refresh().await;
+    let is_deleted = tally.boards.get(&view.board.id).is_none();
+    Err(problem::of_failure(&if is_deleted { Rejection::LeaderboardNotFound(None).into() } else { failure }))
 }
 
 /// The problem of a player without a rank in a window.
@@ -86,7 +86,7 @@ fn write_board(tally: &Tally, board: &Board) -> Value {
     let definition = board.present_definition();
     let mut counts = Vec::new();
     if definition.all_time {
-        counts.push((ALL_TIME_NAME, board.order.total()));
+        counts.push((ALL_TIME_NAME, board.ranking.total()));
     }
     let listed = service_periods::view::list(board, tally.now());
     for rule in &definition.periods {
@@ -102,11 +102,11 @@ fn write_submitted<'a>(
     done: &'a Submitted,
     int64: Int64,
     row: bool,
-) -> SubmitAnswer<'a> {
+) -> SubmitJson<'a> {
     let style = Style { definition: &board.definition, int64 };
     let previous =
-        |old: &scores::submit::Previous| PreviousAnswer { scores: style.scores(&old.record), rank: old.rank };
-    SubmitAnswer {
+        |old: &scores::submit::Previous| PreviousJson { scores: style.scores(&old.record), rank: old.rank };
+    SubmitJson {
         board: board.id.as_str(),
         period: &done.period,
         player: player.as_str(),
@@ -161,10 +161,10 @@ async fn write_entries<'a>(
     style: &Style<'_>,
     places: &'a [RankedEntry],
     players: bool,
-) -> Vec<EntryAnswer<'a>> {
+) -> Vec<EntryJson<'a>> {
     let ids = if players { places.iter().map(|place| place.player.clone()).collect() } else { Vec::new() };
     let mut expanded = expand(tally, ids, players).await.into_iter();
-    let one = |place: &'a RankedEntry| EntryAnswer {
+    let one = |place: &'a RankedEntry| EntryJson {
         rank: place.rank,
         player: place.player.as_str(),
         scores: style.scores(&place.record),

@@ -1,17 +1,17 @@
 //! `GET /v1/leaderboards/{board}/scores`: pages from both ends, by cursor, offset and range of scores.
 
 use super::{find, read, view, wants_players, write_entries};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
+use crate::http::response::{self, Response};
 use tally_rules::score::{self, Given};
 use tally_service::boards::Board;
 use tally_service::{Edge, PageQuery, Start};
 use tally_wire::Problem;
-use tally_wire::api::scores::{PageAnswer, Style};
+use tally_wire::api::scores::{PageJson, Style};
 use tally_wire::cursor::ScoreCursor;
 
-pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn page(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let cursor = call.query.text("cursor");
     let offset = call.query.number("offset", 0, u64::MAX);
@@ -44,12 +44,12 @@ pub(in crate::http) async fn page(mut call: Call) -> Result<Answer, Problem> {
     };
     let (min, max) = (bound(&board, "min", min)?, bound(&board, "max", max)?);
     let query = PageQuery { edge, start, limit, min, max };
-    let page = read(&tally, &view, move |order| order.page(&query)).await?;
+    let page = read(&tally, &view, move |ranking| ranking.page(&query)).await?;
     let style = Style { definition: &board.definition, int64 };
     let last = page.entries.last().filter(|_| page.more);
     let next_cursor =
         last.map(|place| ScoreCursor { list, record: place.record, player: place.player.clone() }.encode());
-    Ok(answer::ok(&PageAnswer {
+    Ok(response::ok(&PageJson {
         board: board.id.as_str(),
         period: &view.name,
         total: page.total,

@@ -1,15 +1,15 @@
 //! `GET /v1/leaderboards/{board}/periods`: newest first; empty closed ones are left out.
 
 use super::find;
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
+use crate::http::response::{self, Response};
 use serde_json::{Value, json};
 use tally_service::periods::view::{Listed, list};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
 
-pub(in crate::http) async fn periods(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn periods(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let cursor = call.query.text("cursor");
     call.finish_query()?;
@@ -24,11 +24,11 @@ pub(in crate::http) async fn periods(mut call: Call) -> Result<Answer, Problem> 
     let rest = all.iter().skip_while(|one| after.as_ref().is_some_and(|after| place(one) < *after));
     let mut rest = rest.skip_while(|one| after.as_ref().is_some_and(|after| place(one) == *after));
     let items: Vec<&Listed> = rest.by_ref().take(limit).collect();
-    let mut answer = json!({"items": items.iter().map(|one| write(one)).collect::<Vec<_>>()});
+    let mut body = json!({"items": items.iter().map(|one| write(one)).collect::<Vec<_>>()});
     if let (Some(last), Some(_)) = (items.last(), rest.next()) {
-        answer["next_cursor"] = json!(cursor::encode_name(Names::Periods, &place(last)));
+        body["next_cursor"] = json!(cursor::encode_name(Names::Periods, &place(last)));
     }
-    Ok(answer::ok(&answer))
+    Ok(response::ok(&body))
 }
 
 /// The cursor position of a period, as text that ascends along the list.

@@ -1,10 +1,10 @@
 //! `GET /v1/leaderboards/{board}/prizes`: the payouts of a closed period, best rank first.
 
 use super::{find, view};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::contests::{after, page, sees_money};
 use crate::http::keys::blocking;
+use crate::http::response::{self, Response};
 use serde_json::json;
 use tally_rules::contest::{ContestId, Payout};
 use tally_service::periods::prizes;
@@ -12,7 +12,7 @@ use tally_wire::Problem;
 use tally_wire::api::contests::write_payout;
 use tally_wire::cursor::{self, Names};
 
-pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn prizes(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let (text, period) = (call.query.text("cursor"), call.query.text("period"));
     call.finish_query()?;
@@ -32,5 +32,5 @@ pub(in crate::http) async fn prizes(mut call: Call) -> Result<Answer, Problem> {
     body["board"] = json!(board.id.as_str());
     body["period"] = json!(name);
     body["settled"] = json!(settled);
-    Ok(answer::ok(&body))
+    Ok(response::ok(&body))
 }

@@ -1,9 +1,9 @@
 //! `PUT /v1/leaderboards/{board}`: create, repeat or change.
 
 use super::write_board;
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::blocking;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tally_service::boards;
 use tally_wire::Problem;
 use tally_wire::api::leaderboards::read_definition;
 
-pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn put(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.board()?;
@@ -24,5 +24,5 @@ pub(in crate::http) async fn put(mut call: Call) -> Result<Answer, Problem> {
     };
     tally.counted(vec![Arc::clone(&put.board)]).await;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::replayed(answer::json(status, &write_board(&tally, &put.board)), put.replayed))
+    Ok(response::replayed(response::json(status, &write_board(&tally, &put.board)), put.replayed))
 }

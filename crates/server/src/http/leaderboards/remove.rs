@@ -1,13 +1,13 @@
 //! `DELETE /v1/leaderboards/{board}/players/{player}`: remove a player from the board's open windows.
 
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::scores;
 use tally_wire::Problem;
 
-pub(in crate::http) async fn remove(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn remove(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     let tally = call.tally()?;
@@ -17,5 +17,5 @@ pub(in crate::http) async fn remove(mut call: Call) -> Result<Answer, Problem> {
     let removed = scores::remove::remove(&tally, &board, player, identity)
         .await
         .map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::replayed(answer::none(), removed.replayed))
+    Ok(response::replayed(response::none(), removed.replayed))
 }

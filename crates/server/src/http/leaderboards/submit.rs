@@ -1,15 +1,15 @@
 //! `POST /v1/leaderboards/{board}/scores`: one score, durable when answered.
 
 use super::write_submitted;
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::scores::submit::{self, NewScore};
 use tally_wire::Problem;
 use tally_wire::api::scores::read_submit;
 
-pub(in crate::http) async fn submit(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn submit(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let (tally, int64) = (call.tally()?, call.int64()?);
     let board = call.board()?;
@@ -28,5 +28,5 @@ pub(in crate::http) async fn submit(mut call: Call) -> Result<Answer, Problem> {
     };
     let (board, done) = submit::submit(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     let body = write_submitted(&board, &player, &done, int64, false);
-    Ok(answer::replayed(answer::ok(&body), done.replayed))
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -1,9 +1,9 @@
 //! `POST /v1/transfers/batch`: up to 1,000 transfers, each alone or linked to the next.
 
 use super::{home, wrong};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use crate::limits::BATCH_ROWS_MAX;
 use serde_json::{Map, Value, json};
 use tally_rules::Rejection;
@@ -11,7 +11,7 @@ use tally_rules::idempotency::{IdempotencyKey, KEY_BYTES_MAX, row_key};
 use tally_service::failure::common_fault;
 use tally_service::ledger::transfers::{self, NewTransfer, TransferResult};
 use tally_service::{Failure, Tally};
-use tally_wire::api::wallets::{TransactionAnswer, TransferRow, read_row};
+use tally_wire::api::wallets::{TransactionJson, TransferRow, read_row};
 use tally_wire::{Fields, Problem};
 
 struct BatchRow {
@@ -22,7 +22,7 @@ struct BatchRow {
     read: Result<NewTransfer, Problem>,
 }
 
-pub(in crate::http) async fn batch(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn batch(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let key = call.key()?.map(|key| key.key);
@@ -90,7 +90,7 @@ fn break_chains(rows: &mut [BatchRow]) {
     }
 }
 
-fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Answer {
+fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Response {
     let (mut done, count, mut replays) = (done.into_iter(), rows.len(), 0);
     let mut one = |row: BatchRow| {
         let mut object = Map::new();
@@ -103,7 +103,7 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Answer {
             Ok(receipt) => {
                 replays += usize::from(receipt.replayed);
                 object.insert("status".into(), json!("posted"));
-                object.insert("transaction".into(), json!(TransactionAnswer::from(&receipt.posted.entry)));
+                object.insert("transaction".into(), json!(TransactionJson::from(&receipt.posted.entry)));
                 if receipt.replayed {
                     object.insert("replayed".into(), json!(true));
                 }
@@ -113,5 +113,5 @@ fn render(rows: Vec<BatchRow>, done: Vec<TransferResult>) -> Answer {
         Value::Object(object)
     };
     let results: Vec<Value> = rows.into_iter().map(&mut one).collect();
-    answer::replayed(answer::ok(&json!({"results": results})), replays == count)
+    response::replayed(response::ok(&json!({"results": results})), replays == count)
 }

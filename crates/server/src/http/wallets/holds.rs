@@ -1,9 +1,9 @@
 //! `/v1/holds`: money that is reserved, captured or voided.
 
 use super::{home, wrong};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use tally_rules::clock::DecisionTime;
 use tally_rules::idempotency::IdempotencyKey;
@@ -11,11 +11,11 @@ use tally_rules::ledger::HoldId;
 use tally_rules::ledger::hold::Ending;
 use tally_service::ledger::holds::{self, NewHold};
 use tally_wire::Problem;
-use tally_wire::api::holds::HoldAnswer;
+use tally_wire::api::holds::HoldJson;
 use tally_wire::api::wallets::{HoldRead, read_capture, read_hold};
 
 /// `POST /v1/holds`
-pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn place(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let key = call.key()?;
@@ -26,40 +26,40 @@ pub(in crate::http) async fn place(mut call: Call) -> Result<Answer, Problem> {
     let new = NewHold { wallet, amount, expires_at, identity };
     let done = holds::place(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
     // A retry gets the hold as it was created, at any later time.
-    let body = HoldAnswer::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), done.replayed))
+    let body = HoldJson::new(done.id, &done.hold, DecisionTime::trusted(done.id.0.at()));
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), done.replayed))
 }
 
 /// `GET /v1/holds/{hold}`
-pub(in crate::http) async fn get(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn get(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
     let hold = holds::find(&tally, id).await.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::ok(&HoldAnswer::new(id, &hold, tally.decision_time())))
+    Ok(response::ok(&HoldJson::new(id, &hold, tally.decision_time())))
 }
 
 /// `POST /v1/holds/{hold}/capture`
-pub(in crate::http) async fn capture(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn capture(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let ending = read_capture(call.json_or_none().await?).map_err(wrong)?;
     end(call, ending).await
 }
 
 /// `POST /v1/holds/{hold}/void`
-pub(in crate::http) async fn void(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn void(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     call.no_body().await?;
     end(call, Ending::Void).await
 }
 
-async fn end(call: Call, ending: Ending) -> Result<Answer, Problem> {
+async fn end(call: Call, ending: Ending) -> Result<Response, Problem> {
     let tally = call.tally()?;
     let id = HoldId(call.id("hold")?);
     let fingerprint = tally.fingerprints.of_ending(id, ending);
     let identity = call.key()?.map(|key| IdempotencyKey { key, fingerprint });
     let done =
         holds::end(&tally, id, ending, identity).await.map_err(|failure| problem::of_failure(&failure))?;
-    let body = HoldAnswer::new(done.id, &done.hold, tally.decision_time());
-    Ok(answer::replayed(answer::ok(&body), done.replayed))
+    let body = HoldJson::new(done.id, &done.hold, tally.decision_time());
+    Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -1,29 +1,29 @@
 //! `/v1/ledger`: account totals, the trial balance, unpaid payouts, and one transfer from both sides.
 
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::{blocking, invalid_cursor};
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use serde_json::{Value, json};
 use tally_rules::ledger::account::{Account, Totals};
 use tally_rules::ledger::{Entry, MemberId};
 use tally_service::Tally;
 use tally_service::ledger::read;
 use tally_service::owed::{self, Debt, DebtPosition, Debtor};
-use tally_wire::api::wallets::{AccountAnswer, TransactionAnswer};
+use tally_wire::api::wallets::{AccountJson, TransactionJson};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
 
 /// `GET /v1/ledger/accounts`
-pub(in crate::http) async fn accounts(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn accounts(call: Call) -> Result<Response, Problem> {
     let totals = totals(call).await?;
-    Ok(answer::ok(&json!({"accounts": rows(&totals)})))
+    Ok(response::ok(&json!({"accounts": rows(&totals)})))
 }
 
 /// `GET /v1/ledger/trial-balance`
-pub(in crate::http) async fn trial_balance(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn trial_balance(call: Call) -> Result<Response, Problem> {
     let totals = totals(call).await?;
-    Ok(answer::ok(&json!({"balanced": totals.balanced(), "accounts": rows(&totals)})))
+    Ok(response::ok(&json!({"balanced": totals.balanced(), "accounts": rows(&totals)})))
 }
 
 async fn totals(mut call: Call) -> Result<Totals, Problem> {
@@ -32,12 +32,12 @@ async fn totals(mut call: Call) -> Result<Totals, Problem> {
     read::accounts(&tally).await.map_err(|failure| problem::of_failure(&failure))
 }
 
-fn rows(totals: &Totals) -> Vec<AccountAnswer> {
-    totals.rows().map(|(key, total)| AccountAnswer::new(key, total)).collect()
+fn rows(totals: &Totals) -> Vec<AccountJson> {
+    totals.rows().map(|(key, total)| AccountJson::new(key, total)).collect()
 }
 
 /// `GET /v1/ledger/owed?limit=&cursor=`
-pub(in crate::http) async fn owed(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn owed(mut call: Call) -> Result<Response, Problem> {
     let (limit, text) = (call.query.limit(), call.query.text("cursor"));
     call.finish_query()?;
     let (tally, asked) = (call.tally()?, call.tally()?);
@@ -52,28 +52,28 @@ pub(in crate::http) async fn owed(mut call: Call) -> Result<Answer, Problem> {
     if let Some(next) = page.next {
         body["next_cursor"] = json!(cursor::encode_name(Names::Owed, &next.to_string()));
     }
-    answer::name_damaged(&mut body, &page.damaged);
-    Ok(answer::ok(&body))
+    response::name_damaged(&mut body, &page.damaged);
+    Ok(response::ok(&body))
 }
 
 fn shown(tally: &Tally, debt: &Debt) -> Value {
-    let mut answer = match &debt.of {
+    let mut row = match &debt.of {
         Debtor::Contest(id) => json!({"contest": id.as_str()}),
         Debtor::Period { board, period } => json!({"board": board.as_str(), "period": period}),
     };
-    answer["type"] = json!(if debt.is_refund { "refund" } else { "prize" });
-    answer["player"] = json!(debt.player.as_str());
-    answer["currency"] = json!(debt.currency.as_str());
-    answer["amount"] = json!(debt.amount.to_string());
-    answer["reason"] = json!(debt.reason(tally));
+    row["type"] = json!(if debt.is_refund { "refund" } else { "prize" });
+    row["player"] = json!(debt.player.as_str());
+    row["currency"] = json!(debt.currency.as_str());
+    row["amount"] = json!(debt.amount.to_string());
+    row["reason"] = json!(debt.reason(tally));
     if let Some(member) = debt.member {
-        answer["member"] = json!(member.0.to_string());
+        row["member"] = json!(member.0.to_string());
     }
-    answer
+    row
 }
 
 /// `GET /v1/ledger/transactions/{transaction}`
-pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let id = call.id("transaction")?;
@@ -82,7 +82,7 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Probl
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;
     let reference = [out, arrived].into_iter().flatten().find_map(|entry| entry.reference.as_deref());
-    Ok(answer::ok(&json!({
+    Ok(response::ok(&json!({
         "id": found.id.0.to_string(),
         "type": transfer.kind.as_str(),
         "currency": transfer.currency.as_str(),
@@ -97,5 +97,5 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Answer, Probl
 /// One side of a transfer: its account. For a wallet also the member and the entry.
 fn side(account: Account, member: Option<MemberId>, entry: Option<&Entry>) -> Value {
     let member = member.map(|member| member.0.to_string());
-    json!({"account": account.as_str(), "member": member, "transaction": entry.map(TransactionAnswer::from)})
+    json!({"account": account.as_str(), "member": member, "transaction": entry.map(TransactionJson::from)})
 }

@@ -18,7 +18,7 @@ use tally_wire::fields::FieldError;
 fn wrong(wrong: Wrong) -> Problem {
     match wrong {
         Wrong::Fields(errors) => Problem::fields(errors),
-        Wrong::Refused(pointer, rejection) => {
+        Wrong::Rejected(pointer, rejection) => {
             let error =
                 FieldError { pointer: pointer.into(), code: rejection.code(), detail: rejection.detail() };
             Problem { errors: vec![error], ..problem::of_rejection(&rejection) }

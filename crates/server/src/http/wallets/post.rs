@@ -1,31 +1,31 @@
 //! `POST /v1/deposits`, `/v1/withdrawals`, `/v1/transfers`: one transfer, durable when answered.
 
 use super::{home, wrong};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use hyper::StatusCode;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_service::ledger::transfers::{self, NewTransfer};
 use tally_wire::Problem;
-use tally_wire::api::wallets::{Posting, TransactionAnswer, read_order};
+use tally_wire::api::wallets::{Posting, TransactionJson, read_order};
 
 /// `POST /v1/deposits`
-pub(in crate::http) async fn deposit(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn deposit(call: Call) -> Result<Response, Problem> {
     run(call, Posting::Deposit).await
 }
 
 /// `POST /v1/withdrawals`
-pub(in crate::http) async fn withdraw(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn withdraw(call: Call) -> Result<Response, Problem> {
     run(call, Posting::Withdrawal).await
 }
 
 /// `POST /v1/transfers`
-pub(in crate::http) async fn transfer(call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn transfer(call: Call) -> Result<Response, Problem> {
     run(call, Posting::Transfer).await
 }
 
-async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
+async fn run(mut call: Call, posting: Posting) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let key = call.key()?;
@@ -33,6 +33,6 @@ async fn run(mut call: Call, posting: Posting) -> Result<Answer, Problem> {
     let identity = key.map(|key| IdempotencyKey { key, fingerprint: tally.fingerprints.of_order(&order) });
     let new = NewTransfer { order, identity };
     let receipt = transfers::post(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
-    let body = TransactionAnswer::from(&receipt.posted.entry);
-    Ok(answer::replayed(answer::json(StatusCode::CREATED, &body), receipt.replayed))
+    let body = TransactionJson::from(&receipt.posted.entry);
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))
 }

@@ -1,62 +1,62 @@
 //! `GET /v1/wallets/{member}` and its transactions, and the same for the calling member.
 
 use super::{currency, home};
-use crate::http::answer::{self, Answer};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
 use crate::http::me::me;
 use crate::http::problem;
+use crate::http::response::{self, Response};
 use serde_json::json;
 use tally_rules::ledger::{Currency, MemberId, WalletKey};
 use tally_service::ledger::read;
-use tally_wire::api::wallets::{TransactionAnswer, WalletAnswer};
+use tally_wire::api::wallets::{TransactionJson, WalletJson};
 use tally_wire::{Problem, cursor};
 
 /// `GET /v1/wallets/{member}`
-pub(in crate::http) async fn wallets(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn wallets(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
     let member = call.member()?;
     let all = read::wallets(&tally, member).await.map_err(|failure| problem::of_failure(&failure))?;
     let one =
-        |(currency, wallet): &(_, _)| WalletAnswer::new(WalletKey { member, currency: *currency }, wallet);
-    let wallets: Vec<WalletAnswer> = all.rows.iter().map(one).collect();
+        |(currency, wallet): &(_, _)| WalletJson::new(WalletKey { member, currency: *currency }, wallet);
+    let wallets: Vec<WalletJson> = all.rows.iter().map(one).collect();
     let mut body = json!({"member": member.0.to_string(), "wallets": wallets});
-    answer::name_damaged(&mut body, &all.damaged);
-    Ok(answer::ok(&body))
+    response::name_damaged(&mut body, &all.damaged);
+    Ok(response::ok(&body))
 }
 
 /// `GET /v1/wallets/{member}/transactions`
-pub(in crate::http) async fn transactions(mut call: Call) -> Result<Answer, Problem> {
-    let asked = Asked::of(&mut call)?;
+pub(in crate::http) async fn transactions(mut call: Call) -> Result<Response, Problem> {
+    let query = HistoryQuery::of(&mut call)?;
     let member = call.member()?;
-    page(&call, member, asked).await
+    page(&call, member, query).await
 }
 
 /// `GET /v1/me/wallet`
-pub(in crate::http) async fn own(mut call: Call) -> Result<Answer, Problem> {
+pub(in crate::http) async fn own(mut call: Call) -> Result<Response, Problem> {
     let currency = currency(&mut call);
     call.finish_query()?;
     let tally = call.tally()?;
     let key = WalletKey { member: me(&call), currency: currency.unwrap_or_else(|| home(&tally)) };
     let wallet = read::wallet(&tally, key).await.map_err(|failure| problem::of_failure(&failure))?;
-    Ok(answer::ok(&WalletAnswer::new(key, &wallet)))
+    Ok(response::ok(&WalletJson::new(key, &wallet)))
 }
 
 /// `GET /v1/me/transactions`
-pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Answer, Problem> {
-    let asked = Asked::of(&mut call)?;
-    page(&call, me(&call), asked).await
+pub(in crate::http) async fn own_transactions(mut call: Call) -> Result<Response, Problem> {
+    let query = HistoryQuery::of(&mut call)?;
+    page(&call, me(&call), query).await
 }
 
 /// The query of a page of transactions.
-struct Asked {
+struct HistoryQuery {
     limit: usize,
     cursor: Option<String>,
     currency: Option<Currency>,
 }
 
-impl Asked {
+impl HistoryQuery {
     fn of(call: &mut Call) -> Result<Self, Problem> {
         let limit = call.query.limit();
         let (cursor, currency) = (call.query.text("cursor"), currency(call));
@@ -65,18 +65,18 @@ impl Asked {
     }
 }
 
-async fn page(call: &Call, member: MemberId, asked: Asked) -> Result<Answer, Problem> {
-    let Asked { limit, cursor: text, currency } = asked;
+async fn page(call: &Call, member: MemberId, query: HistoryQuery) -> Result<Response, Problem> {
+    let HistoryQuery { limit, cursor: text, currency } = query;
     let tally = call.tally()?;
     let key = WalletKey { member, currency: currency.unwrap_or_else(|| home(&tally)) };
     let below = text.map(|text| cursor::decode_history(key, &text).ok_or_else(invalid_cursor)).transpose()?;
     let page = read::history(&tally, key, below, limit).await;
     let page = page.map_err(|failure| problem::of_failure(&failure))?;
-    let items: Vec<TransactionAnswer> = page.entries.rows.iter().map(TransactionAnswer::from).collect();
-    let mut answer = json!({"items": items});
+    let items: Vec<TransactionJson> = page.entries.rows.iter().map(TransactionJson::from).collect();
+    let mut body = json!({"items": items});
     if let Some(last) = page.more_below {
-        answer["next_cursor"] = json!(cursor::encode_history(key, last));
+        body["next_cursor"] = json!(cursor::encode_history(key, last));
     }
-    answer::name_damaged(&mut answer, &page.entries.damaged);
-    Ok(answer::ok(&answer))
+    response::name_damaged(&mut body, &page.entries.damaged);
+    Ok(response::ok(&body))
 }

@@ -131,7 +131,7 @@ pub(in crate::resp) fn write_many(
             Ok(kind) => match replies.next() {
                 Some(StepReply::Submitted(done)) => write(&done, *kind, to),
                 Some(StepReply::Failed(fault)) => to.error(error::of_failure(&fault.into()).as_bytes()),
-                Some(StepReply::Refused(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
+                Some(StepReply::Rejected(rejection)) => to.error(error::of_rejection(&rejection).as_bytes()),
                 _ => to.error("ERR internal error: a step has another reply than its command"),
             },
         }

@@ -11,7 +11,7 @@ use crate::resp::target::{board_id, player, score_range};
 use std::sync::Arc;
 use tally_rules::Definition;
 use tally_service::boards::Board;
-use tally_service::scores::select::Taken;
+use tally_service::scores::select::RankSelection;
 use tally_service::scores::steps::{Step, TAKE_ALL_MAX, TAKE_MAX};
 use tally_wire::resp::number;
 
@@ -25,15 +25,19 @@ pub(in crate::resp) fn zrem(making: &mut StepBuilder<'_>, args: Args<'_>) -> Res
 
 /// `ZPOPMIN key [count]`
 pub(in crate::resp) fn zpopmin(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
-    pop(making, args, Taken::Lowest)
+    pop(making, args, RankSelection::Lowest)
 }
 
 /// `ZPOPMAX key [count]`
 pub(in crate::resp) fn zpopmax(making: &mut StepBuilder<'_>, args: Args<'_>) -> Result<Made, Wrong> {
-    pop(making, args, Taken::Highest)
+    pop(making, args, RankSelection::Highest)
 }
 
-fn pop(making: &mut StepBuilder<'_>, args: Args<'_>, taken: fn(usize) -> Taken) -> Result<Made, Wrong> {
+fn pop(
+    making: &mut StepBuilder<'_>,
+    args: Args<'_>,
+    taken: fn(usize) -> RankSelection,
+) -> Result<Made, Wrong> {
     if args.len() > 3 {
         return Err(error::SYNTAX.into());
     }
@@ -55,7 +59,7 @@ pub(in crate::resp) fn by_rank(making: &mut StepBuilder<'_>, args: Args<'_>) -> 
     let start = number::integer(args.get(2)).ok_or(error::NOT_AN_INTEGER)?;
     let stop = number::integer(args.get(3)).ok_or(error::NOT_AN_INTEGER)?;
     let most = most(making);
-    take(making, args, |_| Ok(Some(Taken::Places(start, stop, most))))
+    take(making, args, |_| Ok(Some(RankSelection::Places(start, stop, most))))
 }
 
 /// `ZREMRANGEBYSCORE key min max`
@@ -63,7 +67,9 @@ pub(in crate::resp) fn by_score(making: &mut StepBuilder<'_>, args: Args<'_>) ->
     let range = |definition: &Definition| score_range(definition.score, args.get(2), args.get(3));
     range(&Definition::sorted_set())?;
     let most = most(making);
-    take(making, args, |board| Ok(range(&board.definition)?.map(|(min, max)| Taken::Scores(min, max, most))))
+    take(making, args, |board| {
+        Ok(range(&board.definition)?.map(|(min, max)| RankSelection::Scores(min, max, most)))
+    })
 }
 
 /// `ZREMRANGEBYLEX key min max`
@@ -72,7 +78,7 @@ pub(in crate::resp) fn by_lex(making: &mut StepBuilder<'_>, args: Args<'_>) -> R
     let most = most(making);
     take(making, args, |board| {
         check_sorted_set(&board.definition)?;
-        Ok(Some(Taken::Members(low, high, most)))
+        Ok(Some(RankSelection::Members(low, high, most)))
     })
 }
 
@@ -84,7 +90,7 @@ fn most(making: &StepBuilder<'_>) -> usize {
 fn take(
     making: &mut StepBuilder<'_>,
     args: Args<'_>,
-    which: impl FnOnce(&Board) -> Result<Option<Taken>, Wrong>,
+    which: impl FnOnce(&Board) -> Result<Option<RankSelection>, Wrong>,
 ) -> Result<Made, Wrong> {
     let Some(board) = board(making, args)? else { return Ok(Made::Answer(|to| to.integer(0))) };
     let Some(which) = which(&board)? else { return Ok(Made::Answer(|to| to.integer(0))) };

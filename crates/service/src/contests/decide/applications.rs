@@ -1,7 +1,7 @@
 //! Applying, deciding on applications, and taking one back; and what is held for them.
 
-use super::{Decided, outdated};
-use crate::contests::acts::{ContestOrder, Outside, Seen, What};
+use super::{ContestDecision, outdated};
+use crate::contests::acts::{ActResult, ContestRequest, ExternalChange, Seen};
 use crate::ledger::state::BatchState;
 use tally_rules::contest::record::{ApplicationLocation, ContestTask};
 use tally_rules::contest::{Application, Event, Record, State as Stands, Status, state};
@@ -15,48 +15,53 @@ impl BatchState<'_> {
     /// Opens a contest in this application store; or again, if its applications are lost.
     pub(crate) fn open(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         kept: ApplicationLocation,
-    ) -> Decided {
+    ) -> ContestDecision {
         let anew = record.state == Stands::Open && record.kept != kept;
         record.kept = kept;
         if !anew {
-            return self.turn(order, record, Event::Open, ContestTask::None);
+            return self.turn(request, record, Event::Open, ContestTask::None);
         }
-        state::judge(record.state, Event::Decide, order.by)?;
+        state::transition(record.state, Event::Decide, request.by)?;
         record.revision += 1;
         // A start that has passed is over.
         record.enter(Stands::Open, self.time.now, self.time.now);
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     /// Notes a change of applications that are not in the store.
-    pub(crate) fn outside(&mut self, order: &ContestOrder, mut record: Record, what: Outside) -> Decided {
+    pub(crate) fn external(
+        &mut self,
+        request: &ContestRequest,
+        mut record: Record,
+        what: ExternalChange,
+    ) -> ContestDecision {
         match what {
-            Outside::Thaw => {
-                state::judge(record.state, Event::Start, order.by)?;
+            ExternalChange::Thaw => {
+                state::transition(record.state, Event::Start, request.by)?;
                 record.revision += 1;
             }
-            Outside::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
-            Outside::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
-            Outside::Lost | Outside::Cleared => {}
+            ExternalChange::Lost if record.state == Stands::Open => record.kept = ApplicationLocation::Lost,
+            ExternalChange::Cleared if record.is_to_be_cleared() => record.kept = ApplicationLocation::Store,
+            ExternalChange::Lost | ExternalChange::Cleared => {}
         }
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     pub(crate) fn apply(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         (player, member): (&PlayerId, Option<MemberId>),
         id: HoldId,
-    ) -> Decided {
-        state::judge(record.state, Event::Apply, order.by)?;
-        record.judge_apply(self.time.now)?;
+    ) -> ContestDecision {
+        state::transition(record.state, Event::Apply, request.by)?;
+        record.check_may_apply(self.time.now)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
-        record.desk.may_apply(
+        record.applications.may_apply(
             self.applications.get(&key),
             is_staff,
             self.settings.contests.applications_max,
@@ -79,9 +84,9 @@ impl BatchState<'_> {
                 hold = Some(id);
             }
         }
-        let application = record.desk.apply(self.time.now, member.filter(|_| needs), hold);
+        let application = record.applications.apply(self.time.now, member.filter(|_| needs), hold);
         self.applications.set(&key, Some(application));
-        self.keep(order, record, What::Applied(application))
+        self.keep(request, record, ActResult::Applied(application))
     }
 
     pub(crate) fn must_be_open(&self, member: MemberId) -> Result<(), Rejection> {
@@ -107,12 +112,12 @@ impl BatchState<'_> {
 
     pub(crate) fn decide_rows(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         rows: &[Seen],
         accept: Option<u32>,
-    ) -> Decided {
-        state::judge(record.state, Event::Decide, order.by)?;
+    ) -> ContestDecision {
+        state::transition(record.state, Event::Decide, request.by)?;
         let key = |player: &PlayerId| Self::entrant(&record, player);
         if !rows.iter().all(|(player, seen)| self.is_as_seen(&key(player), seen.as_ref())) {
             return outdated(record);
@@ -124,9 +129,9 @@ impl BatchState<'_> {
             let changed = match accept {
                 Some(boards) => {
                     let (is_staff, room) = (record.contest.is_staff(player), record.contest.room(boards));
-                    record.desk.accept(present.as_ref(), is_staff, room)
+                    record.applications.accept(present.as_ref(), is_staff, room)
                 }
-                None => record.desk.reject(present.as_ref()),
+                None => record.applications.reject(present.as_ref()),
             };
             results.push(changed.map(|changed| {
                 self.release(changed.release);
@@ -135,25 +140,25 @@ impl BatchState<'_> {
             }));
         }
         record.revision += 1;
-        self.keep(order, record, What::Decided(results))
+        self.keep(request, record, ActResult::Decided(results))
     }
 
     pub(crate) fn withdraw(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         (player, seen): &Seen,
-    ) -> Decided {
-        state::judge(record.state, Event::Withdraw, order.by)?;
+    ) -> ContestDecision {
+        state::transition(record.state, Event::Withdraw, request.by)?;
         let key = Self::entrant(&record, player);
         if !self.is_as_seen(&key, seen.as_ref()) {
             return outdated(record);
         }
         let present = self.applications.get(&key).copied();
-        let changed = record.desk.withdraw(present.as_ref())?;
+        let changed = record.applications.withdraw(present.as_ref())?;
         self.release(changed.release);
         self.applications.set(&key, changed.now);
         record.revision += 1;
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 }

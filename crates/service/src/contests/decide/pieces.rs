@@ -3,8 +3,8 @@
 //! The contest's row names the next piece, and the transaction locks it. So a piece that is sent twice, after a crash or by two
 //! servers, is done once.
 
-use super::{Decided, done, outdated};
-use crate::contests::acts::{ContestOrder, What};
+use super::{ContestDecision, done, outdated};
+use crate::contests::acts::{ActResult, ContestRequest};
 use crate::contests::pieces::PIECE;
 use crate::ledger::state::BatchState;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl BatchState<'_> {
     /// Clears all applications with the start, if the accepted ones are all and fit into one piece: it saves two transactions.
     /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
-        if rows.len() > PIECE || record.desk.all() as usize != rows.len() {
+        if rows.len() > PIECE || record.applications.all() as usize != rows.len() {
             return ContestTask::Clear;
         }
         for (player, application) in rows {
@@ -39,13 +39,13 @@ impl BatchState<'_> {
     /// Clears the next applications; with the last ones that is done.
     pub(crate) fn clear(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         rows: &[(PlayerId, Application)],
         last: bool,
-    ) -> Decided {
+    ) -> ContestDecision {
         if record.work != ContestTask::Clear {
-            return done(record, What::Nothing);
+            return done(record, ActResult::Nothing);
         }
         for (player, application) in rows {
             let key = Self::entrant(&record, player);
@@ -59,14 +59,19 @@ impl BatchState<'_> {
             let refunds = refunds && record.contest.entry_fee.is_some();
             record.work = if refunds { ContestTask::Refund { after: None } } else { ContestTask::None };
         }
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     /// Stores the prizes, once.
-    pub(crate) fn settle(&mut self, order: &ContestOrder, mut record: Record, payouts: &[Payout]) -> Decided {
-        let row = state::judge(record.state, Event::Settle, order.by)?;
+    pub(crate) fn settle(
+        &mut self,
+        request: &ContestRequest,
+        mut record: Record,
+        payouts: &[Payout],
+    ) -> ContestDecision {
+        let row = state::transition(record.state, Event::Settle, request.by)?;
         if row.to == record.state || record.prizes.is_some() {
-            return self.keep(order, record, What::Nothing);
+            return self.keep(request, record, ActResult::Nothing);
         }
         // The remaining work of a start comes first.
         if record.work != ContestTask::None {
@@ -77,28 +82,28 @@ impl BatchState<'_> {
         record.work = ContestTask::Pay { done: 0 };
         let key = |no| PayoutKey { contest: record.no, no };
         self.added.payouts.extend((0..).zip(payouts).map(|(no, payout)| (key(no), payout.clone())));
-        self.keep(order, record, What::Nothing)
+        self.keep(request, record, ActResult::Nothing)
     }
 
     /// Pays the next prizes, if they are still the next.
     pub(crate) fn pay_prizes(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         first: u32,
         (rows, ids): (&[Payout], &[Uuid]),
-    ) -> Decided {
+    ) -> ContestDecision {
         if record.work != (ContestTask::Pay { done: first }) {
-            return done(record, What::Nothing);
+            return done(record, ActResult::Nothing);
         }
-        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let reference: Arc<str> = request.id.board(None).as_str().into();
         let (done, became) = self.pay_rows((record.no, first), rows, &reference, ids)?;
         record.work = ContestTask::Pay { done };
         if record.prizes.is_none_or(|count| done >= count) {
             record.work = ContestTask::None;
             record.enter(Stands::Settled, self.time.now.max(record.since), self.time.now);
         }
-        self.keep(order, record, What::Paid(became))
+        self.keep(request, record, ActResult::Paid(became))
     }
 
     /// Pays consecutive prizes under one number, up to the first that cannot be paid now. Returns the number of the next one
@@ -135,8 +140,8 @@ impl BatchState<'_> {
         reference: &Arc<str>,
         id: Uuid,
     ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
-        let order = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
-        match self.book.post(TransferId(id), &order, self.time.now) {
+        let request = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
+        match self.book.post(TransferId(id), &request, self.time.now) {
             Ok(_) => Ok(Ok(TransferId(id))),
             Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
             Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),
@@ -147,19 +152,19 @@ impl BatchState<'_> {
     /// Pays rows that an earlier release left unpaid by mistake.
     pub(crate) fn repay(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         rows: &[(u32, Payout)],
         ids: &[Uuid],
-    ) -> Decided {
+    ) -> ContestDecision {
         // The rows were read after the contest, and each repayment changes the revision: none is paid twice.
-        if order.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
+        if request.seen.as_ref().is_none_or(|seen| seen.revision != record.revision) {
             return outdated(record);
         }
-        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let reference: Arc<str> = request.id.board(None).as_str().into();
         let became = self.repay_rows(record.no, rows, &reference, ids);
         record.revision += 1;
-        self.keep(order, record, What::Paid(became))
+        self.keep(request, record, ActResult::Paid(became))
     }
 
     /// Pays such rows of one number, and leaves those as they are that cannot be paid now.
@@ -187,16 +192,16 @@ impl BatchState<'_> {
     /// Pays the next fees back, if they are still the next. Each is stored under its member's place.
     pub(crate) fn refund(
         &mut self,
-        order: &ContestOrder,
+        request: &ContestRequest,
         mut record: Record,
         (rows, last): (&[(PlayerId, ContestMember)], bool),
         ids: &[Uuid],
-    ) -> Decided {
-        if order.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
-            return done(record, What::Nothing);
+    ) -> ContestDecision {
+        if request.seen.as_ref().is_none_or(|seen| seen.work != record.work) {
+            return done(record, ActResult::Nothing);
         }
-        let Some(fee) = record.contest.entry_fee else { return done(record, What::Nothing) };
-        let reference: Arc<str> = order.id.board(None).as_str().into();
+        let Some(fee) = record.contest.entry_fee else { return done(record, ActResult::Nothing) };
+        let reference: Arc<str> = request.id.board(None).as_str().into();
         let (mut became, mut done) = (Vec::with_capacity(rows.len()), 0);
         for ((player, enrolled), id) in rows.iter().zip(ids) {
             done += 1;
@@ -222,6 +227,6 @@ impl BatchState<'_> {
             }
             Some(_) | None => ContestTask::None,
         };
-        self.keep(order, record, What::Paid(became))
+        self.keep(request, record, ActResult::Paid(became))
     }
 }

@@ -19,7 +19,7 @@ fn publish(board: &Board, players: std::ops::Range<usize>, score: Option<i64>) {
         Movement { player, record, ranked: false }
     };
     let movements: Vec<Movement> = players.map(movement).collect();
-    board.order.publish(&movements, 0, |_, _| {});
+    board.ranking.publish(&movements, 0, |_, _| {});
     assert!(board.live.is_watched() && board.shows_live(ALL_TIME));
     board.live.note(ALL_TIME, movements.iter().map(|moved| &moved.player));
 }
@@ -40,7 +40,7 @@ fn sent(board: &Board, watch: &mut Watch) -> Vec<Arc<ScoreBatch>> {
 }
 
 #[test]
-fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
+fn a_batch_has_the_newest_of_each_player_and_the_removed_ones() {
     let board = board();
     assert!(!board.live.is_watched() && !board.send_live(Micros(0)).unwrap());
     let mut watch = Watch::new(&board);
@@ -50,7 +50,7 @@ fn a_batch_has_the_newest_of_each_player_and_those_who_went() {
     let places: Vec<_> =
         batch.places.iter().map(|place| (place.rank, place.player.as_str(), place.record.score)).collect();
     assert_eq!(places, [(1, "p0", 9), (2, "p2", 9)]);
-    assert_eq!((batch.gone.len(), batch.gone[0].as_str(), batch.total), (1, "p1", 2));
+    assert_eq!((batch.unranked.len(), batch.unranked[0].as_str(), batch.total), (1, "p1", 2));
     assert_eq!((&*batch.period, batch.left_out), ("all_time", false));
     assert_eq!(sent(&board, &mut watch).len(), 0);
     drop(watch);
@@ -77,10 +77,10 @@ fn the_more_watch_the_less_often_they_are_told() {
     let mut watches: Vec<Watch> = (0..1_000).map(|_| Watch::new(&board)).collect();
     publish(&board, 0..500, Some(1));
     let mut told = Vec::new();
-    for look in 0..25 {
+    for round in 0..25 {
         assert!(board.send_live(Micros(0)).unwrap());
         if let Ok(batch) = watches[0].batches.try_recv() {
-            told.push((look, batch.places.len()));
+            told.push((round, batch.places.len()));
         }
     }
     assert_eq!(told, [(0, 100), (10, 100), (20, 100)]);
@@ -91,7 +91,7 @@ fn the_more_watch_the_less_often_they_are_told() {
 }
 
 #[test]
-fn whoever_is_too_far_behind_is_told_so_and_others_are_not() {
+fn only_a_reader_too_far_behind_is_told_so() {
     let board = board();
     let (mut asleep, mut awake) = (Watch::new(&board), Watch::new(&board));
     for score in 0..=BATCHES_BEHIND as i64 {

@@ -54,7 +54,7 @@ pub(super) enum Unresolved {
 }
 
 /// A batch as decided and committed.
-pub(crate) struct Decided {
+pub(crate) struct CommittedBatch {
     pub(super) decisions: Vec<Decision>,
     pub(super) targets: Targets,
     /// Closed periods whose records it has changed.
@@ -118,7 +118,7 @@ impl BatchHandler for ScoreBatchHandler {
     type Request = Request;
     type Answer = Result<Reply, Rejection>;
     type Fault = Fault;
-    type Committed = Decided;
+    type Committed = CommittedBatch;
 
     fn weight(request: &Request) -> Weight {
         let rows = u32::try_from(on_kind!(request, one => one.weight())).unwrap_or(u32::MAX);
@@ -129,7 +129,7 @@ impl BatchHandler for ScoreBatchHandler {
         if on_kind!(request, one => one.is_alone()) { Kind::Alone } else { Kind::Group(0) }
     }
 
-    fn commit(&mut self, batch: &[Request]) -> Result<Decided, Failure<Fault>> {
+    fn commit(&mut self, batch: &[Request]) -> Result<CommittedBatch, Failure<Fault>> {
         let shards = Shards::of(batch, &*self.shared.store);
         if shards.len() > 1 {
             return self.commit_each(batch, shards);
@@ -154,7 +154,7 @@ impl BatchHandler for ScoreBatchHandler {
     }
 
     /// The store finds the transaction by its name. The decisions were kept, because they must not be made again.
-    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<Decided, Fault>, Fault> {
+    fn resolve(&mut self, _batch: &[Request]) -> Result<Resolution<CommittedBatch, Fault>, Fault> {
         let (lost, _) = self.in_doubt.as_ref().expect("a commit is in doubt");
         let done = self.shared.store.resolve(lost).inspect_err(|_| match &mut self.unresolved {
             Some(Unresolved::Whole(_, planned, shard, pass)) => {
@@ -180,8 +180,8 @@ impl BatchHandler for ScoreBatchHandler {
         Ok(decided.map_or(Resolution::NotCommitted(not_done), Resolution::Committed))
     }
 
-    fn publish(&mut self, mut batch: Vec<Request>, decided: Decided) -> Vec<Result<Reply, Rejection>> {
-        let Decided { mut decisions, mut targets, stale, planned, done, pass: _inside } = decided;
+    fn publish(&mut self, mut batch: Vec<Request>, decided: CommittedBatch) -> Vec<Result<Reply, Rejection>> {
+        let CommittedBatch { mut decisions, mut targets, stale, planned, done, pass: _inside } = decided;
         targets.install();
         if !stale.is_empty() {
             let mark = &mut |board: &Arc<_>| OutdatedArchives::mark(board, &stale);
@@ -214,7 +214,7 @@ impl ScoreBatchHandler {
         batch: &[Request],
         more: &[ScoreKey],
         shard: usize,
-    ) -> Result<Result<Decided, Replan>, Failure<Fault>> {
+    ) -> Result<Result<CommittedBatch, Replan>, Failure<Fault>> {
         let guard = RevisionGuard::of(batch);
         let (mut targets, time, pass) = match self.target(batch, ShardSet::of(shard)) {
             Ok(targeted) => targeted,
@@ -242,8 +242,8 @@ fn decided(
     targets: Targets,
     planned: Planned,
     (shard, pass): (usize, BarrierGuard),
-) -> Decided {
+) -> CommittedBatch {
     let Transacted { decisions, stale, changed, committed } = transacted;
     let done = vec![OnShard { shard, committed, changed }];
-    Decided { decisions, targets, stale, planned, done, pass }
+    CommittedBatch { decisions, targets, stale, planned, done, pass }
 }

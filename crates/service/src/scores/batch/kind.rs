@@ -7,11 +7,12 @@
 use super::publish::{Effects, Versions};
 use super::shards::Shards;
 use super::slices::{Piece, Slicing};
-use super::state::State;
+use super::state::ScoreBatchState;
 use super::targets::{RowTarget, Targets};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::scores::ban::Ban;
+use crate::scores::delete_unused::DeleteUnused;
 use crate::scores::erase::Erase;
 use crate::scores::import::ImportChunk;
 use crate::scores::pipeline::Pipeline;
@@ -19,7 +20,6 @@ use crate::scores::redefine::Redefine;
 use crate::scores::remove::Remove;
 use crate::scores::shared::Shared;
 use crate::scores::submit::Submit;
-use crate::scores::vanish::Vanish;
 use std::fmt::Debug;
 use std::sync::Arc;
 use tally_ranking::{Published, RankingError};
@@ -148,7 +148,7 @@ pub(crate) trait Kind: Sized {
     /// Applies it to the working set. It must depend on nothing else, because it may run twice.
     fn decide(
         &self,
-        state: &mut State,
+        state: &mut ScoreBatchState,
         rows: &[RowTarget],
         targets: &Targets,
     ) -> Result<Self::Decision, Rejection>;
@@ -257,7 +257,7 @@ macro_rules! kinds {
 
         /// Methods of [`Kind`] with decisions, replies and slices.
         impl Request {
-            pub(crate) fn decide(&self, state: &mut State, rows: &[RowTarget], targets: &Targets) -> Decision {
+            pub(crate) fn decide(&self, state: &mut ScoreBatchState, rows: &[RowTarget], targets: &Targets) -> Decision {
                 match self { $(Self::$kind(one) => {
                     one.decide(state, rows, targets).map_or_else(Decision::Rejected, Decision::$kind)
                 }),* }
@@ -295,14 +295,14 @@ macro_rules! kinds {
                     $((Self::$kind(one), Decision::$kind(decision)) => {
                         one.reply(decision, with).map(Reply::$kind)
                     })*
-                    (_, Decision::Rejected(rejection)) => Err(Failure::Refused(rejection)),
+                    (_, Decision::Rejected(rejection)) => Err(Failure::Rejected(rejection)),
                     (_, Decision::Failed(fault)) => Err(Failure::Fault(fault)),
                     (_, _) => unreachable!("a decision is of the kind of its request"),
                 };
                 match reply {
                     Ok(reply) => Ok(reply),
                     Err(Failure::Fault(fault)) => Ok(Reply::Failed(fault)),
-                    Err(Failure::Refused(rejection)) => Err(rejection),
+                    Err(Failure::Rejected(rejection)) => Err(rejection),
                 }
             }
 
@@ -338,7 +338,7 @@ kinds! { $
     Erase
     ImportChunk
     Redefine
-    Vanish
+    DeleteUnused
     Pipeline
 }
 pub(crate) use on_kind;

@@ -42,19 +42,19 @@ impl<'a> Versions<'a> {
     /// Publishes movements of a window, each in the version of its shard.
     fn publish(
         &self,
-        order: &WindowRanking,
+        ranking: &WindowRanking,
         movements: &[Movement],
         mut published: impl FnMut(usize, Published),
     ) {
-        if let ([_], _) | (_, Some(_)) = (&self.each[..], order.memory()) {
-            return order.publish(movements, self.each[0], published);
+        if let ([_], _) | (_, Some(_)) = (&self.each[..], ranking.memory()) {
+            return ranking.publish(movements, self.each[0], published);
         }
         for (shard, version) in self.each.iter().enumerate() {
             let here = movements.iter().enumerate();
             let here = here.filter(|(_, moved)| self.store.shard_of(&moved.player) == shard);
             let (places, some): (Vec<_>, Vec<_>) = here.map(|(at, moved)| (at, moved.clone())).unzip();
             if !some.is_empty() {
-                order.publish(&some, *version, |nth, ranks| published(places[nth], ranks));
+                ranking.publish(&some, *version, |nth, ranks| published(places[nth], ranks));
             }
         }
     }
@@ -71,9 +71,9 @@ pub(crate) enum Effect<'a> {
     /// A player leaves every window.
     LeaveAll(&'a PlayerId),
     /// A player is banned.
-    Hide(&'a PlayerId),
+    Ban(&'a PlayerId),
     /// A player is shown again, with these records.
-    Show(&'a PlayerId, &'a [(Window, Record)]),
+    Restore(&'a PlayerId, &'a [(Window, Record)]),
 }
 
 /// The effects on one leaderboard in order, each with its request.
@@ -133,13 +133,13 @@ fn publish_together(
     for (board, effects) in effects.boards.into_values() {
         for (window, (movements, owners)) in movements(board, effects) {
             // A window that is closed by now has no ranking in memory: the caller writes its archive again.
-            let Some(memory) = targets.order_of(board, window) else { continue };
-            versions.publish(memory.order(), &movements, |at, published| {
+            let Some(memory) = targets.ranking_of(board, window) else { continue };
+            versions.publish(memory.ranking(), &movements, |at, published| {
                 if let Some(owner) = owners[at] {
                     ranks[owner] = published;
                 }
             });
-            if board.live.is_watched() && !memory.order().waits() && board.shows_live(window) {
+            if board.live.is_watched() && !memory.ranking().waits() && board.shows_live(window) {
                 board.live.note(window, movements.iter().map(|moved| &moved.player));
             }
         }
@@ -148,7 +148,7 @@ fn publish_together(
 
 /// Effects as movements of each window. A banned player does not move.
 fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Window, WindowMoves> {
-    let mut banned = board.hidden.write().unwrap_or_else(PoisonError::into_inner);
+    let mut banned = board.banned.write().unwrap_or_else(PoisonError::into_inner);
     let mut moves: BTreeMap<Window, WindowMoves> = BTreeMap::new();
     let mut put = |window: Window, player: &PlayerId, record: Option<Record>, owner: Option<usize>| {
         let (movements, owners) = moves.entry(window).or_default();
@@ -172,11 +172,11 @@ fn movements(board: &Board, effects: Vec<(usize, Effect<'_>)>) -> BTreeMap<Windo
                 windows.iter().for_each(|window| put(*window, player, None, None))
             }
             Effect::LeaveAll(player) => leave_all(board, |window| put(window, player, None, None)),
-            Effect::Hide(player) => {
+            Effect::Ban(player) => {
                 banned.insert(player.clone());
                 leave_all(board, |window| put(window, player, None, None));
             }
-            Effect::Show(player, records) => {
+            Effect::Restore(player, records) => {
                 banned.remove(player);
                 records.iter().for_each(|(window, record)| put(*window, player, Some(*record), None));
             }

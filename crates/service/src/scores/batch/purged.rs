@@ -6,7 +6,7 @@
 use super::kind::{Access, Request, on_kind};
 use super::targets::{Targets, each_row};
 use crate::failure::Failure;
-use crate::plants::{Plant, is_planted};
+use crate::seeded_faults::{SeededFault, is_seeded};
 use crate::servers;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tally_rules::Micros;
 use tally_store::{ShardSet, Store, StoreError, WindowKey};
 
 /// Shards that could not be queried, and why.
-type Unasked = Option<(ShardSet, StoreError)>;
+type UnavailableShards = Option<(ShardSet, StoreError)>;
 
 impl Targets {
     /// Windows that this batch would store again while rows of the same number still wait for the purge. A new score does not
@@ -25,18 +25,18 @@ impl Targets {
         batch: &[Request],
         store: &dyn Store,
         now: Micros,
-    ) -> Result<(Vec<WindowKey>, Unasked), StoreError> {
+    ) -> Result<(Vec<WindowKey>, UnavailableShards), StoreError> {
         let mut begun = Vec::new();
         batch.iter().for_each(|request| begun.extend(on_kind!(request, one => one.begins(now))));
         let stale = self.stale.iter().filter(|(_, (_, row))| row.version == 0).map(|(key, _)| *key);
         let live = self.opened.keys().chain(self.unchecked.keys()).copied();
         let keys: Vec<WindowKey> = stale.chain(live).chain(begun.iter().copied()).collect();
-        if keys.is_empty() || is_planted(Plant::NumberReused) {
+        if keys.is_empty() || is_seeded(SeededFault::NumberReused) {
             return Ok((Vec::new(), None));
         }
-        let (waiting, away) = self.ask_unpurged(&keys, store)?;
+        let (waiting, unavailable) = self.ask_unpurged(&keys, store)?;
         if waiting.is_empty() {
-            return Ok((Vec::new(), away));
+            return Ok((Vec::new(), unavailable));
         }
         begun.extend(self.unchecked.keys());
         each_row(batch, |place, row| {
@@ -52,7 +52,7 @@ impl Targets {
         if needed.is_empty() {
             waiting.iter().for_each(|key| self.leave(batch, *key));
         }
-        Ok((needed, away))
+        Ok((needed, unavailable))
     }
 
     /// Whether one of these windows is deleted: another server changed its leaderboard, which is read again to check that.
@@ -73,8 +73,8 @@ impl Targets {
         &self,
         keys: &[WindowKey],
         store: &dyn Store,
-    ) -> Result<(BTreeSet<WindowKey>, Unasked), StoreError> {
-        let (mut waiting, mut away): (_, Unasked) = (BTreeSet::new(), None);
+    ) -> Result<(BTreeSet<WindowKey>, UnavailableShards), StoreError> {
+        let (mut waiting, mut unavailable): (_, UnavailableShards) = (BTreeSet::new(), None);
         for shard in self.shards.iter() {
             match store.unpurged(keys, shard) {
                 Ok(some) => {
@@ -84,12 +84,12 @@ impl Targets {
                     waiting.extend(some);
                 }
                 Err(error @ StoreError::ShardUnavailable { .. }) => {
-                    away.get_or_insert((ShardSet::default(), error)).0.insert(shard);
+                    unavailable.get_or_insert((ShardSet::default(), error)).0.insert(shard);
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok((waiting, away))
+        Ok((waiting, unavailable))
     }
 
     /// New scores do not count for a window, as if it were closed.

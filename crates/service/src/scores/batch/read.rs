@@ -67,20 +67,20 @@ impl Reading {
             let (board, window, _) = of_one[0];
             let players = of_one.iter().map(|(.., player)| *player);
             let key = |player| score_key(board.no, window, player);
-            let found = targets.order_of(board, window);
-            let Some(order) = found.as_ref().and_then(|found| found.order().memory()) else {
+            let found = targets.ranking_of(board, window);
+            let Some(ranking) = found.as_ref().and_then(|found| found.ranking().memory()) else {
                 self.plan.scores.extend(players.map(key));
                 continue;
             };
-            let (hidden, shown): (Vec<_>, Vec<_>) = {
-                let hidden = board.hidden.read().unwrap_or_else(PoisonError::into_inner);
+            let (banned, shown): (Vec<_>, Vec<_>) = {
+                let banned = board.banned.read().unwrap_or_else(PoisonError::into_inner);
                 // The ranking has no record of those either. A corrupt row must not be taken for none.
                 let is_corrupt = |player| has_damaged && store.is_corrupt(&key(player));
-                players.partition(|player| hidden.contains(*player) || is_corrupt(player))
+                players.partition(|player| banned.contains(*player) || is_corrupt(player))
             };
-            self.plan.scores.extend(hidden.into_iter().map(key));
+            self.plan.scores.extend(banned.into_iter().map(key));
             let mut keys = shown.iter().copied().map(key);
-            order.records(&shown, |record| {
+            ranking.records(&shown, |record| {
                 self.known.push((keys.next().expect("a record for each"), record));
             });
         }

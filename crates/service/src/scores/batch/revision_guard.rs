@@ -89,7 +89,7 @@ impl RevisionGuard {
         let moved_on = |shard: usize, boards: &[Option<u64>]| {
             let moved = |(no, now): (&BoardNo, &Option<u64>)| {
                 let (board, planned) = self.boards.get(no)?;
-                now.is_some_and(|now| !planned.stands(shard, now)).then(|| Arc::clone(board))
+                now.is_some_and(|now| !planned.holds(shard, now)).then(|| Arc::clone(board))
             };
             plan.boards.iter().zip(boards).filter_map(moved).collect::<Vec<_>>()
         };
@@ -126,7 +126,7 @@ impl Planned {
     pub(super) fn check_age(&self, batch: &[Request]) {
         if self.began.elapsed() > PUBLISHED_WITHIN {
             for (board, _) in RevisionGuard::of(batch).boards.values() {
-                board.each_order(|_, order| order.remote().map_or((), RemoteRanking::miss));
+                board.each_ranking(|_, ranking| ranking.remote().map_or((), RemoteRanking::miss));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! its fault, and the others continue. A commit in doubt ends the batch: its completed slices wait, unseen, until the commit is
 //! resolved. The first shard comes last, because it has the position of an import.
 
-use super::handler::{ATTEMPTS_MAX, CONTENDED, Decided, ScoreBatchHandler, Unresolved};
+use super::handler::{ATTEMPTS_MAX, CONTENDED, CommittedBatch, ScoreBatchHandler, Unresolved};
 use super::kind::Request;
 use super::revision_guard::{OnShard, Planned, Replan, RevisionGuard};
 use super::slices::{Slice, Whole};
@@ -41,7 +41,7 @@ impl ScoreBatchHandler {
         &mut self,
         batch: &[Request],
         shards: ShardSet,
-    ) -> Result<Decided, Failure<Fault>> {
+    ) -> Result<CommittedBatch, Failure<Fault>> {
         let guard = RevisionGuard::of(batch);
         let (mut there, mut stuck): (ShardSet, Option<(ShardSet, Fault)>) = (shards, None);
         let (mut targets, time, pass) = loop {
@@ -155,7 +155,7 @@ impl InDoubt {
     }
 
     /// The batch after its last transaction is resolved. `None` if no shard has done anything.
-    pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<Decided> {
+    pub(super) fn end(self, done: Result<Transacted, Fault>) -> Option<CommittedBatch> {
         let Self { mut progress, slice, shard } = self;
         match done {
             Ok(transacted) => progress.join(shard, &slice, transacted),
@@ -173,8 +173,8 @@ impl Progress {
         self.done.push(OnShard { shard, committed, changed });
     }
 
-    fn end(self) -> Decided {
+    fn end(self) -> CommittedBatch {
         let Self { whole, targets, planned, pass, stale, done } = self;
-        Decided { decisions: whole.0, targets, stale, planned, done, pass }
+        CommittedBatch { decisions: whole.0, targets, stale, planned, done, pass }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn decide(
     loaded: &Loaded,
     when: (Micros, Retention),
 ) -> Result<(WriteSet, Vec<Decision>), Replan> {
-    let mut state = State::new(reading, loaded, when);
+    let mut state = ScoreBatchState::new(reading, loaded, when);
     let decide = |(at, request): (usize, &Request)| request.decide(&mut state, targets.of(at), targets);
     let decisions = batch.iter().enumerate().map(decide).collect();
     if let Some(fault) = state.fault.take() {
@@ -66,7 +66,7 @@ pub(crate) struct Applied {
 pub(crate) type Move = (Window, PlayerId, Option<Record>);
 
 /// What a batch knows and has done so far.
-pub(crate) struct State {
+pub(crate) struct ScoreBatchState {
     pub(crate) now: Micros,
     live: BTreeMap<BoardNo, bool>,
     pub(crate) scores: WorkingSet<ScoreKey, Record>,
@@ -78,8 +78,8 @@ pub(crate) struct State {
     pub(crate) definitions: BTreeMap<BoardNo, Definition>,
     pub(crate) redefined: BTreeMap<BoardNo, Definition>,
     pub(crate) windows: BTreeMap<WindowKey, Option<WindowRow>>,
-    pub(crate) gone: Vec<Garbage>,
-    pub(crate) vanished: Vec<BoardNo>,
+    pub(crate) garbage: Vec<Garbage>,
+    pub(crate) deleted_unused: Vec<BoardNo>,
     /// Why a ranking could not be read: nothing of the batch is done then.
     pub(crate) fault: Option<RankingError>,
     /// Records that turned out to matter and were not read.
@@ -88,7 +88,7 @@ pub(crate) struct State {
     pub(crate) behind: Vec<ScoreKey>,
 }
 
-impl State {
+impl ScoreBatchState {
     fn new(reading: &Reading, loaded: &Loaded, (now, retention): (Micros, Retention)) -> Self {
         let plan = &reading.plan;
         let mut state = Self {
@@ -102,8 +102,8 @@ impl State {
             definitions: BTreeMap::new(),
             redefined: BTreeMap::new(),
             windows: BTreeMap::new(),
-            gone: Vec::new(),
-            vanished: Vec::new(),
+            garbage: Vec::new(),
+            deleted_unused: Vec::new(),
             fault: None,
             missing: Vec::new(),
             behind: Vec::new(),
@@ -218,12 +218,12 @@ impl State {
             profiles: self.profiles.into_writes(),
             bans: self.bans.into_iter().collect(),
             boards: {
-                let gone = self.vanished.into_iter().map(BoardChange::Delete);
+                let deleted = self.deleted_unused.into_iter().map(BoardChange::Delete);
                 let changed = self.redefined.into_iter().map(|(no, one)| BoardChange::Redefine(no, one));
-                changed.chain(gone).collect()
+                changed.chain(deleted).collect()
             },
             windows: self.windows.into_iter().collect(),
-            garbage: self.gone,
+            garbage: self.garbage,
             ..WriteSet::default()
         }
     }

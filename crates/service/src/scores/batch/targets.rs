@@ -5,8 +5,8 @@
 use super::kind::{Access, Request, TargetRow, on_kind};
 use crate::boards::Board;
 use crate::contests::play;
-use crate::periods::{AIMED_ALL_TIME, ALL_TIME_NAME, Aimed, LiveWindow};
-use crate::plants::{Plant, is_planted};
+use crate::periods::{ALL_TIME_NAME, LiveWindow, TARGET_ALL_TIME, TargetWindow};
+use crate::seeded_faults::{SeededFault, is_seeded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tally_ranking::WindowRanking;
@@ -23,10 +23,10 @@ pub(crate) enum WindowInMemory {
 }
 
 impl WindowInMemory {
-    pub(crate) fn order(&self) -> &WindowRanking {
+    pub(crate) fn ranking(&self) -> &WindowRanking {
         match self {
-            Self::AllTime(board) => &board.order,
-            Self::Live(live) => &live.order,
+            Self::AllTime(board) => &board.ranking,
+            Self::Live(live) => &live.ranking,
         }
     }
 }
@@ -147,12 +147,12 @@ impl Targets {
                 }),
                 Access::Remove | Access::Take => rejected.push((place, Rejection::BoardInUse)),
                 Access::Ban => {
-                    rejected.extend(play::judge_ranks(board, now).err().map(|rejection| (place, rejection)));
+                    rejected.extend(play::check_ranks(board, now).err().map(|rejection| (place, rejection)));
                 }
                 Access::Read => {}
             }
         });
-        let verdicts = places.into_iter().zip(play::judge(store, &scores, now)?);
+        let verdicts = places.into_iter().zip(play::check_scores(store, &scores, now)?);
         rejected.extend(verdicts.filter_map(|(place, verdict)| Some((place, verdict.err()?))));
         rejected.into_iter().for_each(|(place, rejection)| self.rows[place].at = Err(rejection));
         Ok(())
@@ -170,7 +170,7 @@ impl Targets {
             Access::Ban => {
                 // Windows that are due too.
                 let mut target = none(Ok(now));
-                board.each_order(|window, _| target.windows.push(window));
+                board.each_ranking(|window, _| target.windows.push(window));
                 return target;
             }
             Access::Read => return none(Ok(now)),
@@ -183,56 +183,56 @@ impl Targets {
 
     /// A score counts for all time and the periods that still take it. With its instant in a file it counts for closed ones too.
     fn score(&mut self, board: &Arc<Board>, time: RowTime, is_dated: bool, now: Micros) -> RowTarget {
-        let RowTime { at, aimed } = time;
-        let is_wrong = !is_dated && is_planted(Plant::AimedByInstant);
-        let (aimed, now) = if is_wrong { (at, at.max(now)) } else { (aimed, now) };
-        let (open, mut closed) = board.periods().aim(aimed, now);
+        let RowTime { at, counted_at } = time;
+        let is_wrong = !is_dated && is_seeded(SeededFault::TargetedByInstant);
+        let (counted_at, now) = if is_wrong { (at, at.max(now)) } else { (counted_at, now) };
+        let (open, mut closed) = board.periods().targets(counted_at, now);
         let mut windows = self.windows(board, open);
         if is_dated && !closed.is_empty() {
             closed.clear();
-            let any = board.periods().aim_any(aimed);
-            for aimed in any {
-                if !windows.contains(&aimed.window) {
-                    self.touch(board, aimed);
-                    windows.push(aimed.window);
+            let any = board.periods().targets_of_any_state(counted_at);
+            for target in any {
+                if !windows.contains(&target.window) {
+                    self.touch(board, target);
+                    windows.push(target.window);
                 }
             }
         }
         RowTarget { at: Ok(at), windows, closed }
     }
 
-    fn windows(&mut self, board: &Arc<Board>, open: Vec<Aimed>) -> Vec<Window> {
-        let all_time = board.definition.all_time.then_some(AIMED_ALL_TIME);
-        let all: Vec<Aimed> = all_time.into_iter().chain(open).collect();
-        for aimed in &all {
-            self.ensure_live(board, *aimed);
+    fn windows(&mut self, board: &Arc<Board>, open: Vec<TargetWindow>) -> Vec<Window> {
+        let all_time = board.definition.all_time.then_some(TARGET_ALL_TIME);
+        let all: Vec<TargetWindow> = all_time.into_iter().chain(open).collect();
+        for target in &all {
+            self.ensure_live(board, *target);
         }
-        all.into_iter().map(|aimed| aimed.window).collect()
+        all.into_iter().map(|target| target.window).collect()
     }
 
-    fn ensure_live(&mut self, board: &Arc<Board>, aimed: Aimed) {
-        let Some((rule, span)) = aimed.period else { return };
-        let key = WindowKey { board: board.no, window: aimed.window };
-        if let Some(live) = board.periods().live(aimed.window) {
+    fn ensure_live(&mut self, board: &Arc<Board>, target: TargetWindow) {
+        let Some((rule, span)) = target.period else { return };
+        let key = WindowKey { board: board.no, window: target.window };
+        if let Some(live) = board.periods().live(target.window) {
             if !live.is_checked(self.shards) {
                 self.unchecked.insert(key, (Arc::clone(board), Arc::clone(live)));
             }
             return;
         }
         self.opened.entry(key).or_insert_with(|| {
-            let order = board.order_of_window(aimed.window);
-            (Arc::clone(board), Arc::new(LiveWindow::new(aimed.window, rule, span, order)))
+            let ranking = board.new_ranking(target.window);
+            (Arc::clone(board), Arc::new(LiveWindow::new(target.window, rule, span, ranking)))
         });
     }
 
-    fn touch(&mut self, board: &Arc<Board>, aimed: Aimed) {
-        let Some((rule, span)) = aimed.period else { return };
-        self.stale.entry(WindowKey { board: board.no, window: aimed.window }).or_insert_with(|| {
+    fn touch(&mut self, board: &Arc<Board>, target: TargetWindow) {
+        let Some((rule, span)) = target.period else { return };
+        self.stale.entry(WindowKey { board: board.no, window: target.window }).or_insert_with(|| {
             let periods = board.periods();
             let known =
-                periods.rules.iter().flat_map(|state| &state.closed).find(|row| row.window == aimed.window);
+                periods.rules.iter().flat_map(|state| &state.closed).find(|row| row.window == target.window);
             let fresh = WindowRow {
-                window: aimed.window,
+                window: target.window,
                 rule,
                 span,
                 closed: true,
@@ -251,7 +251,7 @@ impl Targets {
     }
 
     /// The ranking of a window, in memory already or opened by this batch.
-    pub(crate) fn order_of(&self, board: &Arc<Board>, window: Window) -> Option<WindowInMemory> {
+    pub(crate) fn ranking_of(&self, board: &Arc<Board>, window: Window) -> Option<WindowInMemory> {
         if window == ALL_TIME {
             return Some(WindowInMemory::AllTime(Arc::clone(board)));
         }

@@ -40,7 +40,7 @@ impl ScoreBatchHandler {
     ) -> Result<Option<(ShardSet, Fault)>, Failure<Fault>> {
         let store = &*self.shared.store;
         targets.check_contests(batch, store, time.now).map_err(in_lane)?;
-        let (purging, away) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
+        let (purging, unavailable) = targets.settle_purged(batch, store, time.now).map_err(in_lane)?;
         if !purging.is_empty() {
             let is_forgotten = targets
                 .is_forgotten(&purging, store)
@@ -48,7 +48,7 @@ impl ScoreBatchHandler {
             let purging = Fault::Purging(purging);
             return Err(if is_forgotten { Failure::Retry(purging) } else { Failure::PoisonRequest(purging) });
         }
-        Ok(away.map(|(shards, error)| (shards, error.into())))
+        Ok(unavailable.map(|(shards, error)| (shards, error.into())))
     }
 
     pub(super) fn transact(
@@ -68,7 +68,7 @@ impl ScoreBatchHandler {
             reading.plan.durability = Durability::Relaxed;
         }
         for (board, live) in targets.opened.values() {
-            servers::open_order(&**store, board, live.window, &live.order);
+            servers::load_ranking(&**store, board, live.window, &live.ranking);
         }
         let mut decided = Ok((Vec::new(), Vec::new(), Vec::new()));
         let (times, read_at, mut since) = (&self.times, &mut self.read_at, Instant::now());
@@ -121,8 +121,11 @@ impl ScoreBatchHandler {
                 let shards = Shards::of(batch, &*self.shared.store);
                 for board in &boards {
                     servers::renew(&*self.shared.store, board).map_err(crate::Failure::into_fault)?;
-                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unheard().has(*shard)) {
-                        return Err(self.shared.away(shard, "its changes of a leaderboard are not known"));
+                    if let Some(shard) = shards.iter().find(|shard| board.revisions().unreached().has(*shard))
+                    {
+                        return Err(self
+                            .shared
+                            .unavailable(shard, "its changes of a leaderboard are not known"));
                     }
                 }
                 // A batch of another lane may be about to change it here.

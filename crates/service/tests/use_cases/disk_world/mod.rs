@@ -117,8 +117,8 @@ impl World {
         self.wait(waiting).map(drop)
     }
 
-    pub(crate) fn ban(&self, name: &str, hidden: bool) -> Result<(), Failure> {
-        self.wait(ban(&self.tally(), &id(), player(name), hidden, None)).map(drop)
+    pub(crate) fn ban(&self, name: &str, banned: bool) -> Result<(), Failure> {
+        self.wait(ban(&self.tally(), &id(), player(name), banned, None)).map(drop)
     }
 
     pub(crate) fn erase(&self, name: &str) -> Result<(), Failure> {
@@ -162,7 +162,7 @@ impl World {
         self.store().records(&[key]).unwrap().pop().unwrap().map(|record| record.score)
     }
 
-    pub(crate) fn hides(&self, name: &str) -> bool {
+    pub(crate) fn is_banned(&self, name: &str) -> bool {
         self.store().bans(self.board().no).unwrap().contains(&player(name))
     }
 
@@ -174,7 +174,7 @@ impl World {
     pub(crate) fn until_lanes_work(&self) {
         let refused = || {
             let removed = self.wait(remove(&self.tally(), &id(), player("nobody"), None));
-            matches!(removed, Err(Failure::Refused(_)))
+            matches!(removed, Err(Failure::Rejected(_)))
         };
         assert!((0..ATTEMPTS_MAX).any(|_| refused()), "the lane does not work again");
     }

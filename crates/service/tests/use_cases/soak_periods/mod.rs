@@ -168,9 +168,9 @@ impl History {
                 let tally = self.world.tally();
                 self.world.wait(erase::ban(&tally, &board(), player(name), hide, None)).unwrap();
                 if hide {
-                    self.model.hidden.insert(player(name));
+                    self.model.banned.insert(player(name));
                 } else {
-                    self.model.hidden.remove(&player(name));
+                    self.model.banned.remove(&player(name));
                 }
             }
             22 => {
@@ -242,7 +242,7 @@ impl History {
                     done: wanted,
                 });
             }
-            (Err(Failure::Refused(rejection)), Err(wanted)) => assert_eq!(rejection, wanted),
+            (Err(Failure::Rejected(rejection)), Err(wanted)) => assert_eq!(rejection, wanted),
             (done, wanted) => panic!("{done:?} and not {wanted:?}"),
         }
     }
@@ -277,7 +277,7 @@ impl History {
         let there = self.model.records.get(&then.window).is_some_and(|records| !records.is_empty());
         if let Some(previous) = again.previous.filter(|_| there) {
             let rank = self.model.rank_of(then.window, &who, &previous.record);
-            assert_eq!(previous.rank, (!self.model.hidden.contains(&who)).then_some(rank), "{}", then.period);
+            assert_eq!(previous.rank, (!self.model.banned.contains(&who)).then_some(rank), "{}", then.period);
         }
     }
 
@@ -307,7 +307,7 @@ impl History {
         }
         let put = self.world.put(&BoardSpec { periods: Some(periods.clone()), ..BoardSpec::default() });
         if periods.is_empty() && !self.model.definition.all_time {
-            assert!(matches!(put, Err(Failure::Refused(Rejection::InvalidDefinition(_)))), "{put:?}");
+            assert!(matches!(put, Err(Failure::Rejected(Rejection::InvalidDefinition(_)))), "{put:?}");
             return;
         }
         put.unwrap();

@@ -81,14 +81,14 @@ pub(crate) struct Model {
     pub(crate) records: BTreeMap<Window, BTreeMap<PlayerId, Record>>,
     /// Closed ones that a longer grace does not open again.
     sealed: BTreeSet<Window>,
-    pub(crate) hidden: BTreeSet<PlayerId>,
+    pub(crate) banned: BTreeSet<PlayerId>,
 }
 
 impl Model {
     pub(crate) fn new(definition: Definition) -> Self {
-        let (records, sealed, hidden) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (records, sealed, banned) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         let periods = definition.periods.clone();
-        let mut model = Self { definition, rules: Vec::new(), serials: 0, records, sealed, hidden };
+        let mut model = Self { definition, rules: Vec::new(), serials: 0, records, sealed, banned };
         model.redefine(periods, Micros(0));
         model
     }
@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// Windows that a score of that instant counts for, and the names of those that are closed to it.
-    fn aim(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
+    fn targets(&self, at: Micros, now: Micros) -> (Vec<Window>, Vec<String>) {
         let mut open: Vec<Window> = self.definition.all_time.then_some(ALL_TIME).into_iter().collect();
         let mut late = Vec::new();
         for rule in &self.rules {
@@ -128,7 +128,7 @@ impl Model {
         new: Record,
         now: Micros,
     ) -> Result<Submitted, Rejection> {
-        let (open, late) = self.aim(new.at, now);
+        let (open, late) = self.targets(new.at, now);
         let first = *open.first().ok_or(Rejection::PeriodClosed)?;
         let before =
             |window: &Window| self.records.get(window).and_then(|records| records.get(player)).copied();
@@ -162,7 +162,7 @@ impl Model {
 
     /// Whether the player was known.
     pub(crate) fn erase(&mut self, player: &PlayerId) -> bool {
-        let mut known = self.hidden.remove(player);
+        let mut known = self.banned.remove(player);
         self.records.values_mut().for_each(|window| known |= window.remove(player).is_some());
         self.sealed.retain(|window| self.records.get(window).is_some_and(|records| !records.is_empty()));
         known
@@ -216,7 +216,7 @@ impl Model {
 
     /// Visible records, best first.
     fn sorted(&self, window: Window) -> Vec<(&PlayerId, &Record)> {
-        let shown = |one: &(&PlayerId, &Record)| !self.hidden.contains(one.0);
+        let shown = |one: &(&PlayerId, &Record)| !self.banned.contains(one.0);
         let mut list: Vec<_> = self.records.get(&window).into_iter().flatten().filter(shown).collect();
         list.sort_by(|a, b| self.compare((a.1, a.0), (b.1, b.0)));
         list

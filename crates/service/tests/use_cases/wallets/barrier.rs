@@ -85,7 +85,7 @@ fn no_score_waits_for_the_queue_in_which_a_change_of_a_contest_is() {
         assert!(waited && scores.iter().all(Result::is_ok), "{scores:?}");
     });
     let late = score(&world, id.board(None), player);
-    assert!(matches!(late, Err(Failure::Refused(Rejection::ContestState(State::Finished)))), "{late:?}");
+    assert!(matches!(late, Err(Failure::Rejected(Rejection::ContestState(State::Finished)))), "{late:?}");
     score(&world, other(), player_of(ann)).unwrap();
     world.end(&[ann]);
 }
@@ -115,7 +115,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         match cut {
             Cut::Before => done.unwrap(),
             _ => assert!(
-                matches!(done, Err(Failure::Refused(Rejection::ContestState(State::Finished)))),
+                matches!(done, Err(Failure::Rejected(Rejection::ContestState(State::Finished)))),
                 "{done:?}"
             ),
         }

@@ -24,7 +24,7 @@ use tally_rules::ledger::{Amount, MemberId, TransferKind, WalletKey};
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::TimeSource;
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::acts::ActResult;
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, start as begin};
 use tally_service::ledger::holds::{self, NewHold};
 use tally_service::members;
@@ -50,7 +50,7 @@ fn act(
 }
 
 #[test]
-fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
+fn what_the_clock_missed_happens_in_order_before_any_request() {
     let world = World::new(Kind::Sqlite);
     let member = world.member("ann", 50);
     let now = world.now();
@@ -89,7 +89,7 @@ fn what_the_clock_missed_happens_in_order_before_anybody_asks() {
 }
 
 #[test]
-fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
+fn a_banned_player_gets_no_prize_and_final_ranks_hold() {
     let world = World::new(Kind::Sqlite);
     let members: Vec<MemberId> = (0..2).map(|no| world.member(&format!("m{no}"), 50)).collect();
     let id = ContestId::new("cup").unwrap();
@@ -103,19 +103,19 @@ fn who_is_hidden_gets_no_prize_and_final_ranks_hold() {
     act(&world, &world.tally, &id, Op::Start, &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(0, 9), &members).unwrap();
     act(&world, &world.tally, &id, Op::Score(1, 5), &members).unwrap();
-    let hide = |actor: Actor, player: PlayerId, hidden| {
-        world.wait(ban::ban(&world.tally, &id, &actor, &player, hidden, None))
+    let set_ban = |actor: Actor, player: PlayerId, banned| {
+        world.wait(ban::ban(&world.tally, &id, &actor, &player, banned, None))
     };
     let boss = || Actor::Member(PlayerId::new("boss").unwrap());
     let first = player_of(members[0]);
-    assert_eq!(refused(hide(Actor::Server, first.clone(), true)), Rejection::Forbidden);
-    assert_eq!(refused(hide(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
-    for hidden in [true, false, true] {
-        hide(boss(), first.clone(), hidden).unwrap();
+    assert_eq!(refused(set_ban(Actor::Server, first.clone(), true)), Rejection::Forbidden);
+    assert_eq!(refused(set_ban(boss(), PlayerId::new("x").unwrap(), true)), Rejection::PlayerNotFound);
+    for banned in [true, false, true] {
+        set_ban(boss(), first.clone(), banned).unwrap();
     }
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
     let ended = Rejection::ContestState(State::Finished);
-    assert_eq!(refused(hide(boss(), first.clone(), false)), ended);
+    assert_eq!(refused(set_ban(boss(), first.clone(), false)), ended);
     // Nor by a request to the board itself.
     let board = id.board(None);
     let shown = tally_service::players::erase::ban(&world.tally, &board, first, false, None);
@@ -177,7 +177,7 @@ fn staff_does_not_take_part_however_late_it_became_staff() {
         };
         staff(&players[1..]).unwrap();
         let done = apply::decide(tally, &id, &Actor::Admin, &players[2..], true, None).unwrap();
-        assert_eq!(done.what, What::Decided(vec![Err(Rejection::StaffCannotApply)]));
+        assert_eq!(done.what, ActResult::Decided(vec![Err(Rejection::StaffCannotApply)]));
         let started = begin::start(tally, &id, &Actor::Admin, None).map(drop);
         let Rejection::InvalidApplications(failed) = refused(started) else { panic!("its rows are refused") };
         assert_eq!(failed, [InvalidApplication { player: players[1].clone(), why: InvalidReason::Staff }]);
@@ -272,7 +272,7 @@ fn divisions_are_bounded_by_the_leaderboards_there_may_be() {
         boards::put(tally, &other, &tally_rules::definition::BoardSpec::default(), None).unwrap();
         let all: Vec<_> = (0..6).map(one).collect();
         let done = apply::decide(tally, &id, &Actor::Admin, &all, true, None).unwrap();
-        let What::Decided(rows) = done.what else { panic!("it is a decision") };
+        let ActResult::Decided(rows) = done.what else { panic!("it is a decision") };
         assert!(rows[..4].iter().all(Result::is_ok), "{rows:?}");
         assert_eq!(refused(patch(size(1))), Rejection::TooManyBoards);
         assert_eq!(rows[4..], [Err(Rejection::TooManyBoards), Err(Rejection::TooManyBoards)]);
@@ -358,7 +358,7 @@ fn applications_close_when_the_contest_is_to_start() {
 
 /// A player that cannot be paid a prize does not take part, whether it costs something or not.
 #[test]
-fn a_member_who_is_closed_does_not_start() {
+fn a_closed_member_does_not_start() {
     for (kind, fee) in [(Kind::Sqlite, false), (Kind::MariaDb, false), (Kind::Sqlite, true)] {
         let world = World::new(kind);
         let members: Vec<MemberId> = (0..3).map(|no| world.member(&format!("m{no}"), 50)).collect();
@@ -446,16 +446,16 @@ fn hiding_asked_again_after_the_end_is_what_was_done() {
     for op in [Op::Open, Op::Apply(0), Op::Accept(0), Op::Start] {
         act(&world, &world.tally, &id, op, &members).unwrap();
     }
-    let hide = |key: &str, print| {
+    let set_ban = |key: &str, print| {
         let player = player_of(members[0]);
         let done = ban::ban(&world.tally, &id, &Actor::Admin, &player, true, identity(key, print));
         world.wait(done)
     };
-    assert!(!hide("hide", 1).unwrap());
+    assert!(!set_ban("hide", 1).unwrap());
     act(&world, &world.tally, &id, Op::Finish, &members).unwrap();
-    assert!(hide("hide", 1).unwrap());
-    assert_eq!(refused(hide("hide", 2)), Rejection::IdempotencyKeyReused);
-    assert_eq!(refused(hide("anew", 1)), Rejection::ContestState(State::Finished));
+    assert!(set_ban("hide", 1).unwrap());
+    assert_eq!(refused(set_ban("hide", 2)), Rejection::IdempotencyKeyReused);
+    assert_eq!(refused(set_ban("anew", 1)), Rejection::ContestState(State::Finished));
     world.end(&members);
 }
 

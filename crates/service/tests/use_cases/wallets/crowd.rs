@@ -32,7 +32,7 @@ fn crowd(kind: Kind) {
                     let order = order(TransferKind::Transfer { from, to }, units);
                     match transfers::post(&tally, NewTransfer { order, identity }).await {
                         Ok(_) => done += 1,
-                        Err(Failure::Refused(Rejection::InsufficientFunds)) => refused += 1,
+                        Err(Failure::Rejected(Rejection::InsufficientFunds)) => refused += 1,
                         Err(failure) => panic!("{failure:?}"),
                     }
                 }
@@ -56,16 +56,16 @@ fn crowd(kind: Kind) {
 }
 
 #[test]
-fn nobody_is_in_the_way_of_anybody_in_a_file() {
+fn concurrent_transfers_do_not_block_each_other_in_a_file() {
     crowd(Kind::Sqlite);
 }
 
 #[test]
-fn nobody_is_in_the_way_of_anybody_on_mariadb() {
+fn concurrent_transfers_do_not_block_each_other_on_mariadb() {
     crowd(Kind::MariaDb);
 }
 
 #[test]
-fn nobody_is_in_the_way_of_anybody_on_mysql() {
+fn concurrent_transfers_do_not_block_each_other_on_mysql() {
     crowd(Kind::MySql);
 }

@@ -22,7 +22,7 @@ use tally_rules::ledger::member::Login;
 use tally_rules::ledger::{Member, MemberId};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::What;
+use tally_service::contests::acts::ActResult;
 use tally_service::contests::{
     apply, change, expire, finish, read, scheduler, series, settle, start as begin,
 };
@@ -442,7 +442,7 @@ fn leaderboards_of_contests_that_are_over_go_after_a_time() {
 /// A sorted set that has lost its last player stays until another leaderboard needs its place. A contest needs it like a
 /// leaderboard: when it opens, when its players are accepted, and when it starts.
 #[test]
-fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
+fn unused_leaderboards_make_room_for_those_of_contests() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         world.tally.drain();
@@ -464,7 +464,7 @@ fn leaderboards_that_nobody_sees_make_room_for_those_of_contests() {
         }
         fill();
         let done = apply::decide(tally, &cup(), &Actor::Admin, &players, true, None).unwrap();
-        let What::Decided(rows) = done.what else { panic!("it is a decision") };
+        let ActResult::Decided(rows) = done.what else { panic!("it is a decision") };
         assert!(rows.iter().all(Result::is_ok), "{rows:?}");
         fill();
         let larger = ContestSpec { division_size: size(3), ..ContestSpec::default() };

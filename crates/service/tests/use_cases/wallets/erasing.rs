@@ -87,8 +87,8 @@ fn erased(world: &World, member: MemberId) {
 }
 
 fn counts(world: &World, id: &ContestId) -> [u32; 3] {
-    let desk = read::counts(&world.tally, &[&read::get(&world.tally, id).unwrap()])[0].unwrap();
-    [desk.pending, desk.accepted, desk.rejected]
+    let counts = read::counts(&world.tally, &[&read::get(&world.tally, id).unwrap()])[0].unwrap();
+    [counts.pending, counts.accepted, counts.rejected]
 }
 
 /// Pending and accepted applications go, with their holds; an erased player may apply again. A rejection stays.
@@ -163,7 +163,7 @@ fn of_a_running_one_a_ban_stays(kind: Kind) {
     let (tally, cup) = (&world.tally, running(&world, "cup", &members));
     let board = cup.board(None);
     let on_board =
-        |actor: Actor, hidden| world.wait(ban::on_board(tally, &board, &actor, &player(ann), hidden, None));
+        |actor: Actor, banned| world.wait(ban::on_board(tally, &board, &actor, &player(ann), banned, None));
     assert_eq!(refused(on_board(Actor::Server, true)), Rejection::Forbidden);
     assert_eq!(refused(on_board(Actor::For(player(bob)), true)), Rejection::Forbidden);
     on_board(Actor::Admin, true).unwrap();

@@ -11,7 +11,7 @@ use tally_service::contests::act::Actor;
 use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
-use tally_service::events::log::{Begun, Log, PAGE, Position, Told};
+use tally_service::events::log::{Begun, Log, PAGE, Position, StreamItem};
 
 const SECOND: i64 = 1_000_000;
 
@@ -25,7 +25,7 @@ fn mine(world: &World, member: MemberId, after: Option<Position>) -> (Log, Begun
 }
 
 /// All following events, page by page; and the position then.
-fn rest(world: &World, log: &mut Log) -> Vec<Told> {
+fn rest(world: &World, log: &mut Log) -> Vec<StreamItem> {
     let mut all = Vec::new();
     loop {
         let found = log.reader().next(&world.tally).unwrap();
@@ -36,13 +36,13 @@ fn rest(world: &World, log: &mut Log) -> Vec<Told> {
     }
 }
 
-fn amounts(told: &[Told]) -> Vec<i64> {
-    let one = |told: &Told| match told {
-        Told::Entry(currency, entry) => {
+fn amounts(told: &[StreamItem]) -> Vec<i64> {
+    let one = |told: &StreamItem| match told {
+        StreamItem::Entry(currency, entry) => {
             assert_eq!(*currency, code("KRW"));
             entry.amount
         }
-        Told::Event(event) => panic!("{event:?}"),
+        StreamItem::Event(event) => panic!("{event:?}"),
     };
     told.iter().map(one).collect()
 }
@@ -99,9 +99,9 @@ fn a_contest_is_read_on_exactly_until_something_of_it_is_forgotten() {
         scheduler::do_due(tally).unwrap();
         let subject = Subject::Contest(read::get(tally, &cup).unwrap().no);
         let open = |after: u64| Log::of_subject(tally, subject, Some(Position::Event(after))).unwrap();
-        let states = |told: &[Told]| {
-            let one = |told: &Told| match told {
-                Told::Event(Event { at, what: EventKind::Contest(changed) }) => {
+        let states = |told: &[StreamItem]| {
+            let one = |told: &StreamItem| match told {
+                StreamItem::Event(Event { at, what: EventKind::Contest(changed) }) => {
                     (changed.state, (changed.at.0 - now.0) / SECOND, (at.0 - now.0) / SECOND)
                 }
                 other => panic!("{other:?}"),

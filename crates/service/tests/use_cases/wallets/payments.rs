@@ -1,4 +1,4 @@
-//! Transfers with a PIN: judged first, counted also under concurrent guesses, and never paid to the former owner of the number.
+//! Transfers with a PIN: checked first, counted also under concurrent guesses, and never paid to the former owner of the number.
 
 use crate::wallets::world::*;
 use tally_rules::Rejection;
@@ -64,7 +64,7 @@ fn people(world: &World) -> [MemberId; 3] {
     [ann, bob, eve]
 }
 
-fn the_pin_is_judged_first(kind: Kind) {
+fn the_pin_is_checked_first(kind: Kind) {
     let world = World::new(kind);
     let [ann, bob, eve] = people(&world);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", Some("k"))), (false, Some(bob)));
@@ -97,13 +97,13 @@ fn the_pin_is_judged_first(kind: Kind) {
 }
 
 #[test]
-fn the_pin_is_judged_before_anything_is_told_in_a_file() {
-    the_pin_is_judged_first(Kind::Sqlite);
+fn the_pin_is_checked_before_anything_is_told_in_a_file() {
+    the_pin_is_checked_first(Kind::Sqlite);
 }
 
 #[test]
-fn the_pin_is_judged_before_anything_is_told_on_mariadb() {
-    the_pin_is_judged_first(Kind::MariaDb);
+fn the_pin_is_checked_before_anything_is_told_on_mariadb() {
+    the_pin_is_checked_first(Kind::MariaDb);
 }
 
 fn numbers_are_not_told(kind: Kind) {
@@ -146,7 +146,7 @@ fn phone_numbers_are_not_told_on_mariadb() {
 
 /// A caller without the PIN learns nothing from the time either: the same is read and stored.
 #[test]
-fn a_number_that_nobody_has_is_looked_up_like_any_other() {
+fn an_unknown_number_is_looked_up_like_any_other() {
     let world = World::new(Kind::Sqlite);
     let [ann, bob, eve] = people(&world);
     let rates = || world.tally.members.cache.rates().map(|(_, rate)| (rate.hits, rate.misses, rate.entries));
@@ -199,7 +199,7 @@ fn guesses_at_the_same_time_all_count() {
 }
 
 #[test]
-fn money_goes_to_who_has_the_number_now() {
+fn money_goes_to_the_present_owner_of_the_number() {
     let world = World::new(Kind::Sqlite);
     let [ann, bob, eve] = people(&world);
     assert_eq!(paid(pay(&world, ann, "0042", "010-1111", None)), (false, Some(bob)));

@@ -108,8 +108,8 @@ fn a_player_that_is_restored_later_gets_no_prize_of_a_closed_period() {
         let (tally, ann) = (&world.tally, world.member("ann", 0));
         put(&world, tally, &daily(table(100), 12)).unwrap();
         score(&world, tally, player_of(ann), 9);
-        let ban = |hidden| {
-            world.wait(erase::ban(tally, &board(), player_of(ann), hidden, None)).unwrap();
+        let ban = |banned| {
+            world.wait(erase::ban(tally, &board(), player_of(ann), banned, None)).unwrap();
         };
         let look = || {
             scheduler::close_due(tally).unwrap();
@@ -223,7 +223,7 @@ fn prizes_that_cannot_be_are_refused() {
     twice.table.push(twice.table[0]);
     for prizes in [wrong, twice] {
         let done = put(&world, &world.tally, &daily(prizes, 1));
-        let Err(Failure::Refused(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
+        let Err(Failure::Rejected(Rejection::InvalidDefinition(wrong))) = done else { panic!("{done:?}") };
         assert!(wrong.pointer.starts_with("/periods/0/prizes/"), "{wrong:?}");
         assert!(wrong.why.contains("period `daily`: prizes/"), "{wrong:?}");
     }

@@ -96,7 +96,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
 }
 
 #[test]
-fn what_was_missed_of_a_series_happens_in_order_before_anybody_asks() {
+fn what_was_missed_of_a_series_happens_in_order_before_any_request() {
     let world = World::new(Kind::Sqlite);
     let tally = &world.tally;
     series::create(tally, &name("daily"), &Actor::Admin, &daily(), None).unwrap();
@@ -127,7 +127,7 @@ fn what_was_missed_of_a_series_happens_in_order_before_anybody_asks() {
 }
 
 #[test]
-fn many_lookers_make_a_contest_once() {
+fn many_readers_make_a_contest_once() {
     for kind in [Kind::Sqlite, Kind::MariaDb] {
         let world = World::new(kind);
         let tally = &world.tally;

@@ -86,7 +86,7 @@ pub(crate) fn hex(id: Uuid) -> String {
 }
 
 #[test]
-fn a_ledger_that_nobody_touched_agrees() {
+fn an_untouched_ledger_agrees() {
     for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
         let world = World::new(kind);
         assert_eq!(verify(&*world.tally.store).1, [""; 0]);

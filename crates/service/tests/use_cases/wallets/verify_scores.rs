@@ -64,7 +64,7 @@ fn of_scores(name: &str, part: u64, is_file: bool) -> Vec<Broken> {
         ),
         fault(
             "INSERT INTO bans (board, player) SELECT board, 'p1' FROM kept_bans".into(),
-            &[&format!("scores {of}/p1: its archive has it, and the player is hidden")],
+            &[&format!("scores {of}/p1: its archive has it, and the player is banned")],
         ),
         fault("DELETE FROM bans".into(), &[&lost(1), &lacks("p3")]),
         fault(

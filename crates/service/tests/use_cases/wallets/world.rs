@@ -233,7 +233,7 @@ pub(crate) fn order(what: TransferKind, units: i64) -> TransferRequest {
 
 pub(crate) fn refused<T: std::fmt::Debug>(done: Result<T, Failure>) -> Rejection {
     match done {
-        Err(Failure::Refused(rejection)) => rejection,
+        Err(Failure::Rejected(rejection)) => rejection,
         done => panic!("{done:?}"),
     }
 }

@@ -66,13 +66,13 @@ fn files_of_other_programs_are_not_touched() {
     other.sql(
         "PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE t (a); PRAGMA journal_mode = WAL",
     );
-    let nobodys = Place::new();
-    nobodys.sql("CREATE TABLE scores (a)");
+    let of_another_program = Place::new();
+    of_another_program.sql("CREATE TABLE scores (a)");
     let text = Place::new();
     std::fs::write(text.path(), "player,score\n".repeat(50)).unwrap();
     let short = Place::new();
     std::fs::write(short.path(), "SQLite format 3\0").unwrap();
-    for place in [other, nobodys, text, short] {
+    for place in [other, of_another_program, text, short] {
         let refused = refused_untouched(&place);
         assert!(matches!(refused, StoreError::NotOurs(_)), "{refused}");
     }
@@ -153,7 +153,7 @@ fn tables_on_a_full_disk_lose_nothing_and_are_folded_later() {
 }
 
 #[test]
-fn another_programs_lock_delays_the_fold_and_nobody_else() {
+fn another_programs_lock_delays_only_the_flush() {
     let place = Place::new();
     let options = Options { busy_wait: Duration::from_millis(20), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();

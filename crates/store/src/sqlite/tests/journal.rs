@@ -307,7 +307,7 @@ fn files_are_used_again_and_again() {
 
 /// A backup reads a journal file while it is emptied: it keeps its snapshot.
 #[test]
-fn a_file_that_somebody_reads_is_not_written_over() {
+fn a_file_with_a_reader_is_not_overwritten() {
     let place = Place::new();
     let options = Options { busy_wait: Duration::from_millis(10), ..Options::default() };
     let store = SqliteStore::open(&place.path(), &options).unwrap();

@@ -13,7 +13,7 @@ fn names() -> impl Iterator<Item = String> {
 /// Every transaction gives all players one score, so a read of two scores has seen half of a transaction. Scores only grow,
 /// so a read of less than was acknowledged has missed a transaction.
 #[test]
-fn reads_beside_writes_and_folds_see_whole_transactions_and_the_newest() {
+fn reads_beside_writes_and_flushes_see_whole_transactions_and_the_newest() {
     let place = Place::new();
     let store = place.open().unwrap();
     put(&store, names(), 0).unwrap();

@@ -48,7 +48,7 @@ pub(crate) fn row(no: u8, full: bool) -> Row {
     row.contest.ends_at = Some(Micros(i64::MAX));
     (row.state, row.since, row.revision, row.members) = (State::Running, Micros(5), u64::MAX, u32::MAX);
     row.kept = if no == 3 { ApplicationLocation::Redis(number(9)) } else { ApplicationLocation::Lost };
-    row.desk = ApplicationCounts { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
+    row.applications = ApplicationCounts { pending: 1, accepted: 2, rejected: 3, places: u64::MAX };
     let failed = InvalidApplication { player: PlayerId::new("bob").unwrap(), why: InvalidReason::HoldGone };
     row.report = Some(Report { enrolled: 9, failed: 1, first_failed: vec![failed] });
     (row.work, row.prizes) = (ContestTask::Refund { after: Some(PlayerId::new("zoë").unwrap()) }, Some(8));

@@ -121,8 +121,8 @@ fn verify(store: &dyn Store, round: i64) {
     let profile = (round % 3 > 0).then(|| players::profile(&format!("{round}")));
     assert_eq!(loaded.profiles, std::slice::from_ref(&profile));
     assert_eq!(store.profiles(&plan.profiles).unwrap(), [Ok(profile)]);
-    let hidden = if round % 2 == 0 { vec![players::player("eve")] } else { Vec::new() };
-    assert_eq!(store.bans(BoardNo(1)).unwrap(), hidden);
+    let banned = if round % 2 == 0 { vec![players::player("eve")] } else { Vec::new() };
+    assert_eq!(store.bans(BoardNo(1)).unwrap(), banned);
     let windows: Vec<_> = (1..=number).map(|number| row(number, false, 1)).collect();
     assert_eq!(store.windows(BoardNo(1)).unwrap(), windows);
     let (key, wanted) = block(window(1, number), 1, number % 200);

@@ -55,7 +55,7 @@ macro_rules! store_contract {
             ],
             scores: [
                 extremes_read_back, a_record_replaces_all_of_the_one_before,
-                a_removed_record_is_gone, parts_and_boards_do_not_meet,
+                a_removed_record_is_gone, windows_and_boards_do_not_mix,
                 a_walk_goes_by_bytes, a_walk_goes_page_by_page, names_are_compared_as_bytes,
                 counting_counts_one_part,
             ],
@@ -77,9 +77,9 @@ macro_rules! store_contract {
             ],
             windows: [
                 periods_read_back_and_are_replaced, blocks_read_back_by_version,
-                what_is_gone_is_purged_and_nothing_else,
-                a_part_waits_until_all_of_it_is_purged,
-                a_part_that_is_used_again_loses_nothing_to_another_purge,
+                what_is_deleted_is_purged_and_nothing_else,
+                a_window_waits_until_all_of_it_is_purged,
+                a_window_that_is_used_again_loses_nothing_to_another_purge,
             ],
             players: [
                 profiles_read_back_and_are_replaced, hidden_players_are_those_of_their_board,

@@ -12,8 +12,8 @@ pub(crate) fn profile(name: &str) -> Profile {
     Profile { name: Some(name.into()), avatar_url: None, metadata: Some(format!("{{\"of\":\"{name}\"}}")) }
 }
 
-pub(crate) fn ban(board: u32, name: &str, hidden: bool) -> (BanKey, bool) {
-    (BanKey { board: BoardNo(board), player: player(name) }, hidden)
+pub(crate) fn ban(board: u32, name: &str, banned: bool) -> (BanKey, bool) {
+    (BanKey { board: BoardNo(board), player: player(name) }, banned)
 }
 
 fn put(store: &dyn Store, profiles: Vec<(PlayerId, Option<Profile>)>) {

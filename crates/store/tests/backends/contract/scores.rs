@@ -97,7 +97,7 @@ pub(crate) fn a_removed_record_is_gone(backend: &dyn Backend) {
     assert_eq!(load(&*store, &plan_of(vec![key(1, 0, "b")])).scores, [Some(record(2))]);
 }
 
-pub(crate) fn parts_and_boards_do_not_meet(backend: &dyn Backend) {
+pub(crate) fn windows_and_boards_do_not_mix(backend: &dyn Backend) {
     let store = open(backend);
     let places = [(1, 0), (1, 1), (1, 10), (2, 0), (10, 1), (11, 0)];
     let rows = places.iter().enumerate();

@@ -60,7 +60,7 @@ pub(crate) fn blocks_read_back_by_version(backend: &dyn Backend) {
     assert_eq!(store.records(&keys).unwrap(), [None, Some(record(3))]);
 }
 
-pub(crate) fn a_part_waits_until_all_of_it_is_purged(backend: &dyn Backend) {
+pub(crate) fn a_window_waits_until_all_of_it_is_purged(backend: &dyn Backend) {
     let store = open(backend);
     let (gone, other, kept) = (window(1, 5), window(1, 6), window(2, 5));
     let rows = [key(1, 5, "a"), key(1, 5, "b"), key(1, 6, "a"), key(2, 5, "a")];
@@ -92,7 +92,7 @@ pub(crate) fn a_part_waits_until_all_of_it_is_purged(backend: &dyn Backend) {
     assert_eq!((count(1, 6), count(2, 5)), (0, 1));
 }
 
-pub(crate) fn a_part_that_is_used_again_loses_nothing_to_another_purge(backend: &dyn Backend) {
+pub(crate) fn a_window_that_is_used_again_loses_nothing_to_another_purge(backend: &dyn Backend) {
     let store = open(backend);
     let (of, stop) = (window(1, 5), AtomicBool::new(false));
     let rows = |score: i64| {
@@ -130,7 +130,7 @@ impl Drop for Stops<'_> {
     }
 }
 
-pub(crate) fn what_is_gone_is_purged_and_nothing_else(backend: &dyn Backend) {
+pub(crate) fn what_is_deleted_is_purged_and_nothing_else(backend: &dyn Backend) {
     let store = open(backend);
     let (gone, kept) = (window(1, 5), window(1, 6));
     let rows = [("a", 5), ("b", 5), ("a", 6)];

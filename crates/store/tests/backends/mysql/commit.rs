@@ -10,7 +10,7 @@ for_both!(
     one_that_was_not_done_is_done_on_a_new_connection,
     one_whose_message_is_held_is_done_on_a_new_connection,
     one_that_is_lost_again_and_again_is_away_and_not_done,
-    one_that_nobody_can_ask_about_is_found_later,
+    one_that_cannot_be_resolved_now_is_resolved_later,
     one_that_was_not_done_never_will_be,
     a_plan_that_reads_nothing_is_found_as_well,
 );
@@ -58,7 +58,7 @@ fn add_and_lose(proxy: &Proxy, store: &dyn Store, cut: Cut) -> BatchId {
     batch
 }
 
-fn one_that_nobody_can_ask_about_is_found_later(kind: DatabaseKind) {
+fn one_that_cannot_be_resolved_now_is_resolved_later(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     let first = add(&store, |_| ()).unwrap();
     let done = add_and_lose(&proxy, &store, Cut::Answer);

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::{Coordination, Maintenance, Transactions};
 
 for_both!(
-    a_second_one_is_told_who_has_it,
+    a_second_server_learns_the_holder,
     one_that_was_given_back_can_be_had_at_once,
     one_that_is_silent_is_waited_for,
     one_that_was_fenced_neither_writes_nor_answers,
     nothing_is_committed_while_it_is_being_taken,
-    nobody_takes_it_from_a_commit_that_waits,
+    no_server_takes_it_from_a_commit_that_waits,
     a_database_that_was_away_takes_nothing,
     shared_stores_need_none,
     side_by_side_and_alone_exclude_each_other,
@@ -49,7 +49,7 @@ fn wait_until(what: impl Fn() -> bool) {
     }
 }
 
-fn a_second_one_is_told_who_has_it(kind: DatabaseKind) {
+fn a_second_server_learns_the_holder(kind: DatabaseKind) {
     let url = ScratchDatabase::shared(kind).create_database();
     let first = open_as(&url, "the first").unwrap();
     first.announce("127.0.0.1:1234").unwrap();
@@ -162,7 +162,7 @@ fn nothing_is_committed_while_it_is_being_taken(kind: DatabaseKind) {
 }
 
 /// The other order: a transaction that has read is committed before the lease can be taken.
-fn nobody_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
+fn no_server_takes_it_from_a_commit_that_waits(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let options = Options { lease: Duration::from_secs(3600), ..writer("one") };

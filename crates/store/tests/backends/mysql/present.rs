@@ -8,7 +8,7 @@ use tally_store::{Maintenance, Reads, Transactions};
 for_both!(
     what_was_absent_and_came_meanwhile_is_a_conflict,
     many_new_players_at_once_are_no_deadlock,
-    versions_grow_whoever_writes,
+    versions_grow_with_writes_of_every_server,
     a_removed_record_keeps_its_version_for_an_hour,
     traces_of_connections_are_forgotten_when_they_are_old,
     the_requests_of_a_batch_and_their_effects_are_of_one_moment,
@@ -79,7 +79,7 @@ fn many_new_players_at_once_are_no_deadlock(kind: DatabaseKind) {
     });
 }
 
-fn versions_grow_whoever_writes(kind: DatabaseKind) {
+fn versions_grow_with_writes_of_every_server(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let name = url.rsplit('/').next().unwrap();

@@ -12,19 +12,19 @@ use tally_store::{
 
 for_both!(
     every_change_has_a_revision_that_followers_hear_of,
-    a_follower_misses_nothing_whoever_writes,
+    a_follower_misses_no_write_of_any_server,
     a_follower_gets_past_a_transaction_on_thousands_of_boards,
     a_board_is_read_as_of_its_revision,
     only_bans_that_are_new_are_read,
     a_transaction_knows_which_revision_it_stands_on,
-    marks_stay_until_somebody_has_published,
+    outbox_entries_stay_until_they_are_published,
     removed_records_are_walked_with_their_versions,
     one_has_a_turn_until_its_time_is_over,
 );
 
-fn ban(board: BoardNo, player: &str, hidden: bool) -> WriteSet {
+fn ban(board: BoardNo, player: &str, banned: bool) -> WriteSet {
     let player = PlayerId::new(player).unwrap();
-    WriteSet { bans: vec![(BanKey { board, player }, hidden)], ..WriteSet::default() }
+    WriteSet { bans: vec![(BanKey { board, player }, banned)], ..WriteSet::default() }
 }
 
 /// The changes since then; the follower goes on from there.
@@ -80,7 +80,7 @@ fn every_change_has_a_revision_that_followers_hear_of(kind: DatabaseKind) {
 }
 
 /// Three write at once, one follows: at the end its copy is the stored state.
-fn a_follower_misses_nothing_whoever_writes(kind: DatabaseKind) {
+fn a_follower_misses_no_write_of_any_server(kind: DatabaseKind) {
     const ROUNDS: usize = 40;
     let url = ScratchDatabase::shared(kind).create_database();
     let store = open(&url);
@@ -180,10 +180,10 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
                     let store = open(url);
                     let plan = ReadSet { boards: vec![board], exclusive: true, ..ReadSet::default() };
                     let change = |round: usize| {
-                        let (player, hidden) =
+                        let (player, banned) =
                             (format!("p{writer}-{}", round % 7), (round / 7).is_multiple_of(2));
-                        let done = run(&store, &plan, &mut |_| ban(board, &player, hidden)).unwrap();
-                        (done.revision, (player, hidden))
+                        let done = run(&store, &plan, &mut |_| ban(board, &player, banned)).unwrap();
+                        (done.revision, (player, banned))
                     };
                     let changes: Vec<_> = (0..ROUNDS).map(change).collect();
                     writing.fetch_sub(1, Ordering::SeqCst);
@@ -208,10 +208,10 @@ fn a_board_is_read_as_of_its_revision(kind: DatabaseKind) {
     assert_eq!(changes.len(), 3 * ROUNDS, "each has a revision of its own");
     for (revision, bans) in reads.into_iter().flatten() {
         let last: BTreeMap<_, _> = changes.range(..=revision).map(|(_, (player, to))| (player, to)).collect();
-        let hidden: Vec<_> =
-            last.iter().filter(|(_, hidden)| ***hidden).map(|(player, _)| player.as_str()).collect();
+        let banned: Vec<_> =
+            last.iter().filter(|(_, banned)| ***banned).map(|(player, _)| player.as_str()).collect();
         let seen: Vec<_> = bans.iter().map(PlayerId::as_str).collect();
-        assert_eq!(seen, hidden, "revision {revision}");
+        assert_eq!(seen, banned, "revision {revision}");
     }
 }
 
@@ -280,7 +280,7 @@ fn a_transaction_knows_which_revision_it_stands_on(kind: DatabaseKind) {
     assert!(now > Some(known), "{now:?} after {known}");
 }
 
-fn marks_stay_until_somebody_has_published(kind: DatabaseKind) {
+fn outbox_entries_stay_until_they_are_published(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
     let (store, other) = (open(&url), open(&url));

@@ -56,7 +56,7 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
 }
 
 #[test]
-fn a_shard_that_is_away_keeps_nobody_from_the_others() {
+fn an_unavailable_shard_leaves_the_others_usable() {
     let world = World::new();
     let store = open(&world.through);
     let plan = counters(&store, "counter");

@@ -46,7 +46,7 @@ fn a_list_that_is_not_the_stores_is_refused() {
 }
 
 #[test]
-fn whoever_observes_reads_and_mends_nothing() {
+fn an_observer_reads_and_repairs_nothing() {
     let all = Databases::new(DatabaseKind::MariaDb10, 2).urls;
     assert!(matches!(Shards::observe(&all, &impatient()), Err(StoreError::Layout(_))));
     let store = open(&all);

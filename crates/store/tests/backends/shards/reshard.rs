@@ -155,7 +155,7 @@ fn records_move_from_one_to_two_to_three_to_one_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_move_that_is_cut_goes_on_and_nobody_opens_the_store_meanwhile() {
+fn an_interrupted_reshard_continues_and_no_server_opens_the_store_meanwhile() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let steps = [
         "INSERT INTO boards",

@@ -26,8 +26,8 @@ fn player(store: &dyn Store, shard: usize, nth: usize) -> PlayerId {
     all.filter(|player| store.shard_of(player) == shard).nth(nth).unwrap()
 }
 
-fn ban(player: PlayerId, hidden: bool) -> WriteSet {
-    WriteSet { bans: vec![(BanKey { board: BOARD, player }, hidden)], ..WriteSet::default() }
+fn ban(player: PlayerId, banned: bool) -> WriteSet {
+    WriteSet { bans: vec![(BanKey { board: BOARD, player }, banned)], ..WriteSet::default() }
 }
 
 fn alter(store: &dyn Store, changes: &WriteSet) -> Result<(), StoreError> {
@@ -81,7 +81,7 @@ fn what_one_changes_on_any_database_the_other_hears() {
 }
 
 #[test]
-fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
+fn a_lagging_database_is_updated_by_the_server_that_finds_it() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
     let urls = databases();
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
@@ -129,7 +129,7 @@ fn a_database_that_was_never_told_is_told_by_whoever_finds_it() {
 }
 
 #[test]
-fn the_last_who_tells_says_what_is_true_by_then() {
+fn the_last_update_has_the_newest_state() {
     let urls = databases();
     let (first, second) = (beside(&urls, "first"), beside(&urls, "second"));
     create(&first, "b", &Definition::default()).unwrap();
@@ -205,23 +205,23 @@ fn a_leaderboard_that_is_known_is_read_without_a_database_that_is_away() {
     alter(&second, &ban(other.clone(), true)).unwrap();
     let (partly, bans) = state(&first, Some(&known));
     assert_eq!(bans, Bans::Since { revisions: known.clone(), changes: vec![(who, true)] });
-    assert_eq!(partly.unheard(), ShardSet::of(1));
+    assert_eq!(partly.unreached(), ShardSet::of(1));
     let (now, _) = state(&second, None);
-    let stands = |read: &Revisions| [0, 1].map(|shard| read.stands(shard, now.of(shard)));
-    assert_eq!((partly.of(1), stands(&partly)), (known.of(1), [true, false]));
-    assert!(known.are_less_than(&partly) && !partly.stands(1, known.of(1)));
+    let holds = |read: &Revisions| [0, 1].map(|shard| read.holds(shard, now.of(shard)));
+    assert_eq!((partly.of(1), holds(&partly)), (known.of(1), [true, false]));
+    assert!(known.are_less_than(&partly) && !partly.holds(1, known.of(1)));
     // One that is not known is read whole.
     is_away(&first.board(BoardRef::No(BOARD), None));
     world.proxies[1].pass();
     let (whole, bans) = loop {
         let (read, bans) = state(&first, Some(&partly));
-        if read.unheard().is_empty() {
+        if read.unreached().is_empty() {
             break (read, bans);
         }
         std::thread::yield_now();
     };
     assert_eq!(
-        (stands(&whole), bans),
+        (holds(&whole), bans),
         ([true, true], Bans::Since { revisions: partly.clone(), changes: vec![(other, true)] })
     );
     assert!(partly.are_less_than(&whole));
@@ -252,7 +252,7 @@ fn a_forgotten_period_is_purged_on_the_first_database_when_the_others_know() {
 }
 
 #[test]
-fn what_is_gone_is_purged_on_the_first_database_last() {
+fn what_is_deleted_is_purged_on_the_first_database_last() {
     let store = beside(&databases(), "one");
     create(&store, "b", &Definition::default()).unwrap();
     let part = WindowKey { board: BOARD, window: Window(7) };

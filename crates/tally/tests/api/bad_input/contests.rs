@@ -189,7 +189,7 @@ fn applications_name_players() {
 }
 
 #[test]
-fn who_is_acted_for_is_a_player_that_is_named_once() {
+fn the_acting_player_is_named_once() {
     let mut world = World::start();
     let name = "Tally-Acting-Player";
     for (method, path) in [

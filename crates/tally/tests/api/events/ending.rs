@@ -133,7 +133,7 @@ fn a_stream_that_has_nothing_to_say_gives_signs_of_life() {
 
 /// A stream of a client that does not read is closed; the others get all events, and submits go on.
 #[test]
-fn a_slow_reader_is_closed_and_nobody_waits_for_it() {
+fn a_slow_reader_is_closed_and_no_other_waits_for_it() {
     let server = TestTally::start(TALLY);
     let mut local = server.local();
     local.put("/v1/leaderboards/b", &json!({})).expect(201);

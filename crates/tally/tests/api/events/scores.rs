@@ -30,7 +30,7 @@ fn at(of: &[(&str, i64)]) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn those_who_listen_hear_the_newest_of_each_player() {
+fn subscribers_get_the_newest_of_each_player() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({"update": "latest"})).expect(201);

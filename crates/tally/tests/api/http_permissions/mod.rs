@@ -207,7 +207,7 @@ fn try_all(
 }
 
 #[test]
-fn a_proxy_makes_nobody_admin() {
+fn a_proxy_makes_no_caller_admin() {
     let mut server = TestTally::start(TALLY);
     server.allow("not in `http.trusted_proxies`");
     prepare(&mut server.local());
@@ -551,7 +551,7 @@ fn keys_are_listed_without_their_secrets() {
             assert!(!found, "a secret is stored as it is");
         }
     }
-    let (walked, pages) = tally_testkit::audit::walk(&mut local, "/v1/keys?limit=1", "items");
+    let (walked, pages) = tally_testkit::audit::read_pages(&mut local, "/v1/keys?limit=1", "items");
     assert_eq!((&walked, pages.len()), (items, 3));
 }
 

@@ -227,7 +227,7 @@ fn send(client: &mut Client, request: &Request, met: &mut BTreeMap<String, usize
 }
 
 #[test]
-fn soak_opposite_transfers_and_rings_are_in_nobodys_way() {
+fn soak_opposite_transfers_and_rings_do_not_block_each_other() {
     let mut world = World::start(&[]);
     let members: Vec<(String, String)> =
         (0..5).map(|number| world.payer(&format!("m{number}"), &phone(number), 60)).collect();

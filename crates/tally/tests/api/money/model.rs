@@ -82,7 +82,7 @@ impl Op {
 }
 
 /// The reply of the server, and its time: between these two instants.
-pub(crate) struct Told<'a> {
+pub(crate) struct ServerReply<'a> {
     pub(crate) between: (i64, i64),
     /// Empty for a done request.
     pub(crate) code: &'a str,
@@ -91,10 +91,10 @@ pub(crate) struct Told<'a> {
 }
 
 /// A rejection's code.
-pub(crate) type Refused = &'static str;
+pub(crate) type RejectionCode = &'static str;
 
 /// The status of a code.
-pub(crate) fn status(code: Refused) -> u16 {
+pub(crate) fn status(code: RejectionCode) -> u16 {
     match code {
         "member_not_found" | "recipient_not_found" | "wallet_not_found" | "hold_not_found" => 404,
         "hold_resolved" | "hold_expired" => 409,
@@ -218,12 +218,12 @@ impl Model {
     }
 
     /// One request; the answer, and whether it is that of an earlier one.
-    pub(crate) fn judge(
+    pub(crate) fn decide(
         &mut self,
         op: &Op,
         key: Option<&str>,
-        told: &Told<'_>,
-    ) -> Result<(Value, bool), Refused> {
+        told: &ServerReply<'_>,
+    ) -> Result<(Value, bool), RejectionCode> {
         op.malformed().map_or(Ok(()), Err)?;
         if let Op::Pay { from, right, .. } = *op {
             self.attempt(from, right)?;
@@ -238,18 +238,18 @@ impl Model {
     }
 
     /// Requests of one chain: all, or none.
-    pub(crate) fn judge_chain(
+    pub(crate) fn decide_linked(
         &mut self,
         rows: &[(Op, Option<String>)],
-        told: &[Told<'_>],
-    ) -> Vec<Result<(Value, bool), Refused>> {
+        told: &[ServerReply<'_>],
+    ) -> Vec<Result<(Value, bool), RejectionCode>> {
         if rows.iter().any(|(op, _)| op.malformed().is_some()) {
             return rows.iter().map(|(op, _)| Err(op.malformed().unwrap_or("linked_failed"))).collect();
         }
         let mark = self.mark();
         let mut done = Vec::new();
         for (place, ((op, key), told)) in rows.iter().zip(told).enumerate() {
-            match self.judge(op, key.as_deref(), told) {
+            match self.decide(op, key.as_deref(), told) {
                 Ok(answer) => done.push((answer, key)),
                 Err(code) => {
                     let fresh = done.into_iter().filter(|((_, replayed), _)| !replayed);
@@ -264,7 +264,7 @@ impl Model {
     }
 
     /// The fifth wrong PIN in a row locks it.
-    fn attempt(&mut self, who: Who, right: bool) -> Result<(), Refused> {
+    fn attempt(&mut self, who: Who, right: bool) -> Result<(), RejectionCode> {
         if self.wrong[who] >= 5 {
             return Err("pin_locked");
         }
@@ -287,7 +287,7 @@ impl Model {
         (self.purses, self.totals, self.pot) = (purses, mark.totals, mark.pot);
     }
 
-    fn apply(&mut self, op: &Op, told: &Told<'_>) -> Result<Value, Refused> {
+    fn apply(&mut self, op: &Op, told: &ServerReply<'_>) -> Result<Value, RejectionCode> {
         match *op {
             Op::Move { from, to, currency, amount, reference } => {
                 self.can_move((from, to), currency, amount, told)?;
@@ -327,7 +327,13 @@ impl Model {
     }
 
     /// A transfer in the currency of every member.
-    fn pay(&mut self, from: Who, to: Who, amount: i64, told: &Told<'_>) -> Result<Value, Refused> {
+    fn pay(
+        &mut self,
+        from: Who,
+        to: Who,
+        amount: i64,
+        told: &ServerReply<'_>,
+    ) -> Result<Value, RejectionCode> {
         let sides = (Some(from), Some(to));
         self.can_move(sides, "KRW", amount, told)?;
         let shown = &told.shown["data"];
@@ -344,8 +350,8 @@ impl Model {
         (from, to): (Option<Who>, Option<Who>),
         currency: &'static str,
         amount: i64,
-        told: &Told<'_>,
-    ) -> Result<(), Refused> {
+        told: &ServerReply<'_>,
+    ) -> Result<(), RejectionCode> {
         self.check_sides((from, to), currency)?;
         if from.is_some() && to.is_some() && amount > TRANSFER_MAX {
             return Err("limit_exceeded");
@@ -353,7 +359,11 @@ impl Model {
         from.map_or(Ok(()), |from| self.can_pay((from, currency), amount, told))
     }
 
-    fn check_sides(&self, sides: (Option<Who>, Option<Who>), currency: &'static str) -> Result<(), Refused> {
+    fn check_sides(
+        &self,
+        sides: (Option<Who>, Option<Who>),
+        currency: &'static str,
+    ) -> Result<(), RejectionCode> {
         let (from, to) = sides;
         if currency == "EUR" {
             return Err("currency_mismatch");
@@ -371,7 +381,7 @@ impl Model {
         if there { Ok(()) } else { Err("wallet_not_found") }
     }
 
-    fn can_pay(&self, wallet: Wallet, amount: i64, told: &Told<'_>) -> Result<(), Refused> {
+    fn can_pay(&self, wallet: Wallet, amount: i64, told: &ServerReply<'_>) -> Result<(), RejectionCode> {
         let (least, most) = self.held(wallet, told.between);
         let balance = self.purses[&wallet].balance;
         let either = amount > balance - most && amount <= balance - least;
@@ -424,8 +434,8 @@ impl Model {
         of: Who,
         currency: &'static str,
         (amount, until): (i64, Option<i64>),
-        told: &Told<'_>,
-    ) -> Result<Value, Refused> {
+        told: &ServerReply<'_>,
+    ) -> Result<Value, RejectionCode> {
         let id = told.shown["id"].as_str().unwrap_or_default().to_owned();
         let shown = json!({
             "id": id, "member": self.people[of].id, "currency": currency, "amount": amount.to_string(), "status": "open",
@@ -443,7 +453,7 @@ impl Model {
     }
 
     /// Whether there is anything to do.
-    fn may_end(&self, hold: usize, wanted: End, told: &Told<'_>) -> Result<bool, Refused> {
+    fn may_end(&self, hold: usize, wanted: End, told: &ServerReply<'_>) -> Result<bool, RejectionCode> {
         let hold = self.holds.get(hold).ok_or("hold_not_found")?;
         match (hold.end, wanted) {
             (Some(End::Expired), _) => Err("hold_expired"),
@@ -457,7 +467,13 @@ impl Model {
         }
     }
 
-    fn capture(&mut self, hold: usize, amount: i64, to: Option<Who>, told: &Told<'_>) -> Result<(), Refused> {
+    fn capture(
+        &mut self,
+        hold: usize,
+        amount: i64,
+        to: Option<Who>,
+        told: &ServerReply<'_>,
+    ) -> Result<(), RejectionCode> {
         let (of, currency) = self.holds[hold].wallet;
         self.check_sides((Some(of), to), currency)?;
         let group = told.shown["group_id"].clone();
@@ -469,7 +485,7 @@ impl Model {
         Ok(())
     }
 
-    fn ended(&mut self, hold: usize, end: End, status: &str, told: &Told<'_>) {
+    fn ended(&mut self, hold: usize, end: End, status: &str, told: &ServerReply<'_>) {
         let hold = &mut self.holds[hold];
         hold.end = Some(end);
         (hold.shown["status"], hold.shown["ended_at"]) = (json!(status), told.shown["ended_at"].clone());

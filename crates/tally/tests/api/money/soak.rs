@@ -4,12 +4,14 @@
 //! batches. One more member takes money of all. Every answer is compared whole, and at the end everything there is. `TALLY_SEED`
 //! repeats a run except for the effects of the clock, `TALLY_SOAK` makes it longer.
 
-use super::model::{Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, TRANSFER_MAX, Told, Who, instant, status};
+use super::model::{
+    Model, NO_HOLD, NOBODY, OWN, Op, POT, Person, ServerReply, TRANSFER_MAX, Who, instant, status,
+};
 use super::world::{World, now, payment};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::backends::share;
 use tally_testkit::rng::soak;
 use tally_testkit::{Client, Request, Rng};
@@ -212,8 +214,8 @@ impl Caller {
         let from = now();
         let answer = self.client.send(&request);
         let (code, shown) = (answer.code(), answer.json());
-        let told = Told { between: (from, now()), code: &code, shown: &shown };
-        match self.model.judge(&op, own_key.as_deref(), &told) {
+        let told = ServerReply { between: (from, now()), code: &code, shown: &shown };
+        match self.model.decide(&op, own_key.as_deref(), &told) {
             Err(code) => {
                 assert_eq!(
                     (answer.status, answer.code().as_str()),
@@ -295,14 +297,14 @@ impl Caller {
             let end = (place + tied + 1).min(rows.len());
             let chain: Vec<(Op, Option<String>)> =
                 (place..end).map(|at| (rows[at].0.clone(), identity(at))).collect();
-            let told: Vec<Told<'_>> = shown[place..end]
+            let told: Vec<ServerReply<'_>> = shown[place..end]
                 .iter()
                 .map(|row| {
                     let code = row["error"]["code"].as_str().unwrap_or_default();
-                    Told { between, code, shown: &row["transaction"] }
+                    ServerReply { between, code, shown: &row["transaction"] }
                 })
                 .collect();
-            let wanted = self.model.judge_chain(&chain, &told);
+            let wanted = self.model.decide_linked(&chain, &told);
             for (at, wanted) in (place..end).zip(wanted) {
                 replays += usize::from(matches!(wanted, Ok((_, true))));
                 self.compare_row(&rows[at], &shown[at], wanted);
@@ -425,7 +427,7 @@ impl Caller {
                 "/v1/wallets/{}/transactions?limit={limit}&currency={currency}",
                 self.people[*who].id
             );
-            let (lines, _) = walk(&mut self.client, &path, "items");
+            let (lines, _) = read_pages(&mut self.client, &path, "items");
             let newest: Vec<Value> = purse.lines.iter().rev().cloned().collect();
             compare_lines(&lines, &newest);
             assert!(lines.iter().all(|line| ids.insert(line["id"].to_string())), "an id is given once");
@@ -484,7 +486,7 @@ fn check_books(world: &mut World, callers: &[Caller], pot: &str) {
     assert_eq!(shown, wanted);
     for (currency, (lines, units)) in given {
         let path = format!("/v1/wallets/{pot}/transactions?limit=50&currency={currency}");
-        let (shown, _) = walk(&mut world.client, &path, "items");
+        let (shown, _) = read_pages(&mut world.client, &path, "items");
         assert_eq!((shown.len(), number(&shown[0]["after"])), (lines, units), "{currency}");
     }
 }

@@ -3,7 +3,7 @@
 pub(crate) use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::SystemTime;
-use tally_testkit::audit::walk;
+use tally_testkit::audit::read_pages;
 use tally_testkit::{Answer, Client, Request, TestTally};
 
 /// Digests of passwords that cost no time.
@@ -89,7 +89,7 @@ impl World {
 
     /// A member's history, newest first, by pages of that size.
     pub(crate) fn history(&mut self, member: &str, limit: usize) -> Vec<Value> {
-        walk(&mut self.client, &format!("/v1/wallets/{member}/transactions?limit={limit}"), "items").0
+        read_pages(&mut self.client, &format!("/v1/wallets/{member}/transactions?limit={limit}"), "items").0
     }
 
     /// Everything agrees with everything.
@@ -103,7 +103,7 @@ impl World {
                 assert!(number("held") >= 0 && number("available") >= 0, "{wallet}");
                 let currency = wallet["currency"].as_str().expect("a code");
                 let path = format!("/v1/wallets/{member}/transactions?limit=7&currency={currency}");
-                let (lines, _) = walk(&mut self.client, &path, "items");
+                let (lines, _) = read_pages(&mut self.client, &path, "items");
                 check_history(&lines, &wallet["balance"]);
                 owed += number("balance");
             }

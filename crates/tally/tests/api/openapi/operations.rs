@@ -531,7 +531,7 @@ fn what_is_nowhere_and_what_has_another_method_is_told_as_documented() {
 }
 
 #[test]
-fn the_description_is_for_everybody_in_every_state() {
+fn the_description_is_public_in_every_state() {
     let mut server = TestTally::start(TALLY);
     let document = Document::of(&mut server.client());
     server.local().post("/v1/keys", &json!({"role": "admin"})).expect(201);

@@ -1,6 +1,6 @@
 //! Requests made from the document by seeded chance, whole and spoilt, against the real binary.
 //!
-//! The document's own schemas judge whether a request is within the document, after it was made. Every answer must be
+//! The document's own schemas decide whether a request is within the document, after it was made. Every answer must be
 //! documented and no fault. A request outside the document never succeeds. One within it is never called malformed, except
 //! for the few rules that a schema cannot express. Not here: whether an answer is right (`model.rs`).
 
@@ -65,7 +65,7 @@ fn every_answer_to_random_requests_is_in_the_document() {
         let operation = maker.rng.pick(&document.operations).clone();
         let made = maker.make(&operation);
         let answer = client.send(&made.request);
-        if let Err(why) = judge(&document, &operation, &made, &answer) {
+        if let Err(why) = check(&document, &operation, &made, &answer) {
             panic!(
                 "request {number}, {}: {why}\noutside: {:?}\nrequest: {}\nanswer: {} {:?} {}",
                 operation.id,
@@ -97,7 +97,7 @@ fn rich(client: &mut Client) -> Vec<String> {
     ["ann", "bob"].map(one).to_vec()
 }
 
-fn judge(document: &Document, operation: &Operation, made: &Made, answer: &Answer) -> Result<(), String> {
+fn check(document: &Document, operation: &Operation, made: &Made, answer: &Answer) -> Result<(), String> {
     if answer.status == 500 {
         return Err("a fault".into());
     }

@@ -103,7 +103,7 @@ fn a_thousand_may_be_asked_for_at_once() {
 }
 
 #[test]
-fn who_is_hidden_is_missing() {
+fn a_banned_player_is_missing() {
     let server = TestTally::start(TALLY);
     let mut client = server.client();
     boards(&mut client);

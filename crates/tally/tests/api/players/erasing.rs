@@ -79,7 +79,7 @@ fn any_trace_is_enough_to_be_known() {
 }
 
 #[test]
-fn a_replay_erases_nobody_who_came_back() {
+fn a_replay_does_not_erase_a_player_that_came_back() {
     let mut server = TestTally::start(TALLY);
     let mut client = known(&server);
     let request = erase("p").idempotent("erase");
@@ -102,7 +102,7 @@ fn a_replay_erases_nobody_who_came_back() {
 
 /// The outcome of a submit is kept with its key, not with the player: a retry must not bring the player back.
 #[test]
-fn a_retried_submit_brings_nobody_back() {
+fn a_retried_submit_brings_no_player_back() {
     let server = TestTally::start(TALLY);
     let mut client = known(&server);
     let row = json!({"player": "p", "score": 1});

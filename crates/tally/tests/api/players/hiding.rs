@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tally_testkit::{Client, Request, TestTally};
 
 /// Three players, with `b` in the middle banned.
-fn hidden(server: &TestTally) -> Client {
+fn with_banned_player(server: &TestTally) -> Client {
     let mut client = server.client();
     for board in ["b", "other"] {
         create(&mut client, board, &json!({"ties": "player"}));
@@ -32,24 +32,25 @@ fn check_hidden(client: &mut Client) {
 }
 
 #[test]
-fn a_hidden_player_is_on_no_page_and_counts_for_nobody() {
+fn a_banned_player_is_on_no_page_and_counts_for_no_rank() {
     let server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     check_hidden(&mut client);
     for query in ["order=worst", "min=15", "max=25", "min=20&max=20", "offset=1", "limit=1"] {
         let page = client.get(&format!("/v1/leaderboards/b/scores?{query}")).expect(200);
         assert!(!page["entries"].to_string().contains("\"b\""), "{query}: {page}");
         assert_eq!(page["total"], 2, "{query}");
     }
-    let (items, _) = tally_testkit::audit::walk(&mut client, "/v1/leaderboards/b/scores?limit=1", "entries");
+    let (items, _) =
+        tally_testkit::audit::read_pages(&mut client, "/v1/leaderboards/b/scores?limit=1", "entries");
     let ranks: Vec<&Value> = items.iter().map(|entry| &entry["rank"]).collect();
     assert_eq!(ranks, [&json!(1), &json!(2)], "pages skip it without a gap");
 }
 
 #[test]
-fn submits_of_a_hidden_player_are_stored_and_seen_after_restore() {
+fn submits_of_a_banned_player_are_stored_and_seen_after_restore() {
     let server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     let worse = submit(&mut client, "b", "b", 5);
     assert_eq!(
         (&worse["rank"], &worse["score"], &worse["changed"]),
@@ -76,9 +77,9 @@ fn submits_of_a_hidden_player_are_stored_and_seen_after_restore() {
 }
 
 #[test]
-fn who_has_no_score_can_be_hidden_before_it_comes() {
+fn a_player_without_a_score_can_be_banned() {
     let mut server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     client.send(&turn("b", "new", "ban")).expect(200);
     client.send(&turn("b", "restored", "restore")).expect(200);
     let first = submit(&mut client, "b", "new", 99);
@@ -95,7 +96,7 @@ fn who_has_no_score_can_be_hidden_before_it_comes() {
 #[test]
 fn it_outlives_a_restart_and_a_kill() {
     let mut server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     for kill in [false, true] {
         submit(&mut client, "b", "b", if kill { 26 } else { 25 });
         client = end_and_start(&mut server, kill);
@@ -113,7 +114,7 @@ fn it_outlives_a_restart_and_a_kill() {
 #[test]
 fn twice_is_once_and_a_replay_changes_nothing_again() {
     let mut server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     client.send(&turn("b", "b", "ban")).expect(200);
     check_hidden(&mut client);
     let ban = turn("b", "a", "ban").idempotent("ban");
@@ -138,7 +139,7 @@ fn twice_is_once_and_a_replay_changes_nothing_again() {
 #[test]
 fn a_replayed_submit_shows_the_rank_of_now() {
     let server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     let add = |player: &str, key: &str| {
         let row = json!({"player": player, "score": 35});
         Request::new("POST", "/v1/leaderboards/b/scores").json(&row).idempotent(key)
@@ -157,9 +158,9 @@ fn a_replayed_submit_shows_the_rank_of_now() {
 }
 
 #[test]
-fn removed_while_hidden_is_gone_and_still_hidden() {
+fn a_removed_banned_player_is_still_banned() {
     let server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     client.delete("/v1/leaderboards/b/players/b").expect(204);
     let first = submit(&mut client, "b", "b", 70);
     assert_eq!((&first["rank"], &first["previous"]), (&Value::Null, &Value::Null));
@@ -169,9 +170,9 @@ fn removed_while_hidden_is_gone_and_still_hidden() {
 }
 
 #[test]
-fn a_board_that_is_not_there_hides_nobody() {
+fn a_missing_board_bans_no_player() {
     let server = TestTally::start(TALLY);
-    let mut client = hidden(&server);
+    let mut client = with_banned_player(&server);
     for verb in ["ban", "restore"] {
         client.send(&turn("none", "a", verb)).refused(404, "leaderboard_not_found");
     }
@@ -202,7 +203,7 @@ fn hiding_and_erasing_at_once_is_one_after_the_other() {
         ranks.push(submit(&mut client, "b", player, 1)["rank"].is_null());
     }
     let mut client = end_and_start(&mut server, true);
-    let hidden = |client: &mut Client, player: &String| place(client, "b", player).status == 404;
-    let now: Vec<bool> = players.iter().map(|player| hidden(&mut client, player)).collect();
-    assert_eq!(now, ranks, "who is hidden after a restart is who was hidden before");
+    let is_banned = |client: &mut Client, player: &String| place(client, "b", player).status == 404;
+    let now: Vec<bool> = players.iter().map(|player| is_banned(&mut client, player)).collect();
+    assert_eq!(now, ranks, "the same players are banned after a restart");
 }

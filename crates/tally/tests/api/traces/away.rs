@@ -40,7 +40,7 @@ fn logged(server: &TestTally, why: &str) {
 }
 
 #[test]
-fn nobody_there() {
+fn no_listener() {
     let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let url = format!("http://{nobody}");
     let settings = [("TALLY_TRACES_URL", url.as_str()), ("TALLY_TRACES_RATIO", "1")];
@@ -56,7 +56,7 @@ fn nobody_there() {
 }
 
 #[test]
-fn somebody_who_says_nothing_and_then_comes_back() {
+fn a_silent_collector_that_comes_back() {
     let collector = Collector::start();
     collector.answer(None);
     let mut server = server(&collector, "1", &[("TALLY_TRACES_TIMEOUT", "50ms")]);
@@ -89,7 +89,7 @@ fn a_server_ends_in_its_time_whatever_waits() {
 }
 
 #[test]
-fn whoever_asks_who_we_are_is_told_and_nobody_else() {
+fn only_the_collector_gets_the_header() {
     let collector = Collector::start();
     let header = ("TALLY_TRACES_HEADER", "x-api-key: very-secret");
     let mut server = server(&collector, "1", &[header, ("TALLY_LOG_LEVEL", "trace")]);

@@ -89,7 +89,7 @@ fn serve(store: &str, ranking: &str) -> String {
 }
 
 #[test]
-fn a_database_that_is_not_believed_is_not_used() {
+fn an_untrusted_database_is_not_used() {
     let other = format!("ssl-ca={}", file("other-ca.pem"));
     let named = format!("{}&ssl-name=db.example", ca());
     let good = database(DatabaseKind::MariaDb10, "server");
@@ -111,7 +111,7 @@ fn a_database_that_is_not_believed_is_not_used() {
 }
 
 #[test]
-fn a_redis_that_is_not_believed_is_not_used() {
+fn an_untrusted_redis_is_not_used() {
     let store = ScratchDatabase::shared(DatabaseKind::MariaDb10).create_database();
     let good = ScratchRedis::start_tls(RedisKind::Redis7, "server", &[]);
     let asks = ScratchRedis::start_tls(RedisKind::Redis7, "server", &["--tls-auth-clients", "yes"]);

@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
 }
 
 /// The reply of a server to one attempt.
-enum Said {
+enum ServerReply {
     Done(Answer),
     Refused,
     Unknown,
@@ -121,11 +121,13 @@ impl<'a> Caller<'a> {
         let (begun, mut unknown) = (Instant::now(), false);
         loop {
             match self.attempt(request) {
-                Said::Done(answer) => return Outcome::Done(answer),
-                Said::Refused => {}
-                Said::Unknown => unknown = true,
-                Said::Other(answer) if self.may_lose && answer.status == 404 => return Outcome::Refused,
-                Said::Other(answer) => {
+                ServerReply::Done(answer) => return Outcome::Done(answer),
+                ServerReply::Refused => {}
+                ServerReply::Unknown => unknown = true,
+                ServerReply::Other(answer) if self.may_lose && answer.status == 404 => {
+                    return Outcome::Refused;
+                }
+                ServerReply::Other(answer) => {
                     panic!(
                         "{} {}: {}",
                         request.method,
@@ -144,7 +146,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    fn attempt(&mut self, request: &Request) -> Said {
+    fn attempt(&mut self, request: &Request) -> ServerReply {
         let begun = Instant::now();
         let since = *self.since.get_or_insert(begun);
         let address = self.choose();
@@ -160,19 +162,23 @@ impl<'a> Caller<'a> {
             Ok(answer) if answer.status < 300 => {
                 self.longest = self.longest.max(since.elapsed());
                 self.since = None;
-                return Said::Done(answer);
+                return ServerReply::Done(answer);
             }
             Ok(answer) => {
                 self.last = answer.text();
                 match (answer.status, &*answer.code()) {
-                    (503, "outcome_unknown") | (409, "idempotency_in_progress") => Said::Unknown,
-                    (503, _) => Said::Refused,
-                    _ => return Said::Other(answer),
+                    (503, "outcome_unknown") | (409, "idempotency_in_progress") => ServerReply::Unknown,
+                    (503, _) => ServerReply::Refused,
+                    _ => return ServerReply::Other(answer),
                 }
             }
             Err(error) => {
                 self.last = error.to_string();
-                if error.kind() == ErrorKind::ConnectionRefused { Said::Refused } else { Said::Unknown }
+                if error.kind() == ErrorKind::ConnectionRefused {
+                    ServerReply::Refused
+                } else {
+                    ServerReply::Unknown
+                }
             }
         };
         self.client = None;

@@ -30,8 +30,8 @@ fn at_once(databases: usize) {
     }
     // Banned on one: its next submit is decided by any as that of a banned player.
     send(a, &Request::new("POST", "/v1/leaderboards/b/players/bob/ban")).expect(200);
-    let hidden = submit(b, "b", "bob", 30).expect(200);
-    assert_eq!((&hidden["rank"], &hidden["score"]), (&Value::Null, &json!(30)));
+    let banned = submit(b, "b", "bob", 30).expect(200);
+    assert_eq!((&banned["rank"], &banned["score"]), (&Value::Null, &json!(30)));
     assert_eq!(names(&page(c, "b")), ["cid", "ann"]);
     send(c, &Request::new("POST", "/v1/leaderboards/b/players/bob/restore")).expect(200);
     assert_eq!(submit(b, "b", "bob", 31).expect(200)["rank"], 1);

@@ -86,7 +86,7 @@ fn movements(client: &mut Client, ids: &[String]) -> BTreeMap<(String, String, S
     let mut all: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for (player, id) in PLAYERS.iter().zip(ids) {
         let target = format!("/v1/wallets/{id}/transactions?limit=1000");
-        for line in tally_testkit::audit::walk(client, &target, "items").0 {
+        for line in tally_testkit::audit::read_pages(client, &target, "items").0 {
             let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
             let amount = text("amount").parse().expect("a number");
             all.entry(((*player).to_owned(), text("type"), text("reference"))).or_default().push(amount);
@@ -104,7 +104,7 @@ fn check(client: &mut Client, ids: &[String], first: Timestamp, last: Timestamp)
     }
     let (mut paid, mut winners) = (0, 0);
     for series in 0..SERIES {
-        let (listed, _) = tally_testkit::audit::walk(client, "/v1/contests?limit=1000", "items");
+        let (listed, _) = tally_testkit::audit::read_pages(client, "/v1/contests?limit=1000", "items");
         let own: Vec<_> = listed.iter().filter(|one| one["series"] == json!(format!("s{series}"))).collect();
         assert!(own.len() > minutes, "{own:?}");
         for (nth, contest) in own.iter().enumerate() {
@@ -127,8 +127,11 @@ fn check(client: &mut Client, ids: &[String], first: Timestamp, last: Timestamp)
     let mut periods = 0;
     for board in 0..BOARDS {
         let name = format!("b{board}");
-        let (listed, _) =
-            tally_testkit::audit::walk(client, &format!("/v1/leaderboards/{name}/periods?limit=50"), "items");
+        let (listed, _) = tally_testkit::audit::read_pages(
+            client,
+            &format!("/v1/leaderboards/{name}/periods?limit=50"),
+            "items",
+        );
         for period in listed.iter().filter(|one| one["state"] == "closed" && one["total"] != 0) {
             let period = period["period"].as_str().expect("a name");
             let key = ("ann".to_owned(), "prize".to_owned(), format!("{name}/{period}"));

@@ -165,7 +165,7 @@ fn a_transaction_is_of_one_database() {
 }
 
 #[test]
-fn a_commit_in_doubt_on_one_shard_keeps_nobody_from_the_others() {
+fn an_in_doubt_commit_on_one_shard_leaves_the_others_usable() {
     let (world, proxy) = world();
     let mut server = world.started(&[0, 1]);
     server.allow("shard 2 of 2");

@@ -2,7 +2,7 @@
 //!
 //! Each test lets clients take what they can, while another one goes on writing, and looks at the most memory that the process
 //! has had. The bounds of all clients together are set low; the ceilings are far above what the bounds allow, and far below
-//! what was taken without them. The longest write of the other client is printed for people, and not judged.
+//! what was taken without them. The longest write of the other client is printed for people, and not checked.
 
 use super::{TALLY, key};
 use std::io::{ErrorKind, Read, Write};

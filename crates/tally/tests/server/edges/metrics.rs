@@ -281,9 +281,9 @@ fn open_it_needs_none() {
     server.client().get("/v1/status").refused(401, "unauthorized");
 }
 
-/// A credential that is sent is always judged.
+/// A credential that is sent is always checked.
 #[test]
-fn open_it_still_judges_a_key_that_is_sent() {
+fn open_it_still_checks_a_key_that_is_sent() {
     let server = TestTally::start_set(TALLY, &[("TALLY_METRICS_OPEN", "true")]);
     key(&mut server.local(), "reader");
     server.client().with_key("tally_nobody_nothing").get("/metrics").refused(401, "unauthorized");

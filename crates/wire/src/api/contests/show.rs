@@ -17,11 +17,11 @@ pub fn write(id: &ContestId, record: &Record, counts: Option<ApplicationCounts>)
     let object = answer.as_object_mut().expect("it is one");
     object.extend(write_definition_of(&record.contest));
     object.extend(boards(id, record));
-    let count = |of: fn(&ApplicationCounts) -> u32| counts.map(|desk| of(&desk));
+    let count = |of: fn(&ApplicationCounts) -> u32| counts.map(|all| of(&all));
     object.insert(
         "counts".into(),
-        json!({"pending": count(|desk| desk.pending), "accepted": count(|desk| desk.accepted),
-            "rejected": count(|desk| desk.rejected), "members": record.members}),
+        json!({"pending": count(|all| all.pending), "accepted": count(|all| all.accepted),
+            "rejected": count(|all| all.rejected), "members": record.members}),
     );
     object.extend(record.series.as_ref().map(|series| ("series".into(), json!(series.as_str()))));
     object.extend(record.report.as_ref().map(|report| ("start_report".into(), write_report(report))));
@@ -81,7 +81,7 @@ pub fn write_failed(row: &InvalidApplication) -> Value {
 
 /// An application.
 #[derive(Clone, Debug, Serialize)]
-pub struct ApplicationAnswer<'a> {
+pub struct ApplicationJson<'a> {
     player: &'a str,
     status: &'static str,
     applied_at: String,
@@ -89,7 +89,7 @@ pub struct ApplicationAnswer<'a> {
     hold_id: Option<String>,
 }
 
-impl<'a> ApplicationAnswer<'a> {
+impl<'a> ApplicationJson<'a> {
     /// An application in a reply.
     pub fn new(player: &'a PlayerId, application: &Application) -> Self {
         Self {

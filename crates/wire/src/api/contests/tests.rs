@@ -29,7 +29,7 @@ fn what_is_answered_is_a_wish_for_the_same() {
     let contest = spec.create(&currencies(), Bounds::default()).unwrap();
     let id = ContestId::new("cup").unwrap();
     let mut record = Record::new(Uuid([1; 16]), contest.clone(), None, Micros(0));
-    let mut answer = write(&id, &record, Some(record.desk));
+    let mut answer = write(&id, &record, Some(record.applications));
     assert_eq!((&answer["board"], &answer["divisions"]), (&json!(null), &json!([])));
     let object = answer.as_object_mut().unwrap();
     for name in ["id", "state", "board", "divisions", "counts", "created_at", "updated_at"] {
@@ -39,9 +39,9 @@ fn what_is_answered_is_a_wish_for_the_same() {
     assert_eq!(again.change(&contest, State::Finished, &currencies(), Bounds::default()).unwrap(), contest);
     record.members = 51;
     let divisions = json!([{"n": 1, "board": "contest:cup:1", "members": 50}, {"n": 2, "board": "contest:cup:2", "members": 1}]);
-    assert_eq!(write(&id, &record, Some(record.desk))["divisions"], divisions);
+    assert_eq!(write(&id, &record, Some(record.applications))["divisions"], divisions);
     record.contest.division_size = None;
-    assert_eq!(write(&id, &record, Some(record.desk))["board"], "contest:cup");
+    assert_eq!(write(&id, &record, Some(record.applications))["board"], "contest:cup");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn key(record: &Record) -> ApplicationsKey {
 
 fn assert_lost(tally: &Tally, id: &ContestId) {
     for (question, answer) in every_question(tally, id) {
-        let Err(Failure::Refused(rejection)) = answer else { panic!("{question}: {answer:?}") };
+        let Err(Failure::Rejected(rejection)) = answer else { panic!("{question}: {answer:?}") };
         assert_eq!(rejection, Rejection::ApplicationsLost, "{question}");
     }
     let record = read::get(tally, id).unwrap();
@@ -102,7 +102,7 @@ fn what_is_lost_is_never_taken_for_less() {
 
 /// A start by the clock passes: the applicants are unknown. Other contests go on.
 #[test]
-fn a_start_that_has_nobody_left_passes() {
+fn a_start_without_members_passes() {
     let mut site = Site::new(Kind::Valkey);
     let tally = site.serve();
     let at = |seconds: i64| Some(Some(site.now().plus(seconds * 1_000_000)));
@@ -192,12 +192,12 @@ fn what_is_away_changes_nothing() {
     }
     let [record, drafted] = [&cup, &draft].map(|id| read::get(&tally, id).unwrap());
     assert_eq!((record.state, drafted.state), (State::Open, State::Draft));
-    assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.desk)]);
+    assert_eq!(read::counts(&tally, &[&record, &drafted]), [None, Some(drafted.applications)]);
     // Cancelled without it; it is cleared when it is back.
     finish::cancel(&tally, &other, &boss(), None).unwrap();
     assert!(read::get(&tally, &other).unwrap().is_to_be_cleared());
     proxy.pass();
-    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Refused(Rejection::AlreadyApplied))) {
+    while !matches!(applied(&tally, &cup, 2), Ok(()) | Err(Failure::Rejected(Rejection::AlreadyApplied))) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     scheduler::do_due(&tally).unwrap();

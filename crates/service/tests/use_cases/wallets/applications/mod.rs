@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_rules::contest::{ContestId, State, Status};
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::acts::{ActResult, ContestDone};
 use tally_service::contests::{apply, change, finish, read, scheduler, start};
 use tally_service::players::erase;
 use tally_service::{Failure, Tally};
@@ -30,8 +30,8 @@ fn boss() -> Actor {
 /// The one row of a decision.
 fn row(done: Result<ContestDone, Failure>) -> Result<Status, Rejection> {
     match done.map(|done| done.what) {
-        Ok(What::Decided(mut rows)) => rows.pop().unwrap(),
-        Err(Failure::Refused(rejection)) => Err(rejection),
+        Ok(ActResult::Decided(mut rows)) => rows.pop().unwrap(),
+        Err(Failure::Rejected(rejection)) => Err(rejection),
         done => panic!("{done:?}"),
     }
 }
@@ -139,7 +139,7 @@ fn histories_agree_with_paper(kind: Kind) {
             let two = [who.clone(), who.clone()];
             let done = |done: Result<ContestDone, Failure>| match done {
                 Ok(_) => Ok(()),
-                Err(Failure::Refused(rejection)) => Err(rejection.code()),
+                Err(Failure::Rejected(rejection)) => Err(rejection.code()),
                 Err(fault) => panic!("{fault}"),
             };
             let decided = |accept| row(apply::decide(&tally, id, &boss(), &two, accept, None));
@@ -156,8 +156,8 @@ fn histories_agree_with_paper(kind: Kind) {
                 assert_eq!(listed(&tally, id, *status), wanted, "{status}");
             }
             let record = read::get(&tally, id).unwrap();
-            let desk = read::counts(&tally, &[&record])[0].unwrap();
-            let counted = [desk.pending, desk.accepted, desk.rejected].map(|count| count as usize);
+            let counts = read::counts(&tally, &[&record])[0].unwrap();
+            let counted = [counts.pending, counts.accepted, counts.rejected].map(|count| count as usize);
             assert_eq!(counted, lists.map(Vec::len));
             site.assert_where(&record);
         }
@@ -270,10 +270,10 @@ fn a_retry_has_the_effect_of_one(kind: Kind) {
     let first = applied(1).unwrap();
     let again = applied(1).unwrap();
     assert_eq!((first.replayed, again.replayed, &first.what), (false, true, &again.what));
-    assert!(matches!(first.what, What::Applied(application) if application.applied_at == site.now()));
+    assert!(matches!(first.what, ActResult::Applied(application) if application.applied_at == site.now()));
     assert_eq!(refused(applied(2)), Rejection::IdempotencyKeyReused);
     let accept = || apply::decide(&tally, &id, &boss(), &who, true, identity("accept", 1).as_ref()).unwrap();
-    let rows = What::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
+    let rows = ActResult::Decided(vec![Ok(Status::Accepted), Err(Rejection::NotApplied)]);
     assert_eq!((accept().what, accept().what), (rows.clone(), rows.clone()));
     let withdraw =
         || apply::withdraw(&tally, &id, &Actor::Server, &who[0], identity("withdraw", 1).as_ref()).unwrap();
@@ -310,7 +310,7 @@ fn money_is_never_elsewhere(kind: Kind) {
 }
 
 /// An erased player has applied nowhere, and may apply again; a rejection stays.
-fn who_is_erased_has_not_applied(kind: Kind) {
+fn an_erased_player_has_not_applied(kind: Kind) {
     let site = Site::new(kind);
     let tally = site.serve();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -355,8 +355,8 @@ macro_rules! suite {
                 super::a_retry_has_the_effect_of_one($kind);
             }
             #[test]
-            fn who_is_erased_has_not_applied() {
-                super::who_is_erased_has_not_applied($kind);
+            fn an_erased_player_has_not_applied() {
+                super::an_erased_player_has_not_applied($kind);
             }
             #[test]
             fn money_is_never_elsewhere() {

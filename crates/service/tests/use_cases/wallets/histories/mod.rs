@@ -26,7 +26,7 @@ use tally_rules::ledger::{Amount, MemberId};
 use tally_rules::score::Given;
 use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
-use tally_service::contests::acts::{ContestDone, What};
+use tally_service::contests::acts::{ActResult, ContestDone};
 use tally_service::contests::{apply, ban, change, finish, read, scheduler, settle, start};
 use tally_service::scores::submit::{self, NewScore};
 use tally_service::{Failure, Tally};
@@ -88,7 +88,7 @@ impl Hand<'_> {
         let who = |player: usize| player_of(self.members[player]);
         let rows = |done: Result<ContestDone, Failure>| {
             let done = done?;
-            let What::Decided(mut rows) = done.what else { return Ok(()) };
+            let ActResult::Decided(mut rows) = done.what else { return Ok(()) };
             let row = rows.pop().unwrap()?;
             // A replay has the present rows, from which the first reply follows.
             match (op, row) {
@@ -116,9 +116,9 @@ impl Hand<'_> {
                 let new = NewScore { board, player, score, subscore, at, identity };
                 self.runtime.block_on(submit::submit(tally, new)).map(drop)
             }
-            Op::Hide(player, hidden) => {
+            Op::Ban(player, banned) => {
                 let player = who(player);
-                let done = ban::ban(tally, id, admin, &player, hidden, key.cloned());
+                let done = ban::ban(tally, id, admin, &player, banned, key.cloned());
                 self.runtime.block_on(done).map(drop)
             }
             Op::Finish => finish::finish(tally, id, admin, key).map(drop),
@@ -141,7 +141,7 @@ fn any_op(rng: &mut Rng) -> Op {
         // Few scores, so that some are the same.
         30..39 => Op::Score(player, rng.below(4) as i64),
         39 => Op::ScoreElsewhere(player),
-        40..44 => Op::Hide(player, rng.percent(60)),
+        40..44 => Op::Ban(player, rng.percent(60)),
         44..46 => Op::Finish,
         46 => Op::Settle,
         47..49 => Op::SettleTwice,
@@ -240,7 +240,7 @@ impl History {
     fn begin(&mut self) {
         self.dying = Dying::new(Arc::clone(&self.store));
         let store = Arc::clone(&self.dying) as Arc<dyn Store>;
-        let applications = Some(self.outside.desks());
+        let applications = Some(self.outside.applications());
         self.hand = Some(world::start_with(store, &self.now, settings(), applications).unwrap());
     }
 
@@ -315,10 +315,10 @@ impl History {
         let record = read::get(self.hand().tally, &self.ids[contest]).unwrap();
         assert_eq!(record.state, paper.state, "after {op:?}");
         if paper.state == State::Open {
-            let desk = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
-            let desk = (desk.pending as usize, desk.accepted as usize, desk.rejected as usize);
+            let counts = read::counts(self.hand().tally, &[&record])[0].expect("Redis is there");
+            let counts = (counts.pending as usize, counts.accepted as usize, counts.rejected as usize);
             let wanted = (paper.pending.len(), paper.accepted.len(), paper.rejected.len());
-            assert_eq!(desk, wanted, "after {op:?}");
+            assert_eq!(counts, wanted, "after {op:?}");
             assert_eq!(
                 matches!(record.kept, ApplicationLocation::Redis(_)),
                 !paper.shape.has_money(),
@@ -388,9 +388,9 @@ fn check_answers(op: Op, all: Vec<Result<(), Failure>>, wanted: Result<(), &'sta
     for one in all {
         match (one, wanted) {
             (Ok(()), Ok(())) => done += 1,
-            (Err(Failure::Refused(Rejection::ContestState(State::Running))), Ok(()))
+            (Err(Failure::Rejected(Rejection::ContestState(State::Running))), Ok(()))
                 if matches!(op, Op::StartTwice) => {}
-            (Err(Failure::Refused(rejection)), Err(wanted)) if rejection.code() == wanted => {}
+            (Err(Failure::Rejected(rejection)), Err(wanted)) if rejection.code() == wanted => {}
             (one, wanted) => panic!("{op:?} of {paper:?}: {one:?}, not {wanted:?}"),
         }
     }

@@ -27,7 +27,7 @@ impl Outside {
     }
 
     /// As a process knows it.
-    pub(super) fn desks(&self) -> RedisApplications {
+    pub(super) fn applications(&self) -> RedisApplications {
         RedisApplications::open(&format!("redis://{}", self.proxy.address()), &Options::default()).unwrap()
     }
 

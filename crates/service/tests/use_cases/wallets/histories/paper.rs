@@ -36,7 +36,7 @@ pub(crate) enum Op {
     Score(usize, i64),
     /// On the board of the division after the player's own.
     ScoreElsewhere(usize),
-    Hide(usize, bool),
+    Ban(usize, bool),
     Finish,
     Settle,
     /// Two at once.
@@ -58,7 +58,7 @@ pub(crate) struct Paper {
     pub(crate) refunded: bool,
     /// The best of each, and when it was reached.
     scores: BTreeMap<usize, (i64, usize)>,
-    hidden: BTreeSet<usize>,
+    banned: BTreeSet<usize>,
 }
 
 /// The whole model: money by player, and contests.
@@ -95,7 +95,7 @@ impl Paper {
             members: Vec::new(),
             refunded: false,
             scores: BTreeMap::new(),
-            hidden: BTreeSet::new(),
+            banned: BTreeSet::new(),
         }
     }
 
@@ -120,7 +120,7 @@ impl Paper {
     }
 
     fn prizes_of(&self, members: &[usize]) -> Vec<Prize> {
-        let shown = members.iter().filter(|player| !self.hidden.contains(player));
+        let shown = members.iter().filter(|player| !self.banned.contains(player));
         let mut ranked: Vec<_> =
             shown.filter_map(|player| self.scores.get(player).map(|score| (*player, *score))).collect();
         ranked.sort_by_key(|(_, (score, reached))| (std::cmp::Reverse(*score), *reached));
@@ -228,14 +228,14 @@ impl Paper {
         }
     }
 
-    fn hide(&mut self, player: usize, hidden: bool) -> Result<(), &'static str> {
+    fn ban(&mut self, player: usize, banned: bool) -> Result<(), &'static str> {
         self.must(State::Running)?;
         if !self.members.contains(&player) {
             return Err("player_not_found");
         }
-        match hidden {
-            true => self.hidden.insert(player),
-            false => self.hidden.remove(&player),
+        match banned {
+            true => self.banned.insert(player),
+            false => self.banned.remove(&player),
         };
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Model {
             }
             Op::Score(player, score) => one.score(player, score, self.moments)?,
             Op::ScoreElsewhere(player) => return Err(one.score_elsewhere(player)),
-            Op::Hide(player, hidden) => one.hide(player, hidden)?,
+            Op::Ban(player, banned) => one.ban(player, banned)?,
             Op::Finish => {
                 one.must(State::Running)?;
                 one.state = State::Finished;

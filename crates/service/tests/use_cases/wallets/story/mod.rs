@@ -131,7 +131,7 @@ impl Story {
         }
         match done {
             Ok(done) => Ok(done),
-            Err(Failure::Refused(rejection)) => Err(rejection),
+            Err(Failure::Rejected(rejection)) => Err(rejection),
             Err(Failure::Fault(fault)) => panic!("{fault}"),
         }
     }
@@ -431,12 +431,12 @@ impl Story {
     }
 
     fn ban(&mut self, at: usize, name: &PlayerId) {
-        let (id, hidden) = (self.cups[at].id.clone(), self.rng.percent(60));
+        let (id, bans) = (self.cups[at].id.clone(), self.rng.percent(60));
         let done = self.ask(|tally, runtime, key| {
-            runtime.block_on(ban::ban(tally, &id, &Actor::Admin, name, hidden, key)).map(drop)
+            runtime.block_on(ban::ban(tally, &id, &Actor::Admin, name, bans, key)).map(drop)
         });
         let banned = &mut self.cups[at].banned;
-        match (done, hidden) {
+        match (done, bans) {
             (Ok(()), true) => drop(banned.insert(name.clone())),
             (Ok(()), false) => drop(banned.remove(name)),
             (Err(_), _) => {}
@@ -444,7 +444,7 @@ impl Story {
     }
 
     /// An application, or a decision on one.
-    fn desk(&mut self, at: usize, name: &PlayerId) {
+    fn apply_or_decide(&mut self, at: usize, name: &PlayerId) {
         let (id, kind, admin) = (self.cups[at].id.clone(), self.rng.below(10), &Actor::Admin);
         let name = std::slice::from_ref(name);
         drop(self.ask(|tally, _, key| {
@@ -477,7 +477,7 @@ impl Story {
         match self.rng.below(100) {
             0..45 => match self.cups[at].state {
                 State::Draft => self.turn(at, State::Open),
-                State::Open => self.desk(at, &name),
+                State::Open => self.apply_or_decide(at, &name),
                 State::Running if self.rng.percent(20) => self.ban(at, &name),
                 _ => self.score(at, &name),
             },

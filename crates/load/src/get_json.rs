@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 /// # Errors
 ///
 /// If there is no response, or one that is not JSON.
-pub fn look(address: SocketAddr, path: &str) -> io::Result<(u16, Value)> {
+pub fn get_json(address: SocketAddr, path: &str) -> io::Result<(u16, Value)> {
     runtime()?.block_on(async {
         let mut connection = Connection::open(address).await?;
         let mut request = Vec::new();

@@ -1,6 +1,6 @@
 //! The deletion of a leaderboard that its first score made, if it has no players.
 
-use super::batch::{Kind, Replying, RowTarget, State, Targets};
+use super::batch::{Kind, Replying, RowTarget, ScoreBatchState, Targets};
 use crate::boards::Board;
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use tally_rules::Rejection;
 
 /// The request to delete it. The reply is whether it was deleted.
 #[derive(Debug)]
-pub(crate) struct Vanish(pub(crate) Arc<Board>);
+pub(crate) struct DeleteUnused(pub(crate) Arc<Board>);
 
-impl Kind for Vanish {
+impl Kind for DeleteUnused {
     type Decision = bool;
     type Reply = bool;
 
@@ -27,10 +27,15 @@ impl Kind for Vanish {
     }
 
     /// It is alone in its batch, so the ranking in memory is complete.
-    fn decide(&self, state: &mut State, _rows: &[RowTarget], _targets: &Targets) -> Result<bool, Rejection> {
-        let goes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
-        state.vanished.extend(goes.then_some(self.0.no));
-        Ok(goes)
+    fn decide(
+        &self,
+        state: &mut ScoreBatchState,
+        _rows: &[RowTarget],
+        _targets: &Targets,
+    ) -> Result<bool, Rejection> {
+        let deletes = state.check_live(self.0.no).is_ok() && !self.0.is_there();
+        state.deleted_unused.extend(deletes.then_some(self.0.no));
+        Ok(deletes)
     }
 
     fn reply(&self, decision: bool, _with: Replying<'_>) -> Result<bool, Failure> {

@@ -6,7 +6,7 @@ use super::Board;
 use super::put::set;
 use crate::damaged;
 use crate::failure::Failure;
-use crate::scores::Vanish;
+use crate::scores::DeleteUnused;
 use crate::tally::Tally;
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardChange, BoardNo, Loaded, ReadSet, ShardSet, WriteSet};
@@ -16,7 +16,7 @@ const FIRST: usize = 0;
 
 /// Whether an unseen leaderboard may be deleted. The transaction that deletes it reads this; with several servers it has
 /// locked the board's row, so the store does not change meanwhile.
-pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
+pub(super) fn may_delete(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     // A record that cannot be read is one all the same.
     if damaged::has_records(&*tally.store, board.no, ALL_TIME) {
         return false;
@@ -28,7 +28,7 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
     let is_known = |shard: usize, boards: &[Option<u64>]| boards[0] == Some(revisions.of(shard));
     let known = is_known(FIRST, &loaded.boards)
         && loaded.boards_elsewhere.iter().all(|(shard, boards)| is_known(*shard, boards));
-    let shown = !board.is_implicit() || board.hides_anybody();
+    let shown = !board.is_implicit() || board.has_bans();
     known && !shown && {
         let found = tally.store.scan_scores(board.no, ALL_TIME, None, 1, &mut |_, _| {});
         matches!(found, Ok(0))
@@ -40,23 +40,23 @@ pub(super) fn may_go(tally: &Tally, board: &Board, loaded: &Loaded) -> bool {
 pub(crate) fn make_room(tally: &Tally, wanted: usize) -> Result<bool, Failure> {
     let has_room = || tally.settings.boards_max.saturating_sub(tally.boards.len()) >= wanted;
     if !has_room() {
-        sweep(tally)?;
+        delete_unused(tally)?;
     }
     Ok(has_room())
 }
 
 /// Deletes leaderboards that no request sees any more. They stay until their room is needed. A request that is about to write
 /// to one learns from the lane that it was deleted, and makes it again.
-fn sweep(tally: &Tally) -> Result<(), Failure> {
+fn delete_unused(tally: &Tally) -> Result<(), Failure> {
     let unseen = tally.boards.from_no(BoardNo(0), usize::MAX).into_iter().filter(|board| !board.is_there());
     for board in unseen {
         let id = board.id.clone();
-        let gone = if board.is_shared() {
-            vanish(tally, &board)?
+        let deleted = if board.is_shared() {
+            delete_shared(tally, &board)?
         } else {
-            tally.lane.ask_blocking(Vanish(board), None)?
+            tally.lane.ask_blocking(DeleteUnused(board), None)?
         };
-        if gone {
+        if deleted {
             set(tally, &id, None);
         }
     }
@@ -65,16 +65,16 @@ fn sweep(tally: &Tally) -> Result<(), Failure> {
 }
 
 /// Deletes a leaderboard that no request sees, whatever other servers write.
-fn vanish(tally: &Tally, board: &Board) -> Result<bool, Failure> {
+fn delete_shared(tally: &Tally, board: &Board) -> Result<bool, Failure> {
     // Every database is locked: a first score may be on its way to any.
     let shards = ShardSet::first(tally.store.shards());
     let plan = ReadSet { boards: vec![board.no], exclusive: true, shards, ..ReadSet::default() };
-    let mut gone = false;
+    let mut deleted = false;
     // Not repeated: a caller that waits for room also waits for the lock.
     tally.keys.in_doubt.run(&*tally.store, &plan, &mut |loaded| {
-        gone = may_go(tally, board, loaded);
-        let boards = if gone { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
+        deleted = may_delete(tally, board, loaded);
+        let boards = if deleted { vec![BoardChange::Delete(board.no)] } else { Vec::new() };
         WriteSet { boards, ..WriteSet::default() }
     })?;
-    Ok(gone)
+    Ok(deleted)
 }

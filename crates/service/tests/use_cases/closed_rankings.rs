@@ -67,7 +67,7 @@ fn closed_day() -> World {
 /// Whether the change is present, by its records and bans.
 fn is_done(world: &World, change: Change) -> bool {
     match change {
-        Change::Ban => world.hides("bob"),
+        Change::Ban => world.is_banned("bob"),
         Change::Erase => world.record("bob").is_none(),
         Change::Import => world.record("bob") == Some(9),
     }
@@ -154,7 +154,7 @@ fn a_chunk_that_meets_the_writing_of_its_period_is_not_forgotten() {
 }
 
 #[test]
-fn prizes_wait_for_an_order_that_is_exact() {
+fn prizes_wait_for_a_ranking_that_is_exact() {
     let world = World::new(10 * DAY);
     let (currency, amount) = (Currency::parse("KRW").unwrap(), Amount::new(7).unwrap());
     let table = vec![Prize { from: 1, to: 1, currency, amount }];
@@ -229,7 +229,7 @@ fn a_score_of_a_leaderboard_that_is_deleted_meanwhile_begins_no_period() {
     let done = world.submit_beside("bob", 3, || {
         boards::delete(&world.tally(), &world.board().id, None).unwrap();
     });
-    assert!(matches!(done, Err(Failure::Refused(Rejection::LeaderboardNotFound(_)))), "{done:?}");
+    assert!(matches!(done, Err(Failure::Rejected(Rejection::LeaderboardNotFound(_)))), "{done:?}");
     assert_eq!(world.store().windows(no).unwrap(), []);
     world.stop();
 }

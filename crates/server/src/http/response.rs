@@ -3,9 +3,9 @@
 use super::events::body::EventBody;
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ pub(super) fn name_damaged(body: &mut Value, damaged: &[CorruptRow]) {
 }
 
 /// A response.
-pub(super) type Answer = Response<Content>;
+pub(super) type Response = hyper::Response<Content>;
 
 /// The body of a response.
 pub(super) enum Content {
@@ -76,35 +76,35 @@ impl Body for Content {
 pub(super) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// A JSON response.
-pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     let body = serde_json::to_vec(value).expect("answers are made of strings and numbers");
     with(status, "application/json", body)
 }
 
 /// 200 with JSON.
-pub(super) fn ok(value: &impl Serialize) -> Answer {
+pub(super) fn ok(value: &impl Serialize) -> Response {
     json(StatusCode::OK, value)
 }
 
 /// 204.
-pub(super) fn none() -> Answer {
-    let mut answer = Response::new(Content::of(Bytes::new()));
-    *answer.status_mut() = StatusCode::NO_CONTENT;
-    answer
+pub(super) fn none() -> Response {
+    let mut response = Response::new(Content::of(Bytes::new()));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
 /// A response of another content type.
-pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Content::of(body));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer
+pub(super) fn with(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Content::of(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
 }
 
 /// Marks a response that repeats an earlier one.
-pub(super) fn replayed(mut answer: Answer, replayed: bool) -> Answer {
+pub(super) fn replayed(mut response: Response, replayed: bool) -> Response {
     if replayed {
-        answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
-    answer
+    response
 }

@@ -17,14 +17,14 @@ use tally_store::plan::ALL_TIME;
 use tally_store::{BoardNo, Store, Window};
 
 /// The rankings for a read; some of them are held by the lane that publishes, or shared by the transaction that reads.
-pub struct Orders<'a> {
+pub struct Rankings<'a> {
     pub(super) held: &'a [(BoardNo, Window, LockedRanking<'a>)],
-    shared: Option<&'a SharedOrders<'a>>,
+    shared: Option<&'a SharedRankings<'a>>,
 }
 
 /// Rankings that do not change during the reads.
-struct SharedOrders<'a> {
-    orders: BTreeMap<(BoardNo, Window), ReadGuard<'a>>,
+struct SharedRankings<'a> {
+    rankings: BTreeMap<(BoardNo, Window), ReadGuard<'a>>,
     /// Whether another one was read: its lock, taken out of order, could wait for a writer that waits for these.
     missed: Cell<bool>,
 }
@@ -39,7 +39,7 @@ impl Together {
         let open = board.live().into_iter();
         self.0.extend(open.map(|live| ((board.no, live.window), WindowInMemory::Live(live))));
         self.0.insert((board.no, ALL_TIME), WindowInMemory::AllTime(Arc::clone(board)));
-        !board.order.waits()
+        !board.ranking.waits()
     }
 
     /// Adds a window of a board; returns whether a read of it waits only for its lock.
@@ -52,18 +52,18 @@ impl Together {
 
     /// Reads with all of them shared. `with` gets the rankings of a read, and a function that returns whether the read used
     /// another ranking, which makes its reply invalid.
-    pub fn ask(&self, with: impl FnOnce(&Orders<'_>, &dyn Fn() -> bool)) {
+    pub fn ask(&self, with: impl FnOnce(&Rankings<'_>, &dyn Fn() -> bool)) {
         // In the order in which the lane locks several.
-        let in_memory = self.0.iter().filter_map(|(of, window)| Some((*of, window.order().memory()?)));
-        let orders = in_memory.map(|(of, order)| (of, order.share())).collect();
-        let shared = SharedOrders { orders, missed: Cell::new(false) };
-        with(&Orders { held: &[], shared: Some(&shared) }, &|| shared.missed.take());
+        let in_memory = self.0.iter().filter_map(|(of, window)| Some((*of, window.ranking().memory()?)));
+        let rankings = in_memory.map(|(of, ranking)| (of, ranking.share())).collect();
+        let shared = SharedRankings { rankings, missed: Cell::new(false) };
+        with(&Rankings { held: &[], shared: Some(&shared) }, &|| shared.missed.take());
     }
 }
 
-impl<'a> Orders<'a> {
+impl<'a> Rankings<'a> {
     /// Nothing is held: everything is read through its lock.
-    pub const FREE: Orders<'static> = Orders { held: &[], shared: None };
+    pub const FREE: Rankings<'static> = Rankings { held: &[], shared: None };
 
     /// The lane holds these.
     pub(super) fn held(held: &'a [(BoardNo, Window, LockedRanking<'a>)]) -> Self {
@@ -85,23 +85,23 @@ impl<'a> Orders<'a> {
 
     /// Reads the ranking of a board over all time.
     pub fn read_board<T>(&self, board: &Board, with: impl FnOnce(&dyn Reads) -> T) -> Result<T, Failure> {
-        self.ask((board.no, ALL_TIME), with, |with| Ok(board.order.read(with)?))
+        self.ask((board.no, ALL_TIME), with, |with| Ok(board.ranking.read(with)?))
     }
 
     /// How many players a board has over all time.
     pub fn total_of_board(&self, board: &Board) -> u64 {
-        self.total_of((board.no, ALL_TIME), &board.order)
+        self.total_of((board.no, ALL_TIME), &board.ranking)
     }
 
     /// How many players a period has.
     pub fn total(&self, board: &Board, live: &LiveWindow) -> u64 {
-        self.total_of((board.no, live.window), &live.order)
+        self.total_of((board.no, live.window), &live.ranking)
     }
 
-    fn total_of(&self, of: (BoardNo, Window), order: &WindowRanking) -> u64 {
-        match self.shared.filter(|_| !order.waits()) {
-            Some(shared) => shared.get(&of).map_or(0, |order| order.read(|order| order.total())),
-            None => self.find(&of).map_or_else(|| order.total(), LockedRanking::total),
+    fn total_of(&self, of: (BoardNo, Window), ranking: &WindowRanking) -> u64 {
+        match self.shared.filter(|_| !ranking.waits()) {
+            Some(shared) => shared.get(&of).map_or(0, |ranking| ranking.read(|ranking| ranking.total())),
+            None => self.find(&of).map_or_else(|| ranking.total(), LockedRanking::total),
         }
     }
 
@@ -126,9 +126,9 @@ impl<'a> Orders<'a> {
     }
 }
 
-impl<'a> SharedOrders<'a> {
+impl<'a> SharedRankings<'a> {
     fn get(&self, of: &(BoardNo, Window)) -> Option<&ReadGuard<'a>> {
-        let found = self.orders.get(of);
+        let found = self.rankings.get(of);
         self.missed.set(self.missed.get() || found.is_none());
         found
     }

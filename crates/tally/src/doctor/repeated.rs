@@ -17,18 +17,18 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// The components to check.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct RepeatedChecks {
     pub(crate) config: Config,
     pub(crate) databases: Vec<Arc<MySqlStore>>,
     pub(crate) applications: Option<RedisApplications>,
 }
 
-impl Standing {
+impl RepeatedChecks {
     /// Repeats the checks, and passes the findings to the readiness gate.
     pub(crate) async fn watch(self, gate: &Readiness) -> Infallible {
         loop {
             let this = self.clone();
-            let found = tokio::task::spawn_blocking(move || this.look()).await;
+            let found = tokio::task::spawn_blocking(move || this.findings()).await;
             if let Ok(Some(findings)) = found {
                 gate.set_findings(findings);
             }
@@ -38,18 +38,18 @@ impl Standing {
     }
 
     /// The present findings; `None` if a database does not respond, which is reported elsewhere.
-    fn look(&self) -> Option<Vec<Finding>> {
+    fn findings(&self) -> Option<Vec<Finding>> {
         let mut report = Report::default();
         for (number, database) in (1..).zip(&self.databases) {
             let before = report.findings.len();
-            settings::judge(&mut report, &database.probe().ok()?);
+            settings::check(&mut report, &database.probe().ok()?);
             if self.databases.len() > 1 {
                 let of_this = report.findings[before..].iter_mut();
                 of_this.for_each(|one| one.text = format!("shard {number}: {}", one.text));
             }
         }
         if !self.databases.is_empty() {
-            pool::judge(&mut report, &self.config).ok()?;
+            pool::check(&mut report, &self.config).ok()?;
         }
         applications::examine(&mut report, self.applications.as_ref());
         Some(report.findings)
