@@ -55,6 +55,12 @@ pub(super) fn put_renewal(script: &mut Script, batch: &Batch, answered: u64) {
     script.sql(" AND sequence < ").number(answered).end();
 }
 
+/// Queries whether the marker is there: 1 or 0.
+pub(super) fn count(script: &mut Script, batch: &Batch) {
+    script.sql("SELECT COUNT(*) FROM batches WHERE link = ").bytes(&batch.link);
+    script.sql(" AND sequence = ").number(batch.sequence).end();
+}
+
 /// Deletes markers that no server resolves any more: their commits were answered, and their changes are published.
 pub(super) fn delete(script: &mut Script, settled: &[Batch]) {
     script.keys("DELETE FROM batches WHERE (link, sequence) IN (", settled, ")", |row, batch| {

@@ -20,20 +20,16 @@
 //! single writer: it does not begin while one of them renews their common row. When it begins, it raises the token that they
 //! have read. So one that was frozen meanwhile is fenced as well.
 //!
-//! Not here: how these servers coordinate (`revisions`), and background deletes (`purge`, `requests`), which any server may
-//! run.
+//! Not here: the statements of a renewal (`renewal`), how these servers coordinate (`revisions`), and background deletes
+//! (`purge`, `requests`), which any server may run.
 
-use super::connect::{self, Address};
 use super::fault::Fault;
 pub(super) use super::leases::Kind;
-use super::leases::{HeldLease, LeaseRow, ahead, micros, read, select, short, try_take};
-use super::link::Link;
+use super::leases::{HeldLease, LeaseRow, short, try_take};
 use super::pool::Pool;
-use super::row::Answers;
+use super::renewal::{Renewals, Renewed};
 use super::text::Script;
-use super::{CLOCK, Options, batches};
 use crate::StoreError;
-use crate::plan::BatchId;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -67,8 +63,6 @@ struct Shared {
     ahead: AtomicI64,
     /// The newest version that was given.
     newest: AtomicU64,
-    /// The random connection name for the markers of renewals.
-    marker: [u8; 16],
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -125,9 +119,6 @@ impl Lease {
 
     fn keep((pool, kind): (&Arc<Pool>, Kind), taken: &HeldLease) -> Result<Self, StoreError> {
         let HeldLease { token, generation, sent } = *taken;
-        let mut marker = [0; 16];
-        getrandom::fill(&mut marker)
-            .map_err(|error| StoreError::Unavailable(format!("no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
             pool: Arc::clone(pool),
             kind,
@@ -138,17 +129,16 @@ impl Lease {
             until: AtomicU64::new(0),
             ahead: AtomicI64::new(0),
             newest: AtomicU64::new(0),
-            marker,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
         shared.extend(sent);
         // From now on, reads are of a history that contains a marker.
-        let (mut link, mut renewals) = (None, Renewals::default());
-        shared.renew(&mut link, &mut renewals)?;
+        let mut renewals = Renewals::new(pool, (kind, token), shared.time)?;
+        shared.note(&renewals.renew()?);
         let thread = std::thread::Builder::new().name("tally-lease".into()).spawn({
             let shared = Arc::clone(&shared);
-            move || shared.renew_until_the_end(link, renewals)
+            move || shared.renew_until_the_end(renewals)
         });
         let thread =
             thread.map_err(|error| StoreError::Unavailable(format!("no thread for the lease: {error}")))?;
@@ -274,17 +264,21 @@ impl Shared {
         self.until.store(self.micros(sent + self.time), Ordering::Release);
     }
 
+    fn note(&self, renewed: &Renewed) {
+        self.ahead.store(renewed.ahead, Ordering::Relaxed);
+    }
+
     /// The loop of the lease thread.
-    fn renew_until_the_end(&self, mut link: Option<Link>, mut renewals: Renewals) {
+    fn renew_until_the_end(&self, mut renewals: Renewals) {
         let mut pause = self.time / RENEWALS;
         while !self.sleep(pause) {
             let sent = Instant::now();
-            match self.renew(&mut link, &mut renewals) {
-                Ok(found) if found.token == self.token => {
+            match renewals.renew().inspect(|renewed| self.note(renewed)) {
+                Ok(Renewed { found, .. }) if found.token == self.token => {
                     self.extend(sent);
                     pause = self.time / RENEWALS;
                 }
-                Ok(found) => {
+                Ok(Renewed { found, .. }) => {
                     self.until.store(0, Ordering::Release);
                     self.state().taken = Some(found.holder);
                     return;
@@ -292,22 +286,14 @@ impl Shared {
                 // Gives the lease back, for the store that is opened next.
                 Err(_) if !self.pool.witnesses.is_intact() => break,
                 // The database is unavailable or read-only; the lease stays ours.
-                Err(_) => {
-                    link = None;
-                    pause = self.time / LOOKS;
-                }
+                Err(_) => pause = self.time / LOOKS,
             }
         }
         self.until.store(0, Ordering::Release);
-        if self.kind == Kind::Beside {
-            // Other servers may still hold it.
-            return;
+        // Other servers side by side may still hold it.
+        if self.kind == Kind::Alone {
+            renewals.release();
         }
-        // The lease expires by itself if this statement is lost.
-        let _ = self.send(&mut link, |script| {
-            script.sql("UPDATE leases SET holder = '', expires_at = 0 WHERE name = 'writer' AND fence = ");
-            script.number(self.token).end();
-        });
     }
 
     /// Sleeps for `pause`, or until the lease is doubted or ended. Returns whether it ended.
@@ -318,75 +304,9 @@ impl Shared {
         state.doubted = false;
         state.ended
     }
-
-    /// Renews the lease if its token is still ours, and returns the row. Each renewal leaves a marker, so a server that
-    /// writes nothing also notices lost commits of the database.
-    fn renew(&self, link: &mut Option<Link>, renewals: &mut Renewals) -> Result<LeaseRow, StoreError> {
-        let witnesses = &self.pool.witnesses;
-        witnesses.check()?;
-        witnesses.look(self.connected(link)?, &self.pool.address.shown)?;
-        let (begun, settled) = witnesses.begin(1);
-        renewals.sent += 1;
-        let batch = BatchId { link: self.marker, sequence: renewals.sent, ..BatchId::default() };
-        let asked = SystemTime::now();
-        let mut before = 0;
-        let sent = self.send(link, |script| {
-            script.statement("START TRANSACTION");
-            batches::put_renewal(script, &batch, renewals.answered);
-            batches::delete(script, &settled);
-            script.sql("UPDATE leases SET expires_at = ").sql(CLOCK).sql(" + ").number(micros(self.time));
-            self.kind.put_row(script, self.token);
-            script.statement("COMMIT");
-            before = script.len();
-            select(script);
-            script.sql("SELECT ").sql(CLOCK).end();
-        });
-        let mut answers = sent.inspect_err(|_| witnesses.settle(settled))?;
-        let answered = SystemTime::now();
-        answers.skip(before);
-        let found = read(&mut answers)?;
-        let now = answers.one_number("the clock")?;
-        renewals.answered = batch.sequence;
-        witnesses.answered(batch, now, begun);
-        self.ahead.store(ahead((asked, answered), now), Ordering::Relaxed);
-        Ok(found)
-    }
-
-    /// Sends on the lease's own connection: those of the pool may all be in use for longer than the lease lasts.
-    fn send(&self, link: &mut Option<Link>, put: impl FnOnce(&mut Script)) -> Result<Answers, StoreError> {
-        let mut script = Script::default();
-        put(&mut script);
-        self.connected(link)?.send(&script).map_err(StoreError::from)
-    }
-
-    fn connected<'a>(&self, link: &'a mut Option<Link>) -> Result<&'a mut Link, StoreError> {
-        match link {
-            Some(link) => Ok(link),
-            None => Ok(link.insert(connect_apart(&self.pool, self.time)?)),
-        }
-    }
-}
-
-/// The numbers of the last sent and of the last answered renewal: the marker of the latter is a witness.
-#[derive(Default)]
-struct Renewals {
-    sent: u64,
-    answered: u64,
 }
 
 /// The error of a refused transaction: the lease was lost, if there is one.
 pub(super) fn refused(lease: Option<&Lease>, fault: Fault) -> StoreError {
     lease.map_or_else(|| fault.into(), Lease::refused)
-}
-
-/// Opens a connection whose timeouts leave time for another try. It gives the lease back even after the database has lost
-/// commits, so each renewal checks the witnesses itself.
-fn connect_apart(pool: &Pool, time: Duration) -> Result<Link, StoreError> {
-    let address: &Address = &pool.address;
-    let options = Options {
-        connect_timeout: pool.options.connect_timeout.min(time / 3),
-        query_timeout: pool.options.query_timeout.min(time / 3),
-        ..pool.options.clone()
-    };
-    connect::connect(address, &options, &pool.stats)
 }

@@ -11,7 +11,7 @@
 //!   `tasks`: task leases
 //! - `pool`, `link`, `connect`: connections; `fault`: what their errors mean; `text`, `row`: SQL and results; `stats`,
 //!   `probe`, `options`
-//! - `lease`, `leases`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`:
+//! - `lease`, `leases`, `renewal`: the single-writer lease; `replication`: which kinds are refused; `migrate`: the schema; `moving`:
 //!   rows to another database
 //! - `purge`, `check`: bounded deletes, and values that no table holds; `snapshot`: the ledger of one moment
 //!
@@ -58,6 +58,7 @@ mod probe;
 mod profiles;
 mod purge;
 mod reads;
+mod renewal;
 mod replication;
 mod requests;
 mod revisions;

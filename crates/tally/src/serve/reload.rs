@@ -53,7 +53,10 @@ impl Server {
                 return Ok(Some(End::StoreLost(StoreLoss::Taken(holder))));
             }
             lost = self.store.store.lost();
-            std::thread::sleep(PAUSE);
+            // Another server has begun anew meanwhile: its generation is there, so this one joins it at once.
+            if lost.is_none() {
+                std::thread::sleep(PAUSE);
+            }
         }
         tracing::info!(seconds = began.elapsed().as_secs_f64(), "the store was read anew: ready again");
         Ok(None)

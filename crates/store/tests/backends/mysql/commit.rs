@@ -3,7 +3,6 @@
 use super::*;
 use tally_store::BatchId;
 use tally_store::Transactions;
-use tally_testkit::Cut;
 
 for_both!(
     one_that_was_done_is_found_and_not_done_twice,

@@ -3,7 +3,6 @@
 use super::*;
 use std::sync::Barrier;
 use tally_store::{Block, BlockKey, BoardNo, Maintenance, Reads, Transactions, Window, WindowKey};
-use tally_testkit::Cut;
 
 for_both!(
     a_connection_that_is_refused_is_away,

@@ -17,6 +17,7 @@ for_both!(
     servers_beside_fence_one_that_wrote_alone,
     a_clock_that_is_far_from_the_database_is_refused,
     a_clock_that_parts_from_the_database_is_told,
+    a_renewal_whose_answer_is_lost_counts,
 );
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -313,4 +314,33 @@ fn a_clock_that_parts_from_the_database_is_told(kind: DatabaseKind) {
         store.release();
         drop(store);
     }
+}
+
+/// The answer of every renewal is lost. They count as soon as the server has found their markers.
+fn a_renewal_whose_answer_is_lost_counts(kind: DatabaseKind) {
+    let server = ScratchDatabase::shared(kind);
+    let (proxy, url) = (Proxy::start(server.address()), server.create_database());
+    let through = url.replace(&server.address().to_string(), &proxy.address().to_string());
+    let store = open_as(&through, "one").unwrap();
+    let left = || store.gauges().into_iter().find(|(name, _)| *name == "lease_seconds").unwrap().1;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                if !proxy.is_armed() {
+                    proxy.cut_at(b"COMMIT;", Cut::Answer);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let (mut last, mut renewals) = (left(), 0);
+        while renewals < 5 && store.may_answer() {
+            let now = left();
+            renewals += usize::from(now > last);
+            last = now;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        assert_eq!(renewals, 5, "the lease ended");
+    });
 }
