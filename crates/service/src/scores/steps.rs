@@ -56,21 +56,25 @@ pub enum Step {
     Read(ReadStep),
 }
 
-/// The function of a [`Step::Read`].
-type Question = Box<dyn FnOnce(&Orders<'_>) -> Vec<u8> + Send>;
+/// The function of a [`Step::Read`]. It appends the reply.
+type Question = Box<dyn FnOnce(&Orders<'_>, &mut Vec<u8>) + Send>;
 
 /// A read that runs once.
 pub struct ReadStep(Option<Question>);
 
 impl ReadStep {
     /// A read; its reply is returned as bytes.
-    pub fn new(question: impl FnOnce(&Orders<'_>) -> Vec<u8> + Send + 'static) -> Self {
+    pub fn new(question: impl FnOnce(&Orders<'_>, &mut Vec<u8>) + Send + 'static) -> Self {
         Self(Some(Box::new(question)))
     }
 
-    /// Runs it.
-    pub fn ask(&mut self, orders: &Orders<'_>) -> Vec<u8> {
-        self.0.take().map_or_else(Vec::new, |question| question(orders))
+    /// Runs it. Several reads share a buffer, because one that grows anew touches twice the memory of its reply.
+    pub fn ask(&mut self, orders: &Orders<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
+        buffer.clear();
+        if let Some(question) = self.0.take() {
+            question(orders, buffer);
+        }
+        buffer.as_slice().to_vec()
     }
 }
 
