@@ -26,7 +26,7 @@ const LINES_MAX: usize = 100;
 const TOLD_APART_MAX: usize = 10_000;
 
 /// Every kind of event.
-pub(crate) const EVENTS: [&str; 13] = [
+pub(crate) const EVENTS: [&str; 14] = [
     "credential_refused",
     "host_refused",
     "key_created",
@@ -40,6 +40,7 @@ pub(crate) const EVENTS: [&str; 13] = [
     "pin_refused",
     "pin_unlocked",
     "sign_in_failed",
+    "transfer_delayed",
 ];
 
 pub(crate) struct Event<'a> {

@@ -27,6 +27,8 @@ pub(crate) struct Chunks<'a> {
     head: Value,
     /// By the last reply.
     pub(crate) done: Done,
+    /// The shortest password of a member, in characters. Only an import of members has it.
+    pub(crate) password_length_min: Option<usize>,
 }
 
 impl<'a> Chunks<'a> {
@@ -39,7 +41,9 @@ impl<'a> Chunks<'a> {
     ) -> Result<Self> {
         let mut chunks = Self::at(client, path, head, digest, Done::default());
         // A chunk without lines changes nothing.
-        chunks.send("", 0, false)?;
+        let answer = chunks.send("", 0, false)?;
+        let length_min = answer.get("password_length_min").and_then(Value::as_u64);
+        chunks.password_length_min = length_min.and_then(|min| usize::try_from(min).ok());
         Ok(chunks)
     }
 
@@ -52,7 +56,7 @@ impl<'a> Chunks<'a> {
         done: Done,
     ) -> Self {
         head["digest"] = json!(hex(&digest));
-        Self { client, path, head, done }
+        Self { client, path, head, done, password_length_min: None }
     }
 
     /// Sends rows, each on its line after a line break, for the lines up to `until`. Returns the reply.

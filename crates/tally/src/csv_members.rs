@@ -32,6 +32,7 @@ pub(crate) struct Lines<R> {
     reader: Reader<R>,
     header: Vec<String>,
     places: [Option<usize>; COLUMNS.len()],
+    /// 0 until the server has said it.
     password_length_min: usize,
 }
 
@@ -61,7 +62,7 @@ impl<R: Read> csv_records::Lines for Lines<R> {
 
 impl<R: Read> Lines<R> {
     /// Reads the header; an unknown column is an error that names the known ones.
-    pub(crate) fn new(input: R, password_length_min: usize) -> anyhow::Result<Self> {
+    pub(crate) fn new(input: R) -> anyhow::Result<Self> {
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
         let names = reader.byte_headers()?.iter();
         let header: Vec<String> = names
@@ -78,7 +79,12 @@ impl<R: Read> Lines<R> {
         if header.iter().enumerate().any(|(at, name)| header[..at].contains(name)) {
             return Err(Usage("a column is there twice".into()).into());
         }
-        Ok(Self { reader, header, places, password_length_min })
+        Ok(Self { reader, header, places, password_length_min: 0 })
+    }
+
+    /// Rejects passwords that have fewer characters.
+    pub(crate) fn set_password_length_min(&mut self, min: usize) {
+        self.password_length_min = min;
     }
 
     /// Names of the columns.
@@ -167,7 +173,7 @@ mod tests {
         ];
         for (text, wanted) in rows {
             let text = format!("login_id,pin,phone_number,balance\n{text}\n");
-            let line = Lines::new(text.as_bytes(), 8).unwrap().next().unwrap().unwrap();
+            let line = Lines::new(text.as_bytes()).unwrap().next().unwrap().unwrap();
             assert_eq!((line.number, line.end), (2, 2));
             assert_eq!(line.read.err().as_deref(), wanted, "{text}");
         }
@@ -180,7 +186,7 @@ mod tests {
             ("pin\n", "there is no column `login_id`"),
             ("login_id,pin,pin\n", "a column is there twice"),
         ] {
-            let error = Lines::new(header.as_bytes(), 8).err().unwrap().to_string();
+            let error = Lines::new(header.as_bytes()).err().unwrap().to_string();
             assert!(error.contains(wanted), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! `tally import members`: a CSV file of members with their opening balances, chunk by chunk, each line exactly once.
 //!
-//! Passwords are digested here, on all processors, because the server would stall. Not here: chunks and rejects
-//! (`import_file`).
+//! Passwords are digested here, on all processors, because the server would stall. So the server cannot check them, and says
+//! how short they may be. Not here: chunks and rejects (`import_file`).
 
 use crate::chunks::{CHUNK_ROWS, Chunks};
 use crate::cli::{Cli, ImportMembersArgs};
@@ -25,10 +25,10 @@ const PASSWORD_ROWS: usize = 200;
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: &Cli, args: &ImportMembersArgs) -> Result<ExitCode> {
-    let settings = member_settings::members(&Config::load(cli)?)?;
-    let lines = Lines::new(open(&args.file)?, settings.password_length_min)?;
+    let cost = member_settings::members(&Config::load(cli)?)?.cost;
+    let lines = Lines::new(open(&args.file)?)?;
     let target = Target::find(cli, &args.target)?;
-    let imported = import(&target.client, args, lines, settings.cost);
+    let imported = import(&target.client, args, lines, cost);
     target.finish();
     imported
 }
@@ -44,6 +44,9 @@ fn import(
     hasher.update_reader(file).with_context(|| format!("read {}", args.file.display()))?;
     let digest = *hasher.finalize().as_bytes();
     let chunks = Chunks::find(client, "/v1/imports/members", json!({}), digest)?;
+    let length_min =
+        chunks.password_length_min.context("the answer does not say how short a password may be")?;
+    lines.set_password_length_min(length_min);
     let before = chunks.done;
     if before.finished {
         println!(

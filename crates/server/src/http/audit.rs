@@ -46,7 +46,7 @@ pub(super) fn done(
 
 /// Whether a problem is a security event.
 pub(super) fn is_event(problem: &Problem) -> bool {
-    name_of(problem).is_some()
+    name_of(problem, "").is_some()
 }
 
 /// Records a refused request, if it is a security event. `actor` is the authenticated or the claimed caller.
@@ -57,15 +57,17 @@ pub(super) fn refused(
     actor: &str,
     problem: &Problem,
 ) {
-    let Some(name) = name_of(problem) else { return };
+    let Some(name) = name_of(problem, path) else { return };
     // The client decides how long a path is.
     let subject: String = format!("{method} {path}").chars().take(200).collect();
     readiness.security_event(&Event { name, actor, address, request, subject: &subject }, true);
 }
 
-fn name_of(problem: &Problem) -> Option<&'static str> {
+fn name_of(problem: &Problem, path: &str) -> Option<&'static str> {
     match (problem.status, problem.code) {
         (401, "unauthorized") => Some("credential_refused"),
+        // The payer is signed in. It sent money to many phone numbers that no member has.
+        (429, "too_many_attempts") if path == "/transfer/phone-num" => Some("transfer_delayed"),
         (401, "invalid_credentials") | (429, "too_many_attempts") => Some("sign_in_failed"),
         (403, "host_refused") => Some("host_refused"),
         (403, "origin_refused") => Some("origin_refused"),

@@ -12,12 +12,12 @@ use tally_wire::api::imports;
 use tally_wire::api::ledger_imports::{self, CHUNK_ROWS_MAX, Head};
 use tally_wire::fields::FieldError;
 
-/// `POST /v1/imports/members`: one chunk.
+/// `POST /v1/imports/members`: one chunk. The client digests passwords, so it has to know how short they may be.
 pub(super) async fn members(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_member)?;
-    render(import::members(&tally, chunk).await)
+    render(import::members(&tally, chunk).await, Some(tally.members.settings().password_length_min))
 }
 
 /// `POST /v1/imports/transfers`: one chunk.
@@ -25,7 +25,7 @@ pub(super) async fn transfers(mut call: Call) -> Result<Response, Problem> {
     let bytes = body(&mut call).await?;
     let tally = call.tally()?;
     let chunk = read(&bytes, ledger_imports::read_transfer)?;
-    render(import::transfers(&tally, chunk).await)
+    render(import::transfers(&tally, chunk).await, None)
 }
 
 async fn body(call: &mut Call) -> Result<hyper::body::Bytes, Problem> {
@@ -60,11 +60,14 @@ fn read<L>(
     Ok(NewChunk { digest, lines_before, lines_after, rows, last })
 }
 
-fn render(done: Result<Imported, Failure>) -> Result<Response, Problem> {
+fn render(done: Result<Imported, Failure>, password_length_min: Option<usize>) -> Result<Response, Problem> {
     let done = done.map_err(|failure| problem::of_failure(&failure))?;
     let row = |row: &import::RefusedLine| (row.line, row.code, format!("{}: {}", row.field, row.detail));
     let rows: Vec<_> = done.refused.iter().map(row).collect();
     let progress = done.progress;
-    let body = imports::write(progress.lines, progress.taken, progress.refused, progress.finished, &rows);
+    let mut body = imports::write(progress.lines, progress.taken, progress.refused, progress.finished, &rows);
+    if let Some(min) = password_length_min {
+        body["password_length_min"] = min.into();
+    }
     Ok(response::replayed(response::ok(&body), done.replayed))
 }

@@ -36,7 +36,7 @@ impl BlockingReads {
         if self.under_way.len() >= AT_ONCE {
             self.wait(protocol).await;
         }
-        let ask = move || Ok(question.ask(&Rankings::FREE));
+        let ask = move || Ok(question.ask(&Rankings::FREE, &mut Vec::new()));
         self.under_way.push_back(tokio::spawn(tally_service::blocking(ask)));
     }
 
@@ -98,18 +98,12 @@ pub(super) fn question(
     (protocol, quota): (Protocol, &Arc<Quota>),
 ) -> ReadStep {
     let (log, quota) = (Arc::clone(log), Arc::clone(quota));
-    ReadStep::new(move |orders| {
-        let mut out = Vec::new();
-        match &tally {
-            Ok(tally) => {
-                let reading = Reading { tally, orders, protocol, serving: false };
-                reading.answer(read, Args::Kept(&log, at), &mut out, &quota);
-            }
-            Err(wrong) => Encoder::new(&mut out, protocol).error(wrong.as_bytes()),
+    ReadStep::new(move |orders, out| match &tally {
+        Ok(tally) => {
+            let reading = Reading { tally, orders, protocol, serving: false };
+            reading.answer(read, Args::Kept(&log, at), out, &quota);
         }
-        // The reply waits for the other replies.
-        out.shrink_to_fit();
-        out
+        Err(wrong) => Encoder::new(out, protocol).error(wrong.as_bytes()),
     })
 }
 
@@ -127,15 +121,18 @@ impl Transaction<'_> {
     fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
         let mut together = Together::default();
         let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
-        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| self.one(*at, &Rankings::FREE));
+        // A reply that grows in a buffer of its own touches twice its memory, while the rankings are locked.
+        let mut buffer = Vec::new();
+        let mut one = |at: usize, orders: &Rankings<'_>| self.one(at, orders, &mut buffer);
+        let free = |(at, shares): (&usize, &bool)| (!shares).then(|| one(*at, &Rankings::FREE));
         let mut replies: Vec<Option<Vec<u8>>> = which.iter().zip(&shares).map(free).collect();
         together.ask(|orders, missed| {
             for (at, reply) in which.iter().zip(&mut replies).filter(|(_, reply)| reply.is_none()) {
-                *reply = Some(self.one(*at, orders)).filter(|_| !missed());
+                *reply = Some(one(*at, orders)).filter(|_| !missed());
             }
         });
         // The leaderboard or the period was created meanwhile.
-        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| self.one(*at, &Rankings::FREE));
+        let late = |(at, reply): (&usize, Option<_>)| reply.unwrap_or_else(|| one(*at, &Rankings::FREE));
         which.iter().zip(replies).map(late).collect()
     }
 
@@ -159,13 +156,13 @@ impl Transaction<'_> {
         shares
     }
 
-    fn one(&self, at: usize, orders: &Rankings<'_>) -> Vec<u8> {
-        let (args, mut out) = (Args::Kept(self.log, at), Vec::new());
+    fn one(&self, at: usize, orders: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
+        let args = Args::Kept(self.log, at);
+        buffer.clear();
         if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
-            self.reading(orders).answer(*read, args, &mut out, self.quota);
+            self.reading(orders).answer(*read, args, buffer, self.quota);
         }
-        out.shrink_to_fit();
-        out
+        buffer.as_slice().to_vec()
     }
 
     fn reading<'o>(&'o self, orders: &'o Rankings<'o>) -> Reading<'o> {

@@ -12,6 +12,7 @@ use super::counts::Class;
 use super::error;
 use super::session::{NextAction, Session};
 use super::spec;
+use super::turn::Turn;
 use crate::progress::PROGRESS_BYTES;
 use crate::traces::Pipeline;
 use std::future::poll_fn;
@@ -31,6 +32,8 @@ const INPUT_MAX: usize = 64 << 20;
 const INPUT_MAX_BEFORE_AUTH: usize = 256 << 10;
 /// The minimum free space for reading.
 const READ_BYTES: usize = 16 << 10;
+/// The maximum of one read, and of one write.
+const PIECE_BYTES: usize = 256 << 10;
 /// Empty buffers larger than this are freed.
 const KEPT_BYTES: usize = 64 << 10;
 /// The same for the collected commands.
@@ -66,6 +69,13 @@ struct Pipe<S> {
     holding: BufferUse,
 }
 
+/// The bytes of one read or write.
+#[derive(Clone, Copy)]
+enum Moved {
+    In(usize),
+    Out(usize),
+}
+
 /// Serves a connection to its end.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut session: Session,
@@ -77,7 +87,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     if session.denied() {
         session.refused("connection", None);
         Encoder::new(&mut pipe.out, session.protocol).error(error::DENIED);
-        let _ = pipe.write().await;
+        let _ = pipe.write(&mut session.turn).await;
         return;
     }
     let mut decoder = Decoder::new();
@@ -86,6 +96,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         pipe.expect(&session);
         if !std::mem::take(&mut pipe.fresh) {
+            let before = pipe.filled;
             let late = pipe.late(&session);
             let read = tokio::select! {
                 biased;
@@ -104,7 +115,9 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             if read.is_err() || pipe.ended {
                 return;
             }
+            session.turn.bytes(pipe.filled - before);
         }
+        session.turn.pass().await;
         let arrived = session.heard();
         session.begin();
         let open = match Pipeline::begin(session.listener.readiness.traces.as_ref()) {
@@ -121,7 +134,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         if !pipe.count() {
             return;
         }
-        let written = pipe.write().await;
+        let written = pipe.write(&mut session.turn).await;
         if !open || written.is_err() || *stopped.borrow() {
             return;
         }
@@ -181,7 +194,9 @@ async fn round<S: AsyncRead + AsyncWrite + Unpin>(
         if log.len() >= GATHERED_MAX || log.bytes() >= GATHERED_BYTES {
             flush(session, log, &mut pipe.out).await;
         }
-        if pipe.out.len() >= WRITE_BYTES && pipe.write().await.is_err() {
+        session.turn.command();
+        session.turn.pass().await;
+        if pipe.out.len() >= WRITE_BYTES && pipe.write(&mut session.turn).await.is_err() {
             break false;
         }
     };
@@ -298,7 +313,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
                 return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
             }
         }
-        let mut buffer = ReadBuf::new(&mut self.input[self.filled..]);
+        let end = self.input.len().min(self.filled + PIECE_BYTES);
+        let mut buffer = ReadBuf::new(&mut self.input[self.filled..end]);
         let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
         let got = buffer.filled().len();
         self.filled += got;
@@ -308,37 +324,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipe<S> {
         read
     }
 
+    /// Writes a piece of the replies, or reads one while the client is slow to read.
+    fn poll_move(&mut self, cx: &mut Context<'_>, written: usize) -> Poll<io::Result<Moved>> {
+        let end = self.out.len().min(written + PIECE_BYTES);
+        match Pin::new(&mut self.stream).poll_write(cx, &self.out[written..end]) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(some) => Poll::Ready(some.map(Moved::Out)),
+            Poll::Pending if self.ended || self.filled - self.start >= self.most / 2 => Poll::Pending,
+            Poll::Pending => {
+                let before = self.filled;
+                self.poll_read(cx).map_ok(|()| Moved::In(self.filled - before))
+            }
+        }
+    }
+
     /// Writes all replies, and reads meanwhile.
-    async fn write(&mut self) -> io::Result<()> {
+    async fn write(&mut self, turn: &mut Turn) -> io::Result<()> {
         if self.out.len() > KEPT_BYTES && !self.count() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         let (client, late) = (Arc::clone(&self.holding.client), self.until);
         let mut written = 0;
         while written < self.out.len() {
-            let some = poll_fn(|cx| {
-                if let Poll::Ready(some) = Pin::new(&mut self.stream).poll_write(cx, &self.out[written..]) {
-                    return Poll::Ready(some);
-                }
-                while !self.ended && self.filled - self.start < self.most / 2 {
-                    match self.poll_read(cx) {
-                        Poll::Ready(Ok(())) => self.fresh = true,
-                        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                        Poll::Pending => break,
-                    }
-                }
-                Poll::Pending
-            });
-            let some = tokio::select! {
+            let moved = poll_fn(|cx| self.poll_move(cx, written));
+            let moved = tokio::select! {
                 biased;
-                some = some => some?,
+                moved = moved => moved?,
                 () = client.closing.notified() => return Err(io::ErrorKind::OutOfMemory.into()),
                 () = until(late) => return Err(io::ErrorKind::TimedOut.into()),
             };
-            if some == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+            let (Moved::In(bytes) | Moved::Out(bytes)) = moved;
+            match moved {
+                Moved::In(_) => self.fresh = true,
+                Moved::Out(bytes) => written += bytes,
             }
-            written += some;
+            turn.bytes(bytes);
+            turn.pass().await;
         }
         self.out.clear();
         if self.out.capacity() > KEPT_BYTES {

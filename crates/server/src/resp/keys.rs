@@ -20,6 +20,8 @@ const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 100_000;
 /// The maximum number of names that `KEYS` returns; `SCAN` has no such limit.
 const KEYS_MAX: usize = 1_000_000;
+/// The work of visiting a board or a member, see [`Encoder::work`].
+pub(super) const VISIT_BYTES: usize = 32;
 
 /// `EXISTS key [key …]`
 pub(super) fn exists(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
@@ -40,6 +42,7 @@ pub(super) fn kind(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
 /// `DBSIZE`
 pub(super) fn dbsize(reading: &Reading<'_>, _: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+    to.work(boards.len() * VISIT_BYTES);
     to.integer(boards.iter().filter(|board| reading.is_there(board)).count() as i64);
     Ok(())
 }
@@ -47,6 +50,7 @@ pub(super) fn dbsize(reading: &Reading<'_>, _: Args<'_>, to: &mut Encoder<'_>) -
 /// `KEYS pattern`
 pub(super) fn keys(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) -> Result<(), Wrong> {
     let boards = reading.tally.boards.from_no(BoardNo(0), usize::MAX);
+    to.work(boards.len() * VISIT_BYTES);
     let pattern = Pattern::new(args.get(1));
     let meant = |board: &&Arc<Board>| pattern.fits(board.id.as_str().as_bytes());
     let names: Vec<&Arc<Board>> =
@@ -61,6 +65,7 @@ pub(super) fn scan(reading: &Reading<'_>, args: Args<'_>, to: &mut Encoder<'_>) 
     let scan = Scan::read(args, 1)?;
     let from = u32::try_from(scan.cursor).map(BoardNo);
     let boards = from.map_or_else(|_| Vec::new(), |from| reading.tally.boards.from_no(from, scan.count));
+    to.work(boards.len() * VISIT_BYTES);
     let next =
         boards.last().filter(|_| boards.len() == scan.count).map_or(0, |last| u64::from(last.no.0) + 1);
     let meant = |board: &&Arc<Board>| {

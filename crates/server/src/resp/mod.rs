@@ -26,6 +26,7 @@ mod session;
 mod spec;
 mod target;
 mod threads;
+mod turn;
 mod zset;
 
 pub use listen::{RespServer, Settings, start};

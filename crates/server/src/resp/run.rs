@@ -169,10 +169,11 @@ impl Session {
         let (mut running, mut begun) = (Vec::new(), HashSet::new());
         let (mut blocking, mut gathered_reads) = (BlockingReads::default(), Vec::new());
         let quota = Arc::new(Quota::new(REPLIES_BYTES_MAX));
-        let changes = |args| self.check(args).is_ok_and(Spec::writes);
-        let changed_last = log.iter().rposition(changes);
+        let changed_last = self.last_change(log).await;
         let last_change = changed_last.unwrap_or(0);
         for (at, args) in log.iter().enumerate() {
+            self.turn.command();
+            self.turn.pass().await;
             let checked = self.check(args);
             let known = checked.as_ref().ok().copied().or_else(|| spec::find(args.get(0)));
             classes.push(Class::of(known));
@@ -234,6 +235,18 @@ impl Session {
         Run { steps, slots, classes, early, blocking, quota, _running: running }
     }
 
+    /// The last command that changes something.
+    async fn last_change(&mut self, log: &Log) -> Option<usize> {
+        for at in (0..log.len()).rev() {
+            self.turn.command();
+            self.turn.pass().await;
+            if self.check(Args::Kept(log, at)).is_ok_and(Spec::writes) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
     /// Creates the steps of one change, and the board that it needs.
     async fn change(
         &self,
@@ -269,6 +282,8 @@ impl Session {
         let quota = Arc::clone(&run.quota);
         for slot in &mut run.slots {
             let Slot::Later(at) = *slot else { continue };
+            self.turn.command();
+            self.turn.pass().await;
             let (args, mut reply) = (Args::Kept(log, at), Vec::new());
             *slot = match self.check(args) {
                 Ok(spec) if self.answer(spec, args, &mut reply, &quota) => Slot::Answered(reply),
@@ -322,6 +337,8 @@ impl Session {
                 Slot::Later(_) => unreachable!("it was answered before"),
             }
             self.burst.answered(class, &out[start..]);
+            self.turn.bytes(out.len() - start);
+            self.turn.pass().await;
         }
     }
 }

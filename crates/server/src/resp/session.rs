@@ -10,6 +10,7 @@ use super::listen::RespListener;
 use super::run::REPLIES_BYTES_MAX;
 use super::spec::{self, Kind, Spec};
 use super::target::{self, Reading};
+use super::turn::Turn;
 use crate::listener::PeerAddress;
 use crate::readiness::Serving;
 use crate::security::Event;
@@ -70,6 +71,8 @@ pub(super) struct Session {
     pub(super) multi: Option<Multi>,
     /// The replies of the current pipeline.
     pub(super) burst: PipelineCounts,
+    /// The work of the connection on its thread.
+    pub(super) turn: Turn,
     /// The replies of all connections of this thread.
     counts: Arc<Counts>,
     /// The caller of the presented key.
@@ -105,6 +108,7 @@ impl Session {
             relaxed,
             multi,
             burst,
+            turn: Turn::default(),
             counts,
             presented,
             caller,
@@ -274,8 +278,8 @@ impl Session {
 
     /// Answers a command that needs no lane. Returns whether it could without waiting.
     pub(super) fn answer(&mut self, spec: &Spec, args: Args<'_>, out: &mut Vec<u8>, quota: &Quota) -> bool {
-        let protocol = self.protocol;
-        match spec.kind {
+        let (protocol, left) = (self.protocol, quota.left());
+        let answered = match spec.kind {
             Kind::Now(run) => target::answer(out, protocol, quota, |to| run(self, args, to)),
             Kind::Read(run) => match self.tally() {
                 Ok(tally) => Reading { tally, orders: &Rankings::FREE, protocol, serving: true }
@@ -283,7 +287,9 @@ impl Session {
                 Err(wrong) => target::answer(out, protocol, quota, |_| Err(wrong.clone())),
             },
             Kind::Connection(_) | Kind::Write(_) | Kind::Remove(_) => unreachable!("it changes something"),
-        }
+        };
+        self.turn.bytes(left.saturating_sub(quota.left()));
+        answered
     }
 
     fn queue(&mut self, spec: &'static Spec, args: Args<'_>, out: &mut Vec<u8>) -> NextAction {

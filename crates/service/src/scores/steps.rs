@@ -57,21 +57,25 @@ pub enum Step {
     Read(ReadStep),
 }
 
-/// The function of a [`Step::Read`].
-type Question = Box<dyn FnOnce(&Rankings<'_>) -> Vec<u8> + Send>;
+/// The function of a [`Step::Read`]. It appends the reply.
+type Question = Box<dyn FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send>;
 
 /// A read that runs once.
 pub struct ReadStep(Option<Question>);
 
 impl ReadStep {
     /// A read; its reply is returned as bytes.
-    pub fn new(question: impl FnOnce(&Rankings<'_>) -> Vec<u8> + Send + 'static) -> Self {
+    pub fn new(question: impl FnOnce(&Rankings<'_>, &mut Vec<u8>) + Send + 'static) -> Self {
         Self(Some(Box::new(question)))
     }
 
-    /// Runs it.
-    pub fn ask(&mut self, rankings: &Rankings<'_>) -> Vec<u8> {
-        self.0.take().map_or_else(Vec::new, |question| question(rankings))
+    /// Runs it. Several reads share a buffer, because one that grows anew touches twice the memory of its reply.
+    pub fn ask(&mut self, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
+        buffer.clear();
+        if let Some(question) = self.0.take() {
+            question(rankings, buffer);
+        }
+        buffer.as_slice().to_vec()
     }
 }
 

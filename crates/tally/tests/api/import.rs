@@ -345,6 +345,23 @@ fn an_import_refuses_the_passwords_that_the_api_refuses() {
     assert_eq!(rejects, refused);
 }
 
+/// A server elsewhere may have another rule than the settings of the machine that imports.
+#[test]
+fn the_server_says_how_short_imported_passwords_may_be() {
+    let mut server = TestTally::start_set(TALLY, &[("TALLY_MEMBERS_PASSWORD_LENGTH_MIN", "12")]);
+    let url = format!("http://{}", server.address());
+    for here in ["1", "64"] {
+        let rows = format!("login_id,password\nann{here},12 letters..\nbob{here},11 letters.\n");
+        let path = file(&server, &format!("elsewhere{here}.csv"), &rows);
+        // The running server has the setting of its start.
+        server.set("TALLY_MEMBERS_PASSWORD_LENGTH_MIN", here);
+        let done = server.run(&["import", "members", path.to_str().expect("a path of text"), "--url", &url]);
+        assert!(done.expect(0).contains("imported 1 members"), "{}", done.stdout);
+        let rejects = std::fs::read_to_string(path.with_extension("rejects.csv")).expect("it is there");
+        assert!(rejects.contains("\n3,password: must have more characters"), "{rejects}");
+    }
+}
+
 /// Seeds twice, the second time further, with a server and without one, and replays the ledger.
 fn seeded(server: &mut TestTally) {
     let seed = |server: &TestTally, members: &str, transactions: &str| {

@@ -123,6 +123,29 @@ fn members_that_fail_and_staff_that_acts() {
 }
 
 #[test]
+fn a_member_that_tries_phone_numbers() {
+    let world = World::new();
+    let mut local = world.server.local();
+    let made = json!({"login_id": "ann", "name": "A", "password": "open sesame", "pin": "1234"});
+    let id = text(&local.post("/v1/members", &made).expect(201)["id"]);
+    local.post("/v1/deposits", &json!({"to": id, "amount": 100})).expect(201);
+    let sign_in = json!({"loginId": "ann", "password": "open sesame"});
+    let signed_in = world.server.client().post("/auth/signin", &sign_in).expect(200);
+    let mut ann = world.server.client().with_key(&text(&signed_in["data"]["accessToken"]));
+    let mut pay = |number: usize| {
+        let pay = json!({"phoneNumber": format!("0102222{number:04}"), "amount": 1, "password": 1234});
+        let request = tally_testkit::Request::new("POST", "/transfer/phone-num").json(&pay);
+        ann.send(&request.idempotent(&format!("k{number}")))
+    };
+    let delayed = (0..1_000).map(&mut pay).find(|answer| answer.status != 404).expect("it has a bound");
+    delayed.refused(429, "too_many_attempts");
+    let event = world.one("transfer_delayed");
+    assert_eq!(event["actor"], json!(format!("member {id}")));
+    assert_eq!(event["subject"], json!("POST /transfer/phone-num"));
+    assert_eq!(world.named("sign_in_failed"), Vec::<serde_json::Value>::new(), "it is signed in");
+}
+
+#[test]
 fn an_attack_is_a_few_lines_and_a_count() {
     let mut world = World::new();
     world.server.local().post("/v1/keys", &json!({"role": "admin"})).expect(201);

@@ -6,7 +6,7 @@
 //! Not here: flushing and its bound, and the replies of the commands.
 
 use super::double;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// The bytes that an encoder takes from a [`Quota`] at a time.
 const STEP: usize = 64 << 10;
@@ -29,39 +29,45 @@ pub enum Protocol {
 }
 
 /// The bytes that several replies may take together, on any threads.
+///
+/// The first reply that does not fit closes the quota, and no later reply begins. Otherwise each of many commands would do
+/// the work of a whole reply and return an error.
 #[derive(Debug)]
-pub struct Quota(AtomicUsize);
+pub struct Quota {
+    left: AtomicUsize,
+    closed: AtomicBool,
+}
 
 impl Quota {
     /// A quota of this many bytes.
     pub const fn new(bytes: usize) -> Self {
-        Self(AtomicUsize::new(bytes))
+        Self { left: AtomicUsize::new(bytes), closed: AtomicBool::new(false) }
     }
 
     /// Bytes that are left.
     pub fn left(&self) -> usize {
-        self.0.load(Relaxed)
+        self.left.load(Relaxed)
     }
 
-    /// Whether only replies of one element still fit.
+    /// Whether a reply must not begin: one did not fit, or only one element still would.
     pub fn is_used_up(&self) -> bool {
-        self.0.load(Relaxed) < STEP
+        self.closed.load(Relaxed) || self.left() < STEP
     }
 
     fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
     /// Takes the remaining bytes, up to this many.
     fn take_up_to(&self, bytes: usize) {
         if bytes > 0 {
-            let _always = self.0.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(bytes)));
+            let _always = self.left.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(bytes)));
         }
     }
 
     fn give_back(&self, bytes: usize) {
         if bytes > 0 {
-            self.0.fetch_add(bytes, Relaxed);
+            self.left.fetch_add(bytes, Relaxed);
         }
     }
 }
@@ -75,19 +81,21 @@ pub struct Encoder<'a> {
     /// The buffer may grow up to here before the encoder takes more of the quota.
     end: usize,
     taken: usize,
+    /// See [`work`](Self::work).
+    worked: usize,
     full: bool,
 }
 
 impl<'a> Encoder<'a> {
     /// An encoder that appends in this protocol.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Self {
-        Self { out, protocol, quota: None, end: usize::MAX, taken: 0, full: false }
+        Self { out, protocol, quota: None, end: usize::MAX, taken: 0, worked: 0, full: false }
     }
 
     /// An encoder whose reply takes its bytes from this quota. Call [`finish`](Self::finish) at its end.
     pub fn within(out: &'a mut Vec<u8>, protocol: Protocol, quota: &'a Quota) -> Self {
         let end = out.len();
-        Self { out, protocol, quota: Some(quota), end, taken: 0, full: false }
+        Self { out, protocol, quota: Some(quota), end, taken: 0, worked: 0, full: false }
     }
 
     /// Whether the whole reply is in the buffer. Beyond its quota an encoder writes nothing more, so memory does not grow
@@ -101,8 +109,18 @@ impl<'a> Encoder<'a> {
             } else {
                 quota.give_back(self.taken);
             }
+            quota.take_up_to(self.worked);
+            if self.full {
+                quota.closed.store(true, Relaxed);
+            }
         }
         !self.full
+    }
+
+    /// Notes work that the reply does not show, as bytes of a reply that would have taken as long. It never makes this reply
+    /// too large, but later replies have less of the quota.
+    pub fn work(&mut self, bytes: usize) {
+        self.worked = self.worked.saturating_add(bytes);
     }
 
     /// Whether one more element may be written. One element may exceed the end, because it has a bound of its own.
@@ -309,13 +327,15 @@ mod tests {
     fn replies_share_a_quota_and_end_with_it() {
         let (quota, mut out) = (Quota::new(4 * STEP), Vec::new());
         assert!(list(&mut out, &quota, 3));
-        assert_eq!(quota.0.load(Relaxed), 4 * STEP - out.len(), "what a reply does not take is given back");
+        assert_eq!(quota.left(), 4 * STEP - out.len(), "what a reply does not take is given back");
         assert!(list(&mut out, &quota, 100));
         let whole = out.len();
+        assert!(!quota.is_used_up());
         assert!(!list(&mut out, &quota, 1_000_000));
         assert!(out.len() < 6 * STEP, "a reply beyond the quota takes no memory: {}", out.len());
         out.truncate(whole);
-        assert_eq!(quota.0.load(Relaxed), 4 * STEP - out.len(), "a reply that is not sent takes no quota");
+        assert_eq!(quota.left(), 4 * STEP - out.len(), "a reply that is not sent takes no quota");
+        assert!(quota.is_used_up(), "or each further reply would do the work of a whole one");
         while list(&mut out, &quota, 50) {}
         assert!(quota.is_used_up() && out.len() > 3 * STEP && out.len() < 6 * STEP);
     }
@@ -327,6 +347,19 @@ mod tests {
         to.array(2);
         to.bulk("x");
         assert!(to.finish(false));
-        assert_eq!(quota.0.load(Relaxed), 2 * STEP);
+        assert_eq!(quota.left(), 2 * STEP);
+    }
+
+    #[test]
+    fn work_takes_quota_from_later_replies_only() {
+        let (quota, mut out) = (Quota::new(2 * STEP), Vec::new());
+        for (work, left) in [(STEP / 2, true), (100 * STEP, false)] {
+            let mut to = Encoder::within(&mut out, Protocol::Resp3, &quota);
+            to.work(work);
+            to.integer(1);
+            assert!(to.finish(true), "its own reply is whole");
+            assert_eq!(!quota.is_used_up(), left);
+        }
+        assert_eq!(quota.left(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::resp::args::Args;
 use crate::resp::error::{self, Wrong};
-use crate::resp::keys::Scan;
+use crate::resp::keys::{Scan, VISIT_BYTES};
 use crate::resp::run::REPLIES_BYTES_MAX;
 use crate::resp::target::{Reading, write_score};
 use std::collections::HashSet;
@@ -27,6 +27,7 @@ pub(in crate::resp) fn zscan(
     reading.ask(args.get(1), |definition, order| {
         kind = definition.score;
         next = order.scan(scan.cursor, scan.count, &mut |member, record| {
+            to.work(VISIT_BYTES);
             if scan.pattern.as_ref().is_none_or(|pattern| pattern.fits(member)) {
                 entries.push((member.to_vec(), record.score));
             }

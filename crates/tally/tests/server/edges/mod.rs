@@ -14,6 +14,7 @@ mod origins;
 mod redis_door;
 mod settings;
 mod sockets;
+mod turns;
 mod watching;
 
 use crate::TALLY;
