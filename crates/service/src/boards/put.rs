@@ -270,7 +270,11 @@ fn delete_once(tally: &Tally, id: &BoardId, identity: Option<&IdempotencyKey>) -
     let _one = tally.changing_boards.lock().unwrap_or_else(PoisonError::into_inner);
     let _still = still(tally)?;
     let (time, mut owes) = (tally.clock.read(), false);
-    let stored = tally.once(&plan(id, identity), identity, time, |loaded, changes| {
+    let mut plan = plan(id, identity);
+    // While it waits for its leaderboard it holds nothing that others need.
+    plan.boards.extend(tally.boards.get(id).map(|board| board.no));
+    plan.exclusive = true;
+    let stored = tally.once(&plan, identity, time, |loaded, changes| {
         let board = tally.boards.get(id);
         let there = board.as_ref().is_some_and(|board| board.is_there());
         let present = loaded.board_names[0].as_ref().filter(|_| there);

@@ -76,11 +76,12 @@ pub(super) fn ask(plan: &ReadSet, of_ledger: &LedgerReadSet) -> Asked {
     let mut asked = Asked::default();
     let script = &mut asked.script;
     script.statement("START TRANSACTION");
+    // A change that waits for its leaderboard must not hold the next number, which every new leaderboard needs.
+    asked.boards = revisions::select(script, &plan.boards, plan.exclusive);
     if !plan.board_names.is_empty() {
         meta::lock_next_board(script);
     }
     asked.names = boards::select_names(script, &plan.board_names);
-    asked.boards = revisions::select(script, &plan.boards, plan.exclusive);
     asked.requests = table::select::<Requests>(script, &plan.requests, true);
     asked.imports = table::select::<Imports>(script, &plan.imports, true);
     asked.profiles = table::select::<Profiles>(script, &plan.profiles, true);
@@ -105,13 +106,13 @@ impl Asked {
         let mut read = Read::default();
         let Read { loaded, absent, version } = &mut read;
         answers.skip(1);
+        loaded.boards = revisions::read(&mut answers, self.boards, &plan.boards)?;
         if !plan.board_names.is_empty() {
             loaded.next_board = meta::read_next_board(&mut answers)?;
         }
         let rows = boards::read_all(&mut answers, self.names)?;
         let by_name = |name: &BoardId| rows.iter().find(|row| row.id == *name).cloned();
         loaded.board_names = plan.board_names.iter().map(by_name).collect();
-        loaded.boards = revisions::read(&mut answers, self.boards, &plan.boards)?;
         loaded.requests = table::read::<Requests>(&mut answers, self.requests, &plan.requests)?;
         loaded.imports = table::read::<Imports>(&mut answers, self.imports, &plan.imports)?;
         let profiles = profiles::read(&mut answers, self.profiles, &plan.profiles)?;
