@@ -218,6 +218,30 @@ fn what_is_transferred_on_a_day_is_limited() {
     continue_with(&mut world, "transfer A B 100 -> 150");
 }
 
+/// A clock was a day ahead: what was spent then counts until the day after it. No day begins twice.
+#[test]
+fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
+    let day = 86_400_000_000;
+    let mut world = World::new(Limits { per_transfer: None, per_day: Some(100) });
+    world.now = world.now.plus(day);
+    continue_with(
+        &mut world,
+        "member A -> ok
+         member B -> ok
+         deposit A 500 -> 500
+         transfer A B 60 -> 440",
+    );
+    for rest in ["transfer A B 30 -> 410", "transfer A B 10 -> 400"] {
+        // The right time is a day before, and then the same day.
+        world.now = world.now.plus(if rest.contains("30") { -day } else { day });
+        continue_with(&mut world, "transfer A B 41 -> limit_exceeded");
+        continue_with(&mut world, rest);
+    }
+    continue_with(&mut world, "transfer A B 1 -> limit_exceeded");
+    world.now = world.now.plus(day);
+    continue_with(&mut world, "transfer A B 100 -> 300");
+}
+
 #[test]
 fn each_currency_has_limits_of_its_own() {
     let mut world = World::new(Limits::default());
