@@ -60,7 +60,12 @@ impl ClockReading {
     /// Wall time, or the time without the known error of the clock if that is later: the jump from the trusted time, or the
     /// lead over the clock of the store. Either may turn out to be right.
     pub(crate) fn later(&self) -> Micros {
-        self.now.max(self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump)))
+        self.now.max(self.expected())
+    }
+
+    /// The time without the known error of the clock: a jump in doubt neither begins a day of a limit nor repeats one.
+    pub(crate) fn expected(&self) -> Micros {
+        self.now.plus(-self.doubt.map_or(0, |doubt| doubt.jump))
     }
 
     /// The retention of outcomes of requests: for good while the clock is not trusted. The later time, because an outcome that

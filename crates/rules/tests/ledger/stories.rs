@@ -218,6 +218,36 @@ fn what_is_transferred_on_a_day_is_limited() {
     continue_with(&mut world, "transfer A B 100 -> 150");
 }
 
+/// A clock was a day ahead: what was spent then counts until the day after it. No day begins twice.
+#[test]
+fn a_day_in_the_future_goes_on_until_the_clock_is_past_it() {
+    let day = 86_400_000_000;
+    let mut world = World::new(Limits { per_transfer: None, per_day: Some(100) });
+    world.now = world.now.plus(day);
+    continue_with(
+        &mut world,
+        "member A -> ok
+         member B -> ok
+         deposit A 500 -> 500
+         transfer A B 60 -> 440",
+    );
+    // The right time is a day before.
+    world.now = world.now.plus(-day);
+    continue_with(
+        &mut world,
+        "transfer A B 41 -> limit_exceeded
+         transfer A B 30 -> 410",
+    );
+    world.now = world.now.plus(day);
+    continue_with(
+        &mut world,
+        "transfer A B 11 -> limit_exceeded
+         transfer A B 10 -> 400",
+    );
+    world.now = world.now.plus(day);
+    continue_with(&mut world, "transfer A B 100 -> 300");
+}
+
 #[test]
 fn each_currency_has_limits_of_its_own() {
     let mut world = World::new(Limits::default());

@@ -235,3 +235,21 @@ pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Res
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A caller must be able to tell it from a store that is away, and a retry is right at once.
+    #[test]
+    fn contention_is_503_with_a_code_of_its_own_and_says_that_nothing_was_done() {
+        let fault = Fault::Contention("Lock wait timeout exceeded; try restarting transaction".into());
+        let problem = of_failure(&Failure::Fault(fault));
+        assert_eq!((problem.status, problem.code, problem.retry_after_s), (503, "contention", Some(1)));
+        let words = "other requests changed the same rows at the same time; nothing was done, try again";
+        assert_eq!(problem.detail, words);
+        assert_eq!(problem.row_error(), json!({"code": "contention", "detail": words}), "a row of a batch");
+        let answer = render(&problem, "/v1/leaderboards/b/scores", "r");
+        assert_eq!((answer.status().as_u16(), &answer.headers()[RETRY_AFTER]), (503, &HeaderValue::from(1)));
+    }
+}

@@ -155,3 +155,32 @@ fn contests(counts: &Counts) -> Value {
         "prizes": payments(counts.prizes()), "refunds": payments(counts.refunds()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use http_body_util::BodyExt;
+    use tally_service::LostCommits;
+
+    fn ready(readiness: &Readiness) -> (u16, Value) {
+        let answer = open(readiness, (&Method::GET, &HeaderMap::new()), "/readyz", "r");
+        let status = answer.status().as_u16();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let Ok(body) = runtime.block_on(answer.into_body().collect());
+        (status, serde_json::from_slice(&body.to_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_server_that_reads_everything_anew_after_lost_commits_is_not_ready_and_says_why() {
+        let readiness = Readiness::of_test(Limits::default(), "");
+        let (status, body) = ready(&readiness);
+        assert_eq!((status, &body["reason"]), (503, &Value::Null), "the first start: {body}");
+        readiness.close(LostCommits { database: "d".into(), present: 1, newest: 2, by_others: false });
+        let (status, body) = ready(&readiness);
+        assert_eq!(
+            (status, &body["phase"], &body["reason"]),
+            (503, &json!("reloading"), &json!("lost_commits"))
+        );
+    }
+}

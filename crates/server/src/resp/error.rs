@@ -179,3 +179,18 @@ pub(super) fn of_failure(failure: &Failure) -> Wrong {
         Failure::Fault(fault) => of_fault(fault),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `TRYAGAIN` is what clients of Redis Cluster retry. The words of the database stay in the log.
+    #[test]
+    fn contention_is_to_be_tried_again_and_says_that_nothing_was_done() {
+        let fault = Fault::Contention("Lock wait timeout exceeded; try restarting transaction".into());
+        let words =
+            "TRYAGAIN other requests changed the same rows at the same time; nothing was done, try again";
+        assert_eq!(of_fault(&fault), words);
+        assert_eq!(of_failure(&Failure::Fault(fault)), words);
+    }
+}

@@ -7,7 +7,7 @@
 use super::LedgerSettings;
 use super::request::{AnyRequest, Decision};
 use super::state::BatchState;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockReading};
 use crate::events::hub::{Hub, Touched};
 use crate::failure::{Fault, in_lane};
 use crate::outcomes::Retention;
@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tally_lanes::{BarrierGuard, BatchHandler, Failure, Kind, Resolution, Weight, keys_to_load};
-use tally_rules::clock::DecisionTime;
 use tally_rules::instant::Instants;
 use tally_rules::ledger::Uuid;
 use tally_store::{BatchId, Loaded, ReadSet, ShardSet, Store, StoreError, WriteSet};
@@ -139,7 +138,7 @@ impl BatchHandler for LedgerWork {
             let read_at = Instant::now();
             self.times.read.record(read_at.duration_since(since));
             self.read_at = Some(read_at);
-            let when = (time.into(), time.retention(self.keep_micros));
+            let when = (time, time.retention(self.keep_micros));
             let (changes, decided) = decide(batch, &ids, (&plan, loaded), &self.settings, when);
             decisions = decided;
             self.touched = self.hub.touched(&changes.ledger);
@@ -227,7 +226,7 @@ pub(super) fn decide(
     mut ids: &[Uuid],
     (plan, loaded): (&ReadSet, &Loaded),
     settings: &LedgerSettings,
-    when: (DecisionTime, Retention),
+    when: (ClockReading, Retention),
 ) -> (WriteSet, Vec<Decision>) {
     let mut state = BatchState::new(plan, loaded, settings, when);
     let mut decide = |request: &dyn AnyRequest| request.decide(&mut state, take(&mut ids, request));

@@ -3,9 +3,11 @@
 //! Pure: loaded rows, ids and the time are arguments. Not here: what a request does with them (its own file).
 
 use super::LedgerSettings;
+use crate::clock::ClockReading;
 use crate::outcomes::{Outcomes, Retention};
 use std::collections::BTreeMap;
 use tally_lanes::WorkingSet;
+use tally_rules::Micros;
 use tally_rules::clock::DecisionTime;
 use tally_rules::contest::{Application, ContestId, ContestMember, Payout, Record, SeriesRecord};
 use tally_rules::event::Event;
@@ -33,6 +35,8 @@ pub(crate) struct Added {
 /// What a batch has read, as changed so far.
 pub(crate) struct BatchState<'a> {
     pub(crate) time: DecisionTime,
+    /// The time whose day the limits of transfers are of.
+    pub(crate) limit_time: Micros,
     pub(crate) settings: &'a LedgerSettings,
     pub(crate) book: LedgerWorkingSet<'a>,
     pub(crate) outcomes: Outcomes,
@@ -51,10 +55,11 @@ impl<'a> BatchState<'a> {
         plan: &ReadSet,
         loaded: &Loaded,
         settings: &'a LedgerSettings,
-        (time, retention): (DecisionTime, Retention),
+        (reading, retention): (ClockReading, Retention),
     ) -> Self {
         let mut state = Self {
-            time,
+            time: reading.into(),
+            limit_time: reading.expected(),
             settings,
             book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
             outcomes: Outcomes::new(&plan.requests, &loaded.requests, retention),

@@ -4,23 +4,28 @@ use super::LedgerSettings;
 use super::batch::{decide, read};
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
+use crate::clock::ClockReading;
 use crate::contests::acts::{Act, ActResult, ContestDone, ContestRequest};
 use crate::outcomes::Retention;
-use std::collections::BTreeSet;
-use tally_rules::clock::DecisionTime;
+use std::collections::{BTreeMap, BTreeSet};
+use tally_rules::clock::ClockWatch;
 use tally_rules::contest::definition::Fee;
 use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record, State as Stands};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
+use tally_rules::instant::SECOND;
+use tally_rules::ledger::limits::{Limits, Spent};
 use tally_rules::ledger::{
     Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
+use tally_rules::rejection::Limit;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_store::{Loaded, WriteSet};
 
 const NOW: Micros = Micros(1_000_000_000);
 /// Outcomes are kept as long as by default.
 const KEPT: Retention = Retention { at: NOW, keep_micros: KEEP_DEFAULT_MICROS };
+const BELIEVED: ClockReading = ClockReading { now: NOW, doubt: None };
 
 fn member(number: u8) -> MemberId {
     MemberId(Uuid([number; 16]))
@@ -51,15 +56,26 @@ fn of_contest(decision: Decision) -> Result<ContestDone, Rejection> {
 
 /// Decides a batch on wallets 1, 2 and 3 with 100 each.
 fn decided(batch: &[Box<dyn AnyRequest>]) -> (WriteSet, Vec<Decision>) {
-    let settings = LedgerSettings::default();
+    decided_at(BELIEVED, batch, &LedgerSettings::default(), Spent::default())
+}
+
+/// The same by another clock, with limits, and with what each wallet has spent.
+fn decided_at(
+    reading: ClockReading,
+    batch: &[Box<dyn AnyRequest>],
+    settings: &LedgerSettings,
+    spent: Spent,
+) -> (WriteSet, Vec<Decision>) {
     let ids: Vec<Uuid> = (0..batch.iter().map(|one| one.needs().ids).sum())
         .map(|at: usize| Uuid::new(Micros(at as i64), 4))
         .collect();
-    let plan = read(batch, &ids, &settings);
+    let plan = read(batch, &ids, settings);
     let mut loaded = Loaded { requests: vec![None; plan.requests.len()], ..Loaded::default() };
-    let of = |key: &WalletKey| (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, ..Wallet::default() });
+    let of = |key: &WalletKey| {
+        (key.member.0.0[0] <= 3).then(|| Wallet { balance: 100, spent, ..Wallet::default() })
+    };
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    decide(batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), KEPT))
+    decide(batch, &ids, (&plan, &loaded), settings, (reading, KEPT))
 }
 
 #[test]
@@ -131,8 +147,7 @@ fn refunded(
     loaded.ledger.contests.contests = vec![Some(record.clone())];
     let of = |key: &WalletKey| wallets.contains(&key.member.0.0[0]).then(Wallet::default);
     loaded.ledger.wallets = plan.ledger.wallets.iter().map(of).collect();
-    let (changes, mut decisions) =
-        decide(&batch, &ids, (&plan, &loaded), &settings, (DecisionTime::trusted(NOW), KEPT));
+    let (changes, mut decisions) = decide(&batch, &ids, (&plan, &loaded), &settings, (BELIEVED, KEPT));
     (changes, of_contest(decisions.remove(0)))
 }
 
@@ -162,4 +177,37 @@ fn a_fee_that_cannot_be_paid_back_stops_its_piece_and_is_tried_again() {
     let ContestDone { record, what, .. } = decision.unwrap();
     assert_eq!((places(&changes), what), (vec![2, 3], ActResult::Paid(vec![Ok(()); 2])));
     assert_eq!(record.work, ContestTask::None);
+}
+
+/// A server goes on while its clock is in doubt. The day of a limit is that of the time without the known error then.
+#[test]
+fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
+    const HOUR: i64 = 3_600 * SECOND;
+    let noon = Micros((100 * 24 + 12) * HOUR);
+    let limits = Limits { per_transfer: None, per_day: Some(100) };
+    let limits = BTreeMap::from([(Currency::parse("KRW").unwrap(), limits)]);
+    let settings = LedgerSettings { limits, ..LedgerSettings::default() };
+    let spend = |reading: ClockReading, spent: Spent| {
+        let (changes, decisions) =
+            decided_at(reading, &[chain(vec![transfer(1, 2, 40, "a")])], &settings, spent);
+        let done = rows(&decisions[0])[0].clone();
+        done.map(|_| changes.ledger.wallets[0].1.spent)
+    };
+    for ahead in [0, 25 * HOUR, -25 * HOUR, 240 * HOUR] {
+        let mut watch = ClockWatch::default();
+        watch.compare(ahead);
+        let reading = ClockReading { now: noon.plus(ahead), doubt: watch.distrust() };
+        assert_eq!(
+            spend(reading, Spent { day: 99, units: 100 }),
+            Ok(Spent { day: 100, units: 40 }),
+            "{ahead}"
+        );
+        assert_eq!(
+            spend(reading, Spent { day: 100, units: 60 }),
+            Ok(Spent { day: 100, units: 100 }),
+            "{ahead}"
+        );
+        let refused = Err(Rejection::LimitExceeded(Limit::PerDay));
+        assert_eq!(spend(reading, Spent { day: 100, units: 61 }), refused, "{ahead}");
+    }
 }

@@ -83,12 +83,12 @@ impl LedgerRequest for NewPayment {
         }
         // Money first: a member that cannot pay does not learn which numbers other members have.
         if holder != Some(self.from) {
-            state.book.can_transfer(self.from, (self.currency, self.amount), state.time.now)?;
+            state.book.can_transfer(self.from, (self.currency, self.amount), state.limit_time)?;
         }
         let to = holder.ok_or(Rejection::RecipientNotFound)?;
         let what = TransferKind::Transfer { from: self.from, to };
         let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
-        let posted = state.book.post(TransferId(ids[0]), &order, state.time.now)?;
+        let posted = state.book.post(TransferId(ids[0]), &order, state.limit_time)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Some(Transferred::Now(posted)))
     }

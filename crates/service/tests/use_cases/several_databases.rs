@@ -14,20 +14,22 @@ use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
 use tally_service::players::erase::{ban, erase};
-use tally_service::scores::submit::Submitted;
-use tally_service::scores::submit::{NewScore, submit};
+use tally_service::scores::pipeline::{self, Pipeline};
+use tally_service::scores::steps::{Step, StepReply};
+use tally_service::scores::submit::{NewScore, ScoreWrite, Submit, Submitted, submit};
 use tally_service::secret::Secret;
 use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
 
 struct World {
     tally: Arc<Tally>,
+    databases: Vec<String>,
     proxies: Vec<Proxy>,
     clock: Arc<AtomicI64>,
     runtime: Runtime,
@@ -38,9 +40,10 @@ impl World {
         let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
         let address = server.address().to_string();
         let proxies: Vec<Proxy> = (0..2).map(|_| Proxy::start(server.address())).collect();
-        let through =
-            |proxy: &Proxy| server.create_database().replace(&address, &proxy.address().to_string());
-        let urls: Vec<String> = proxies.iter().map(through).collect();
+        let own: Vec<String> = proxies.iter().map(|_| server.create_database()).collect();
+        let through = |(url, proxy): (&String, &Proxy)| url.replace(&address, &proxy.address().to_string());
+        let urls: Vec<String> = own.iter().zip(&proxies).map(through).collect();
+        let databases = own.iter().map(|url| url.rsplit('/').next().unwrap().to_owned()).collect();
         let store: Arc<dyn Store> = Arc::new(Shards::open(&urls, &Options::default()).unwrap());
         let clock = Arc::new(AtomicI64::new(10 * DAY));
         let now = Arc::clone(&clock);
@@ -61,7 +64,7 @@ impl World {
         let spec = BoardSpec { periods: Some(vec![rule]), update: Some(Update::Sum), ..BoardSpec::default() };
         boards::put(&tally, &id(), &spec, None).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-        Self { tally, proxies, clock, runtime }
+        Self { tally, databases, proxies, clock, runtime }
     }
 
     /// A player of a database.
@@ -84,6 +87,24 @@ impl World {
                 done => break done.unwrap(),
             }
         }
+    }
+
+    /// Adds to two players with one pipeline, whose commands have their own answers.
+    fn add_to_both(&self, players: [&PlayerId; 2]) -> Result<Vec<StepReply>, Failure> {
+        let found = self.tally.boards.get(&id()).unwrap();
+        let write =
+            |player: &PlayerId| ScoreWrite { player: player.clone(), score: 1, subscore: 0, at: None };
+        let step =
+            |player| Step::Submit(Submit { board: Arc::clone(&found), write: write(player), identity: None });
+        let steps = players.map(step).into();
+        let commands = Pipeline { steps, atomic: false, relaxed: false, alone: false };
+        self.runtime.block_on(pipeline::run(&self.tally, commands))
+    }
+
+    /// How many transactions the lanes have tried.
+    fn tries(&self) -> u64 {
+        let times = self.tally.lane_times();
+        times.iter().find(|(stage, _)| *stage == "commit").unwrap().1.count()
     }
 
     fn ban(&self, player: &PlayerId, banned: bool) -> Result<bool, Failure> {
@@ -185,4 +206,48 @@ fn a_period_begins_while_a_database_is_away_for_players_of_the_other_one() {
         world.add_at_last(&away_one);
         assert_eq!(world.page("daily"), BTreeMap::from([(here, 1), (away_one, 1)]));
     }
+}
+
+/// A batch of several databases passes the barrier alone. While it waits for a locked row, other scores wait for it.
+#[test]
+fn a_locked_row_of_one_database_is_given_up_after_one_wait_and_others_go_on() {
+    let (world, server) = (World::new(), ScratchDatabase::shared(DatabaseKind::MariaDb10));
+    let (here, there) = (world.player(0, 0), world.player(1, 0));
+    [&here, &there].iter().for_each(|player| drop(world.add(player).unwrap()));
+    let database = &world.databases[1];
+    let holder = || {
+        server.sql(&format!(
+            "SELECT id FROM information_schema.processlist WHERE db = '{database}' AND info LIKE 'SELECT SLEEP%'"
+        ))
+    };
+    let waiting = || {
+        server.sql(&format!(
+            "SELECT id FROM information_schema.innodb_trx JOIN information_schema.processlist \
+             ON id = trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = '{database}'"
+        ))
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let locking =
+                format!("USE {database}; START TRANSACTION; SELECT revision FROM revisions FOR UPDATE");
+            // It is killed while it sleeps.
+            drop(server.try_sql(&format!("{locking}; SELECT SLEEP(600)")));
+        });
+        wait_until("the row is locked", || !holder().is_empty());
+        let before = world.tries();
+        let both = scope.spawn(|| world.add_to_both([&there, &here]));
+        wait_until("the batch waits for the row", || !waiting().is_empty());
+        let meanwhile = world.add(&world.player(0, 1));
+        let replies = both.join();
+        let tries = world.tries() - before;
+        server.sql(&format!("KILL {}", holder()));
+        let replies = replies.unwrap().unwrap();
+        let [StepReply::Failed(Fault::Contention(_)), StepReply::Submitted(done)] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert_eq!(done.record.score, 2);
+        meanwhile.unwrap();
+        assert_eq!(tries, 3, "one transaction on each database, and the other score");
+    });
+    assert_eq!(world.add(&there).unwrap().record.score, 2);
 }

@@ -8,7 +8,8 @@ use crate::plan::{BatchId, BoardChange, BoardNo, BoardRow, Loaded, ReadSet, Scor
 use crate::{Coordination, LedgerReadSet, LedgerWriteSet, Reads, Transactions};
 use std::time::Duration;
 use tally_rules::idempotency::{Fingerprint, RequestKey, Stored};
-use tally_rules::ledger::{Currency, MemberId, Uuid, Wallet, WalletKey};
+use tally_rules::ledger::entry::{Entry, EntryKey, Kind};
+use tally_rules::ledger::{Currency, MemberId, TransferId, Uuid, Wallet, WalletKey};
 use tally_rules::outcome::Outcome;
 use tally_rules::profile::Profile;
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record};
@@ -306,6 +307,58 @@ fn the_only_writer_asks_once_for_rows_of_the_ledger() {
         assert!(matches!(refused, Err(StoreError::Row(_))), "{refused:?}");
         assert_eq!(add(&[key(1)], "7", 1).0, [Some(1000)]);
         assert_eq!(server.sql(&format!("SELECT SUM(balance) FROM {name}.wallets")).trim(), "3001");
+        store.release();
+    }
+}
+
+/// The guard of a cached wallet has no sequence. Its entries have the numbers, and their keys refuse a number that is taken.
+#[test]
+fn a_cached_wallet_whose_sequence_has_changed_is_not_overwritten() {
+    for kind in [DatabaseKind::MariaDb10, DatabaseKind::MySql9] {
+        let server = ScratchDatabase::shared(kind);
+        let url = server.create_database();
+        let writer = Some("the only one".to_owned());
+        let store = MySqlStore::open(&url, &Options { writer, ..Options::default() }).unwrap();
+        let key = WalletKey { member: MemberId(Uuid([1; 16])), currency: Currency::parse("KRW").unwrap() };
+        let plan = ReadSet {
+            ledger: LedgerReadSet { wallets: vec![key], ..LedgerReadSet::default() },
+            ..ReadSet::default()
+        };
+        // A deposit of 1. Returns the number of its entry.
+        let deposit = |transfer: u8| {
+            let mut number = 0;
+            let mut decide = |loaded: &Loaded| {
+                let old = loaded.ledger.wallets[0].unwrap_or_default();
+                let new = wallet(old.balance + 1, old.sequence + 1);
+                number = new.sequence;
+                let entry = Entry {
+                    transfer: TransferId(Uuid([transfer; 16])),
+                    kind: Kind::Deposit,
+                    amount: 1,
+                    after: new.balance,
+                    counterparty: None,
+                    reference: None,
+                };
+                let entries = vec![(EntryKey { wallet: key, sequence: number }, entry)];
+                let ledger =
+                    LedgerWriteSet { wallets: vec![(key, new)], entries, ..LedgerWriteSet::default() };
+                WriteSet { ledger, ..WriteSet::default() }
+            };
+            while matches!(store.run(&plan, &mut decide), Err(StoreError::Conflict(_))) {}
+            number
+        };
+        assert_eq!((deposit(1), deposit(2)), (1, 2));
+        let name = url.rsplit('/').next().unwrap();
+        let sql = |text: &str| server.sql(&text.replace("{name}", name));
+        // An entry that leaves the balance as it was, with the next number.
+        sql("INSERT INTO {name}.entries (member, currency, sequence, transfer, kind, amount, `after`) \
+             SELECT member, currency, 3, transfer, kind, amount, `after` FROM {name}.entries WHERE sequence = 2; \
+             UPDATE {name}.wallets SET sequence = 3");
+        assert_eq!(deposit(3), 4, "{kind:?}: the row is read again");
+        assert_eq!(sql("SELECT COUNT(*) FROM {name}.entries").trim(), "4");
+        sql("UPDATE {name}.wallets SET sequence = 9");
+        assert_eq!(deposit(4), 5, "{kind:?}: no entry has this number");
+        assert_eq!(sql("SELECT balance, sequence FROM {name}.wallets").trim(), "4\t9", "it is not lowered");
         store.release();
     }
 }

@@ -12,8 +12,13 @@ use super::targets::Targets;
 use super::transact::Transacted;
 use crate::clock::ClockReading;
 use crate::failure::Fault;
+use std::time::{Duration, Instant};
 use tally_lanes::{BarrierGuard, Failure, backoff};
 use tally_store::{BoardNo, ShardSet, WindowRow};
+
+/// How long failed attempts of one slice may take in all. The batch holds the barrier meanwhile, and only a wait for locked rows
+/// takes long. Less than one such wait by default (`store.lock_wait`, 2 s), so that a slice waits once.
+const WAITED_MAX: Duration = Duration::from_millis(1_500);
 
 /// Why the databases after a commit in doubt do nothing.
 const IN_DOUBT: &str = "what became of the part of another database is not known yet";
@@ -105,7 +110,8 @@ impl ScoreBatchHandler {
         }
     }
 
-    /// One slice, with retries after conflicts with other transactions.
+    /// One slice, with retries after conflicts with other transactions. A slice that has waited for locked rows fails for good: the
+    /// lane would try the whole batch again.
     fn slice_done(
         &mut self,
         slice: &Slice,
@@ -114,7 +120,9 @@ impl ScoreBatchHandler {
         shard: usize,
     ) -> Result<Transacted, Failure<Fault>> {
         let (mut more, mut failed) = (Vec::new(), Fault::Contention(CONTENDED.into()));
+        let mut waited = Duration::ZERO;
         for attempt in 1..=ATTEMPTS_MAX {
+            let began = Instant::now();
             match self.transact((&slice.batch, &slice.targets), guard, (time, &more), shard) {
                 Ok(Ok(transacted)) => return Ok(transacted),
                 // The whole batch was planned on its leaderboards: they cannot be read again in between.
@@ -123,6 +131,10 @@ impl ScoreBatchHandler {
                     self.prepare(&slice.batch, replan, &mut more).map_err(Failure::Unavailable)?
                 }
                 Err(Failure::Retry(fault)) => {
+                    waited += began.elapsed();
+                    if waited >= WAITED_MAX {
+                        return Err(Failure::Piece(fault));
+                    }
                     failed = fault;
                     let attempts = u32::try_from(attempt).unwrap_or(u32::MAX);
                     self.shared.background.wait(backoff(attempts));
