@@ -1,7 +1,8 @@
 //! Targets, and measured figures of other systems: every number that a ratio is compared with.
 //!
 //! The figures of other systems were measured on 2 cores and 24 GiB with the load generator beside the server. Scenarios
-//! measure them again in the same run where they can.
+//! measure them again in the same run where they can. Those of the field reports R1 to R5 (`docs/bench.md`) are their own, from
+//! other machines.
 
 use tally_load::report::Target;
 

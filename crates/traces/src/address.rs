@@ -1,7 +1,7 @@
 //! The address of a collector: `http://host[:port][/path]`, encrypted with `https://`.
 //!
-//! The default path is that of the protocol. The options are those of TLS, as for a database or a Redis. Not here:
-//! proxies.
+//! Port and path default to those of OTLP over HTTP. The query has the TLS options that the address of a database or a Redis
+//! has too (`ssl-ca=…`). Not here: proxies.
 
 use hyper::Uri;
 use hyper::http::uri::PathAndQuery;
@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use tally_tls::{Options, Trust};
 
-/// The port that collectors listen on for OTLP over HTTP.
+/// The port of OTLP over HTTP.
 const PORT: u16 = 4318;
 const PATH: &str = "/v1/traces";
 
@@ -24,11 +24,11 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses it.
+    /// Parses the text of a setting.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as the end of a sentence about it.
+    /// What is wrong, worded to follow the name of the setting: "must begin with …". It leaves out a login.
     pub fn parse(text: &str) -> Result<Self, String> {
         let encrypted = match text.split_once("://") {
             Some(("http", _)) => false,
@@ -44,7 +44,7 @@ impl Address {
         let port = match (uri.port_u16(), authority.rsplit_once(':')) {
             (Some(0), _) => return Err("has no port that can be reached".into()),
             (Some(port), _) => port,
-            // An empty or too large port number.
+            // `Uri` accepts an empty or too large port, and reports none.
             (None, Some((_, port))) if !port.ends_with(']') => {
                 return Err(format!("has `{port}` as its port"));
             }
@@ -70,7 +70,7 @@ impl Address {
         Ok(Self { host, port, path, trust })
     }
 
-    /// The `Host` header of its requests.
+    /// Host and port, as the `Host` header has them: an IPv6 address in brackets.
     pub(crate) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)

@@ -5,7 +5,7 @@ use super::{Cell, Way};
 use crate::targets::START_TIMES_EACH;
 use tally_load::report::{Ratio, Report, Table, number, or_dash};
 
-/// The size that the field report compares at.
+/// The size at which field report R1 (`docs/bench.md`) compares.
 const COMPARED: u32 = 200;
 
 const COLUMNS: [&str; 6] =

@@ -1,11 +1,12 @@
 //! Scenario `drivers`: durable submits at equal connections, through third-party drivers and through the service's
 //! lanes.
 //!
-//! A submit reads a player's record and writes the new one, as R2's game server would. The drivers are a blocking one,
-//! an ORM, and an asynchronous one. They use plain statements, a transaction driven by the client, a stored procedure,
-//! and one with a transaction inside. Each caller has a connection; the lanes have as many callers. Each way begins with
-//! the same rows, must end with the same rows, and must have read the same previous scores. The drivers are in a
-//! separate program. Without it only the lanes are measured, and the report names the command that builds it.
+//! A submit reads a player's record and writes the new one, as the game server of field report R2 (`docs/bench.md`)
+//! would. The drivers are a blocking one, an ORM, and an asynchronous one. They use plain statements, a transaction
+//! driven by the client, a stored procedure, and one with a transaction inside. Each caller has a connection; the lanes
+//! have as many callers. Each way begins with the same rows, must end with the same rows, and must have read the same
+//! previous scores. The drivers are in a separate program. Without it only the lanes are measured, and the report names
+//! the command that builds it.
 
 mod program;
 mod show;

@@ -1,9 +1,9 @@
-//! Scenario `hundred-million`: R3's headline on one machine, step by step.
+//! Scenario `hundred-million`: the size and the load of field report R3 (`docs/bench.md`) on one machine, step by step.
 //!
-//! A store of so many players is filled, served, killed and served again. Then it gets R3's mix, a period of it ends, and R3's
-//! solution (a sorted set in Redis) is measured beside it at a size that fits. The work directory keeps the result of each
-//! step, and a store of each kind, so no step runs twice. An interrupted run continues with its step. Not here: more than one
-//! machine, for which `docs/deploy` has arithmetic.
+//! The steps fill a store with a hundred million players, kill its server, and start it again. Then they send R3's load, half
+//! reads and half submits, and end a period. At a tenth of the players they also measure a plain sorted set in Redis, as R3
+//! has it. The run takes hours. So the work directory keeps the stores and the result of each step, and an interrupted run
+//! continues with the step that was interrupted. Not here: more than one machine, see `docs/deploy/billion.md`.
 
 mod exact;
 mod found;
@@ -25,15 +25,15 @@ use tally_load::report::{Report, number};
 
 /// The board with all players.
 const BOARD: &str = "arena";
-/// Players of the board that score while the server is killed.
+/// So many players submit while the server is killed.
 const WRITERS: u64 = 10_000;
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// The arguments of a step.
+/// What every step needs.
 struct Run<'r> {
     options: &'r Options,
     binary: &'r Path,
-    /// The work directory.
+    /// The work directory: `--work`, or a temporary one.
     folder: &'r Path,
     players: u64,
 }

@@ -1,4 +1,5 @@
-//! Scenario `mixed`: R3's load, half pages of ranks around a player and half durable submits, at once.
+//! Scenario `mixed`: half pages of ranks around a player and half durable submits, at once, as in field report R3
+//! (`docs/bench.md`).
 //!
 //! Tally is the real server over HTTP. Its store is MariaDB with ranks in memory, then the same database with ranks in
 //! Redis, and SQLite with ranks in memory. The baseline is what R3 replaced: 64 callers with a connection to each. They

@@ -1,10 +1,10 @@
 //! Scenario `page`: a hundred look-ups for one page, one after the other, in one command, and in a pipeline.
 //!
-//! It follows R4, whose API sent a Redis Cluster a command for each item. The look-ups are plain values by `GET` and
-//! `MGET`, and the ranks of a page by tally's own Redis client. The run starts its servers, a single one and a cluster of
-//! three. On the loopback interface a round trip costs little more than the work for it, which hides the cost of a loop
-//! elsewhere. So everything is measured once more behind a stated round trip. Every reply is checked outside the
-//! measurement. Not here: other clients, and reads beside writes.
+//! It follows field report R4 (`docs/bench.md`), whose API sent a Redis Cluster a command for each item. The look-ups
+//! are plain values by `GET` and `MGET`, and the ranks of a page by tally's own Redis client. The run starts its
+//! servers, a single one and a cluster of three. On the loopback interface a round trip costs little more than the work
+//! for it, which hides the cost of a loop elsewhere. So everything is measured once more behind a stated round trip.
+//! Every reply is checked outside the measurement. Not here: other clients, and reads beside writes.
 
 mod gets;
 mod ranks;

@@ -1,9 +1,10 @@
-//! Scenario `transfer`: transfers of money on a filled MariaDB or MySQL, R5's three flows beside the ledger's lane.
+//! Scenario `transfer`: transfers of money on a filled MariaDB or MySQL, three flows beside the ledger's lane.
 //!
-//! R5 measured a flow of twelve statements, and one of eight (both wallets locked by one ordered query, updates and inserts
-//! combined, a unique index). The third adds a cache from phone number to member. Each is done here as described, through a
-//! pool of so many connections, with as many callers as the lane has. The sum of all balances must stay the same, and every
-//! acknowledged transfer must be there. Not here: HTTP (`tally load transfers`).
+//! Field report R5 (`docs/bench.md`) measured a flow of twelve statements, and one of eight (both wallets locked by one
+//! ordered query, updates and inserts combined, a unique index). The third adds a cache from phone number to member.
+//! Each is done here as described, through a pool of so many connections, with as many callers as the lane has. The sum
+//! of all balances must stay the same, and every acknowledged transfer must be there. Not here: HTTP (`tally load
+//! transfers`).
 
 mod flows;
 mod ours;

@@ -1,8 +1,10 @@
 //! Authenticates callers and checks permissions.
 //!
-//! A credential is always checked: a bad one is refused, and never treated as none. Without a credential only this machine
-//! is served, and only in protected mode. Its request must not come through a proxy or from a page of another site. So
-//! `Host` must be a name of this server (against DNS rebinding), and `Origin` must match it.
+//! A credential is always checked: a bad one is refused, and never treated as none. Without a credential only this machine is
+//! served, and only in protected mode. Such a request must not come through a proxy or from a page of another site. So `Host`
+//! must be a name of this server (against DNS rebinding), and `Origin` must match it. Routes with [`Permission::Open`] need no
+//! credential, and `/metrics` needs none if `metrics.open` is set. Not here: health, documentation and the console, which
+//! `dispatch` serves to all callers.
 
 use super::call::bad_parameter;
 use super::problem;
@@ -22,7 +24,7 @@ use tally_wire::{Problem, host};
 const KEY_PREFIX: &str = "tally_";
 
 impl Trust {
-    /// The trust in one request: that of its connection, unless it shows signs of a proxy.
+    /// The trust in one request: that of its connection, or less if the request shows signs of a proxy.
     pub(super) fn of_request(self, parts: &Parts) -> Self {
         // nginx with only `proxy_pass` adds no header and speaks HTTP/1.0.
         let proxied = parts.version < Version::HTTP_11 || parts.headers.keys().any(is_of_proxy);
@@ -38,7 +40,7 @@ fn is_of_proxy(name: &HeaderName) -> bool {
     EXACT.contains(&name) || name.ends_with("-ip") || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Refuses a request with an ambiguous host: a proxy may have checked another one than this server.
+/// Refuses a request that names two hosts: a proxy before this server may have checked the other one.
 pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     let mut hosts = request.headers().get_all(HOST).iter();
     let first = hosts.next();
@@ -80,7 +82,7 @@ pub(super) async fn authenticate(
     } else if metrics && readiness.limits.metrics_open {
         Caller::local().into()
     } else {
-        // A scraper may know the server by a name of its own.
+        // A scraper of metrics may use a host name that is not in `http.hosts`.
         if !metrics {
             check_host(readiness, headers)?;
         }
@@ -104,7 +106,7 @@ pub(super) async fn authenticate(
     Err(Problem::new(403, "forbidden", detail))
 }
 
-/// The only credential of a request.
+/// The bearer token of a request; `None` if it has none, or several credentials.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let value = all.next().and_then(|value| value.to_str().ok());
@@ -115,7 +117,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
-/// The id of the key in a request, if it has the form of one: 12 hexadecimal digits.
+/// The id of the key that a request claims to have, for security events: 12 hexadecimal digits, not authenticated.
 pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
     let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
     (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
@@ -129,13 +131,14 @@ pub(super) fn token_holds(readiness: &Readiness, headers: &HeaderMap) -> bool {
         .is_some_and(|(tally, token)| tally.members.tokens.read(token, tally.now()).is_some())
 }
 
-/// Whether the caller is a command of this machine.
+/// Whether the caller is a subcommand on this machine: it has the token of the data directory.
 pub(super) fn is_this_machine(readiness: &Readiness, trust: Trust, headers: &HeaderMap) -> bool {
     let local = bearer(headers).and_then(|token| token.strip_prefix(LOCAL_PREFIX));
     let is_ours = |local: &str| same(local.as_bytes(), readiness.local_token.as_bytes());
     trust != Trust::Foreign && local.is_some_and(is_ours)
 }
 
+/// Authenticates the caller by its credential: the token of this machine, a member's token, or an API key.
 async fn presented(
     readiness: &Readiness,
     trust: Trust,
@@ -180,6 +183,7 @@ pub(super) fn signed_out() -> Problem {
     unauthorized("the token is not one of ours, or has ended: sign in again")
 }
 
+/// Accepts a caller without a credential, as this machine in protected mode.
 fn anonymous(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
     let keys = readiness.keys().ok_or_else(|| starting(readiness))?;
     if !keys.protected_mode() {
@@ -194,7 +198,7 @@ fn anonymous(readiness: &Readiness, trust: Trust) -> Result<Caller, Problem> {
     ))
 }
 
-/// Checks the host name that a browser used.
+/// Checks the host name of a request without a credential. After DNS rebinding a browser sends a foreign one.
 fn check_host(readiness: &Readiness, headers: &HeaderMap) -> Result<(), Problem> {
     let host = host(headers);
     if our_host(readiness, host) {
@@ -206,7 +210,7 @@ fn check_host(readiness: &Readiness, headers: &HeaderMap) -> Result<(), Problem>
     Err(Problem::new(403, "host_refused", detail))
 }
 
-/// Checks the page that made a browser send the request.
+/// Checks the page that made a browser send the request: a page of this server, or for reads one of `http.cors_origins`.
 fn check_origin(readiness: &Readiness, headers: &HeaderMap, permission: Permission) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
@@ -235,6 +239,7 @@ fn unauthorized(detail: &str) -> Problem {
     Problem::new(401, "unauthorized", detail).header("www-authenticate", "Bearer realm=\"tally\"")
 }
 
+/// 503 while the server loads or reloads its store.
 fn starting(readiness: &Readiness) -> Problem {
     match readiness.not_loaded() {
         lost @ NotReady::Lost(_) => problem::of_not_ready(&lost),

@@ -12,12 +12,13 @@ use tally_wire::Problem;
 use tally_wire::api::keys;
 use tally_wire::cursor::{self, Names};
 
-/// `GET /v1/keys`
+/// `GET /v1/keys`: a page of the keys by time of creation, without their secrets.
 pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
     let limit = call.query.limit();
     let after = call.query.text("cursor");
     call.finish_query()?;
     let tally = call.tally()?;
+    // A cursor is the creation time and the id of the last key of a page. The list has this order.
     let after = match after {
         None => None,
         Some(text) => Some(
@@ -40,7 +41,7 @@ pub(super) async fn list(mut call: Call) -> Result<Response, Problem> {
     Ok(response::ok(&body))
 }
 
-/// `POST /v1/keys`
+/// `POST /v1/keys`: makes a key. Only this response, and that to a retry, has the token.
 pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     call.finish_query()?;
     let tally = call.tally()?;
@@ -52,11 +53,12 @@ pub(super) async fn create(mut call: Call) -> Result<Response, Problem> {
     let row = &created.row;
     let body = keys::write(&row.id, row.role, &row.name, row.created_at, Some(&created.token));
     let mut response = response::replayed(response::json(StatusCode::CREATED, &body), created.replayed);
+    // For the security event of this request.
     response.extensions_mut().insert(Detail(format!("key {} ({})", row.id, row.role)));
     Ok(response)
 }
 
-/// `DELETE /v1/keys/{id}`
+/// `DELETE /v1/keys/{id}`: revokes a key.
 pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     let force = call.query.flag("force");
     call.finish_query()?;
@@ -72,7 +74,7 @@ pub(super) async fn revoke(mut call: Call) -> Result<Response, Problem> {
     Ok(response::replayed(response::none(), replayed))
 }
 
-/// 400 for a cursor that is not from this list.
+/// 400 for a cursor that this list did not give.
 pub(super) fn invalid_cursor() -> Problem {
     Problem::new(400, "invalid_cursor", "the cursor is not one of this list; begin without one")
 }

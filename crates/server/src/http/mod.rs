@@ -1,5 +1,6 @@
 //! HTTP: `listen` accepts connections, `dispatch` finds the route, `guard` authenticates the caller, `proxies` finds its
-//! address. `call` is a request as its operation sees it; `response` and `problem` make responses. Each operation is one file.
+//! address. `call` is a request as its operation sees it; `response` and `problem` make responses. `routes`
+//! names the function of each operation. The other files and folders have these functions, by subject.
 
 mod audit;
 mod body;

@@ -1,4 +1,5 @@
-//! Making and ending holds.
+//! Making a hold, and ending it by a capture or a void. Not here: the rules (`tally_rules::ledger::hold`), and holds that expire
+//! by the clock (`expiry`).
 
 use super::LedgerSettings;
 use super::request::{LedgerRequest, Needs};
@@ -22,13 +23,13 @@ pub struct NewHold {
     pub wallet: WalletKey,
     /// How much money is held.
     pub amount: Amount,
-    /// When it ends by itself.
+    /// When it expires, if it does.
     pub expires_at: Option<Micros>,
-    /// For retries.
+    /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
 
-/// An end of a hold. The caller looks up its wallet before, which never changes.
+/// A capture or a void. The read set needs the wallet of the hold. So the caller looks it up first: it never changes.
 struct EndHold {
     hold: HoldId,
     wallet: WalletKey,
@@ -36,11 +37,11 @@ struct EndHold {
     identity: Option<IdempotencyKey>,
 }
 
-/// The reply to a hold, or to its end.
+/// The reply of the lane to a request that makes or ends a hold.
 pub(crate) enum Held {
-    /// It was done now, and this is the hold after it.
+    /// The request was done now, and left the hold like this.
     Now(HoldId, Hold),
-    /// It was done before.
+    /// The request is a retry, and was done before.
     Replayed(HoldId),
 }
 
@@ -97,7 +98,7 @@ impl LedgerRequest for EndHold {
     }
 }
 
-/// A hold as a request has left it.
+/// The reply to the caller: the hold as the request has left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldDone {
     /// The id of the hold.
@@ -108,17 +109,17 @@ pub struct HoldDone {
     pub replayed: bool,
 }
 
-/// Makes a hold.
+/// Makes a hold. The money stays in the wallet, and no other request can spend it.
 pub async fn place(tally: &Tally, new: NewHold) -> Result<HoldDone, Failure> {
     let running = new.identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let held = tally.ledger.ask(new, running.into_iter().collect()).await?;
     let mut done = told(tally, held).await?;
-    // As it was made, even if it has ended since.
+    // A retry gets the first reply again, in which the hold was open, even if it has ended since.
     done.hold.end = None;
     Ok(done)
 }
 
-/// Ends a hold.
+/// Captures or voids a hold.
 pub async fn end(
     tally: &Tally,
     id: HoldId,
@@ -127,7 +128,7 @@ pub async fn end(
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let hold = match (find(tally, id).await, &identity) {
-        // Its key may belong to another request, whose rejection comes first.
+        // `stored` rejects an idempotency key that another request has used. This rejection comes first.
         (Err(Failure::Rejected(Rejection::HoldNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
             return Err(Rejection::HoldNotFound.into());
@@ -139,7 +140,7 @@ pub async fn end(
     told(tally, held).await
 }
 
-/// The hold of that id.
+/// Reads a hold from the store.
 pub async fn find(tally: &Tally, id: HoldId) -> Result<Hold, Failure> {
     let store = Arc::clone(&tally.store);
     let hold = blocking(move || Ok(store.ledger().hold(id)?)).await?;

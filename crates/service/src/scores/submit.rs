@@ -1,4 +1,7 @@
-//! Submitting scores: one, or a batch whose rows succeed or fail each for itself.
+//! Submitting scores: one, or a list of rows of which each succeeds or fails alone.
+//!
+//! A score passes these types: [`NewScore`] as parsed, [`Submit`] as checked for the lane, `SubmitDecision` as decided in the
+//! transaction, and [`Submitted`] as replied. Not here: the transaction (`batch`), and the update rule (`tally_rules::record`).
 
 use super::batch::{
     Access, Applied, Effect, Effects, Kind, Piece, Players, Replying, RowTarget, ScoreBatchState, Slicing,
@@ -27,13 +30,13 @@ pub struct NewScore {
     pub board: BoardId,
     /// The player.
     pub player: PlayerId,
-    /// How much.
+    /// The number as the caller sent it.
     pub score: Given,
-    /// The second number.
+    /// The second integer, which orders equal scores.
     pub subscore: Option<i64>,
-    /// When, if the caller sets it.
+    /// When it happened, if the caller sets it.
     pub at: Option<Micros>,
-    /// For retries.
+    /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
 
@@ -50,14 +53,14 @@ pub struct ScoreWrite {
     pub at: Option<Micros>,
 }
 
-/// A submit.
+/// A submit as the lane gets it.
 #[derive(Clone, Debug)]
 pub struct Submit {
     /// The leaderboard.
     pub board: Arc<Board>,
     /// The score.
     pub write: ScoreWrite,
-    /// For retries.
+    /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
 
@@ -73,13 +76,13 @@ pub struct Previous {
 /// The reply to a submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {
-    /// The name of the window that record and ranks are of.
+    /// The name of the window to which the record and the ranks belong.
     pub period: String,
-    /// Names of the periods that the score was too late for.
+    /// Names of the closed periods for which the score was too late.
     pub closed_periods: Vec<String>,
-    /// The player's record now.
+    /// The player's record after the submit.
     pub record: Record,
-    /// Its rank at this moment.
+    /// Its rank just after the change was published; for a retry, its rank now.
     pub rank: Option<u64>,
     /// Whether the submit changed the record.
     pub changed: bool,
@@ -90,7 +93,7 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// A repeated reply with that record, to be filled.
+    /// The reply to a retry, with the stored record. `Submit::replay` adds the rest.
     fn replay(record: Record) -> Self {
         let (period, closed_periods, previous) = (String::new(), Vec::new(), None);
         Self { period, closed_periods, record, rank: None, changed: false, previous, replayed: true }
@@ -100,13 +103,13 @@ impl Submitted {
 /// The decision on a submit.
 #[derive(Debug)]
 pub(crate) struct SubmitDecision {
-    /// The records in the window that is named first.
+    /// The record after and before, in the first window of the reply.
     record: Record,
     previous: Option<Record>,
     changed: bool,
-    /// When it was decided, if that was in an earlier batch.
+    /// When the first request was decided, if this is a retry.
     replayed: Option<Micros>,
-    /// The records that it left in every window.
+    /// The record after the submit in each of its windows; none for a retry.
     pub(super) records: Vec<(Window, Record)>,
 }
 
@@ -195,7 +198,7 @@ impl Submit {
         }
     }
 
-    /// Fills a repeated reply: its periods are those of then, ranks are those of now.
+    /// Completes the reply to a retry: with the periods of the first request, decided at `then`, and with the ranks of now.
     fn replay(&self, then: Micros, mut done: Submitted, shared: &Shared) -> Submitted {
         let (board, player) = (&self.board, &self.write.player);
         let (open, late) = board.periods().targets_then(self.write.at.map_or(then, |at| at.min(then)), then);
@@ -207,7 +210,7 @@ impl Submit {
             }
             _ => ALL_TIME_NAME.to_owned(),
         };
-        // A period that is deleted by now has no ranks.
+        // The period may be deleted by now. Then the reply has no ranks.
         let Ok(view) = View::find(board, Some(&done.period), shared.clock.now(), |_| None) else {
             return done;
         };
@@ -238,10 +241,11 @@ async fn submit_once(tally: &Tally, new: &NewScore) -> RowResult {
     }
 }
 
-/// One row's result.
+/// The result of one row.
 pub type RowResult = Result<(Arc<Board>, Submitted), Failure>;
 
-/// Submits many scores as neighbours. Each row succeeds or fails alone; the whole fails only if nothing was taken.
+/// Submits many scores, which stay together in the queue of a lane. Each row succeeds or fails alone. The call fails only if the
+/// lane accepted none of them.
 pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowResult>, Failure> {
     let mut results: Vec<Option<RowResult>> = Vec::with_capacity(rows.len());
     let (mut requests, mut boards) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
@@ -264,6 +268,7 @@ pub async fn submit_batch(tally: &Tally, rows: Vec<NewScore>) -> Result<Vec<RowR
     Ok(results.into_iter().map(fill).collect())
 }
 
+/// Checks a score and marks its idempotency key as running.
 fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, Option<Running>), Rejection> {
     let board = tally.boards.find(&new.board)?;
     let write = checked(&board.definition, new.player.clone(), new.score, new.subscore, new.at)?;
@@ -271,7 +276,7 @@ fn prepare(tally: &Tally, new: &NewScore, begun: &mut Begun) -> Result<(Submit, 
     Ok((Submit { board, write, identity: new.identity.clone() }, running))
 }
 
-/// The first reply of a submit that cannot be done now, if it was done before.
+/// The stored reply to a retry that is rejected now, such as after its leaderboard was deleted. Without one, the rejection.
 async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResult {
     let stored = match &new.identity {
         Some(identity) if rejection != Rejection::IdempotencyInProgress => tally.stored(identity).await?,
@@ -280,6 +285,7 @@ async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResu
     let Some(Outcome::Submitted { record, previous, changed, score, subscore }) = stored else {
         return Err(rejection.into());
     };
+    // The reply needs a leaderboard only for the form of its numbers, which is stored with the outcome.
     let subscore = if subscore { Subscore::Descending } else { Subscore::None };
     let definition = Definition { score, subscore, ..Definition::default() };
     let row = BoardRow { no: BoardNo(0), id: new.board.clone(), definition, created_at: record.at };

@@ -1,8 +1,9 @@
-//! The task that fills one event stream until the client leaves or is slow, its permission ends, or the server drains.
+//! The task that fills one event stream until the stream ends: see [`End`] for the reasons.
 //!
-//! Events wait in a short queue. A client that reads nothing for a while loses its connection, and may resume later. The
-//! task checks the permission of its caller twice a second: an expired token or a revoked key ends the stream. Not here:
-//! the form of events.
+//! Events wait in a short queue. A client that reads nothing for [`SLOW_READER`] loses its connection, and may resume later. The
+//! task checks its caller twice a second: an expired token or a revoked key ends the stream. Where other servers may change
+//! members, a check of a member reads the store, so it comes every five seconds. Not here: which events there are, and their
+//! format (`source`).
 
 use super::body::Queue;
 use super::source::{Sent, Source, SourceEvent};
@@ -25,13 +26,16 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a server may be unsure about its lease before its streams end.
 const UNSURE_MAX: Duration = Duration::from_secs(5);
+/// The pause between two checks of the lease meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Many streams that send the same event are spread over the time to the next one, so that requests do not wait for all.
+/// Streams that send the same live scores are spread over [`SLICES`] slices of this length. The next scores come after 100 ms.
+/// So a request waits for the streams of one slice, and not for all of them.
 const SPREAD: Duration = Duration::from_millis(1);
 const SLICES: usize = 80;
 
 pub(super) struct Pump {
+    /// Authenticates the caller again.
     presence: CallerCheck,
     caller: Caller,
     slot: StreamSlot,
@@ -52,7 +56,7 @@ enum End {
     Slow,
     /// The database has lost commits, and sent events may be among them.
     Lost,
-    /// The server drains, the caller has no permission any more, or the subject is deleted.
+    /// The server drains or cannot read its store, the caller has lost its permission, or the subject is deleted.
     Over,
 }
 
@@ -131,7 +135,7 @@ impl Pump {
         }
     }
 
-    /// Checks that the caller still has its permission, and that the subject exists.
+    /// Checks that the caller still has its permission, and that the subject exists. Returns the service for the next read.
     async fn check(&mut self, source: &Source) -> Result<Arc<Tally>, End> {
         let tally = self.sure().await?;
         let asks = matches!(self.caller.kind, CallerKind::Member(_)) && tally.has_others();
@@ -149,7 +153,7 @@ impl Pump {
         let began = Instant::now();
         loop {
             let ready = self.presence.readiness.ready();
-            // Read after `ready`: it may have returned another service.
+            // This check comes after `ready`, because a reload before it would make `ready` return the new service.
             if self.presence.readiness.reloads() != self.reloads {
                 return Err(End::Lost);
             }
@@ -164,7 +168,7 @@ impl Pump {
         }
     }
 
-    /// Sends and counts an event.
+    /// Sends and counts an event: live scores in the slice of this stream, and no event while the lease is unsure.
     async fn send_event(&mut self, Sent { event, head, bytes, made }: Sent) -> Result<(), End> {
         if let Some(made) = made {
             sleep_until(
@@ -183,7 +187,7 @@ impl Pump {
         Ok(())
     }
 
-    /// Puts bytes into the queue, if it soon has space.
+    /// Puts bytes into the queue. A queue that stays full for [`SLOW_READER`] ends the stream.
     async fn send(&mut self, bytes: Bytes) -> Result<(), End> {
         tokio::select! {
             biased;

@@ -8,6 +8,7 @@ use tally_wire::Problem;
 use tally_wire::api::scores::{PageJson, Style};
 
 pub(in crate::http) async fn around(mut call: Call) -> Result<Response, Problem> {
+    // `finish_query` refuses a wrong number, so the default never replaces one.
     let mut count = |name| call.query.number(name, 0, AROUND_MAX).unwrap_or(AROUND_DEFAULT);
     let (above, below) = (count("above"), count("below"));
     let period = call.query.text("period");
