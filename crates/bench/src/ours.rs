@@ -7,7 +7,7 @@ use crate::submit::{BEGIN_MICROS, Contents, Operation};
 use std::sync::Arc;
 use tally_load::player;
 use tally_rules::definition::{Definition, Update};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 use tally_service::scores::submit::{NewScore, submit};
 use tally_service::secret::Secret;
@@ -55,7 +55,7 @@ pub(crate) fn new_score(board: &BoardId, operation: &Operation) -> NewScore {
     NewScore {
         board: board.clone(),
         player: player_id(operation.player),
-        score: Given::Int(operation.score),
+        score: ScoreInput::Int(operation.score),
         subscore: None,
         at: Some(Micros(operation.at_micros)),
         identity: None,

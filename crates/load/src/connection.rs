@@ -21,7 +21,7 @@ pub(crate) struct Connection {
 
 /// A response; its body stays in the connection until the next request.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) body: &'a [u8],
 }
@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Sends one request and waits for its response.
-    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.received.clear();
         self.stream.write_all(request).await?;
         let (status, body) = loop {
@@ -54,7 +54,7 @@ impl Connection {
         if body.end != self.received.len() {
             return Err(bad("more bytes than one answer"));
         }
-        Ok(Answer { status, body: &self.received[body] })
+        Ok(Response { status, body: &self.received[body] })
     }
 }
 

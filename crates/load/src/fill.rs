@@ -4,7 +4,7 @@
 //! client with millions of scores would.
 
 use crate::acknowledged::Acknowledged;
-use crate::connection::{Answer, Connection};
+use crate::connection::{Connection, Response};
 use crate::random::Random;
 use crate::run::runtime;
 use crate::workload::Target;
@@ -73,7 +73,7 @@ fn check_rows(body: &[u8], rows: usize) -> io::Result<()> {
 }
 
 /// An error for a response other than success; it names the operation and the response.
-pub(crate) fn expect(answer: &Answer<'_>, what: &str) -> io::Result<()> {
+pub(crate) fn expect(answer: &Response<'_>, what: &str) -> io::Result<()> {
     if (200..300).contains(&answer.status) {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use crate::definition::ScoreType;
 
 /// A score as the caller sent it, independent of the board's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Given {
+pub enum ScoreInput {
     /// Digits only.
     Int(i64),
     /// Any other number.
@@ -16,13 +16,15 @@ pub enum Given {
 }
 
 /// The ordered integer of a score on a board of this type, or why the board cannot hold it.
-pub fn ordered(kind: ScoreType, given: Given) -> Result<i64, &'static str> {
+pub fn ordered(kind: ScoreType, given: ScoreInput) -> Result<i64, &'static str> {
     match (kind, given) {
-        (ScoreType::Int64, Given::Int(value)) => Ok(value),
-        (ScoreType::Int64, Given::Float(_)) => Err("must be an integer: this leaderboard holds int64 scores"),
+        (ScoreType::Int64, ScoreInput::Int(value)) => Ok(value),
+        (ScoreType::Int64, ScoreInput::Float(_)) => {
+            Err("must be an integer: this leaderboard holds int64 scores")
+        }
         // Beyond 2^53 the integer becomes the nearest double, as everywhere with float64.
-        (ScoreType::Float64, Given::Int(value)) => from_f64(value as f64).ok_or("must be a number"),
-        (ScoreType::Float64, Given::Float(value)) => from_f64(value).ok_or("must be a number"),
+        (ScoreType::Float64, ScoreInput::Int(value)) => from_f64(value as f64).ok_or("must be a number"),
+        (ScoreType::Float64, ScoreInput::Float(value)) => from_f64(value).ok_or("must be a number"),
     }
 }
 

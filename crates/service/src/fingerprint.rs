@@ -9,7 +9,7 @@ use tally_rules::idempotency::Fingerprint;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Phone;
 use tally_rules::ledger::{Amount, HoldId, MemberId, TransferRequest, WalletKey};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 
 /// Makes fingerprints with the key of one secret.
@@ -34,13 +34,13 @@ impl Fingerprints {
         &self,
         board: &BoardId,
         player: &PlayerId,
-        score: Given,
+        score: ScoreInput,
         subscore: Option<i64>,
         at: Option<Micros>,
     ) -> Fingerprint {
         let (kind, score) = match score {
-            Given::Int(value) => (b"i", value.to_le_bytes()),
-            Given::Float(value) => (b"f", value.to_le_bytes()),
+            ScoreInput::Int(value) => (b"i", value.to_le_bytes()),
+            ScoreInput::Float(value) => (b"f", value.to_le_bytes()),
         };
         self.digest(&[
             b"submit",
@@ -129,19 +129,19 @@ mod tests {
         let board = |text| BoardId::new(text).unwrap();
         let player = |text| PlayerId::new(text).unwrap();
         let of = |b, p, s, sub, at| prints.of_submit(&board(b), &player(p), s, sub, at);
-        let base = of("ab", "c", Given::Int(1), None, None);
-        assert_eq!(base, of("ab", "c", Given::Int(1), None, None));
+        let base = of("ab", "c", ScoreInput::Int(1), None, None);
+        assert_eq!(base, of("ab", "c", ScoreInput::Int(1), None, None));
         for other in [
-            of("a", "bc", Given::Int(1), None, None),
-            of("ab", "c", Given::Int(2), None, None),
-            of("ab", "c", Given::Float(1.0), None, None),
-            of("ab", "c", Given::Int(1), Some(0), None),
-            of("ab", "c", Given::Int(1), None, Some(Micros(0))),
+            of("a", "bc", ScoreInput::Int(1), None, None),
+            of("ab", "c", ScoreInput::Int(2), None, None),
+            of("ab", "c", ScoreInput::Float(1.0), None, None),
+            of("ab", "c", ScoreInput::Int(1), Some(0), None),
+            of("ab", "c", ScoreInput::Int(1), None, Some(Micros(0))),
             prints.of_remove(&board("ab"), &player("c")),
             Fingerprints::new(&Secret::new([8; 32])).of_submit(
                 &board("ab"),
                 &player("c"),
-                Given::Int(1),
+                ScoreInput::Int(1),
                 None,
                 None,
             ),

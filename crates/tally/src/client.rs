@@ -27,7 +27,7 @@ pub(crate) struct Client {
 }
 
 /// A response of a server: its status and its JSON, or null.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     /// The HTTP status.
     pub(crate) status: u16,
     /// The body.
@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// Sends a request and returns any response.
-    pub(crate) fn send(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Answer> {
+    pub(crate) fn send(&self, method: &Method, path: &str, body: Option<(&str, &[u8])>) -> Result<Response> {
         let mut request = Request::builder().method(method.clone()).uri(format!("{}{path}", self.base));
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -118,7 +118,7 @@ impl Client {
         let status = response.status().as_u16();
         let text =
             response.body_mut().with_config().limit(64 << 20).read_to_string().context("read the answer")?;
-        Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+        Ok(Response { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
     }
 }
 
@@ -147,7 +147,7 @@ fn authorities(file: &Path) -> Result<RootCerts> {
 }
 
 /// A problem as one sentence.
-pub(crate) fn explain(answer: &Answer) -> String {
+pub(crate) fn explain(answer: &Response) -> String {
     let field = |name: &str| answer.body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (detail, code) = (field("detail"), field("code"));
     if detail.is_empty() {

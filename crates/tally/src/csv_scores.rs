@@ -5,7 +5,7 @@
 use crate::{csv_records, csv_text};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_wire::{numbers, time};
 
@@ -30,7 +30,7 @@ pub(crate) enum ScoreSource {
     /// A column.
     Column(String),
     /// The same for every line.
-    Constant(Given),
+    Constant(ScoreInput),
 }
 
 /// A condition on a column.
@@ -47,7 +47,7 @@ pub(crate) struct CsvScore {
     /// The player.
     pub(crate) player: PlayerId,
     /// The score.
-    pub(crate) score: Given,
+    pub(crate) score: ScoreInput,
     /// The instant.
     pub(crate) at: Option<Micros>,
 }
@@ -241,8 +241,12 @@ mod tests {
 
     #[test]
     fn records_over_several_lines_keep_their_numbers() {
-        let columns =
-            Columns { score: ScoreSource::Constant(Given::Int(1)), at: None, filters: vec![], ..columns() };
+        let columns = Columns {
+            score: ScoreSource::Constant(ScoreInput::Int(1)),
+            at: None,
+            filters: vec![],
+            ..columns()
+        };
         let mut lines = Lines::new("who,n\n\"a\nb\",1\nc,2\n".as_bytes(), columns).unwrap();
         let first = lines.next().unwrap().unwrap();
         assert_eq!((first.number, first.end), (2, 3));

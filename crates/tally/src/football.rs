@@ -4,7 +4,7 @@
 //! Source: `martj42/international_results`, CC0 1.0.
 
 use crate::csv_scores::{Columns, Filter, ScoreSource};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_wire::time;
 
@@ -17,7 +17,7 @@ pub(crate) const RESULTS: &[u8] = include_bytes!("../sample/results.csv");
 pub(crate) fn goal_columns() -> Columns {
     Columns {
         player: "scorer".into(),
-        score: ScoreSource::Constant(Given::Int(1)),
+        score: ScoreSource::Constant(ScoreInput::Int(1)),
         at: Some("date".into()),
         filters: Filter::parse("own_goal=FALSE").into_iter().collect(),
         missing: vec!["NA".into()],

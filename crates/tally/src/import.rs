@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::process::ExitCode;
 use std::time::Instant;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_service::secret::hex;
 use tally_wire::{numbers, time};
 use ureq::http::Method;
@@ -117,8 +117,8 @@ fn made(line: &Line) -> Made {
         Outcome::Row(row) => row,
     };
     let score = match row.score {
-        Given::Int(int) => int.to_string(),
-        Given::Float(float) => float.to_string(),
+        ScoreInput::Int(int) => int.to_string(),
+        ScoreInput::Float(float) => float.to_string(),
     };
     let mut body = json!({"line": line.number, "player": row.player.as_str(), "score": score});
     if let Some(at) = row.at {

@@ -5,7 +5,7 @@
 //! from the stored rows. So the same audit before and after a restart compares the rankings with the store. Not here:
 //! reading the store itself.
 
-use crate::http::{Answer, Client, segment};
+use crate::http::{Client, Response, segment};
 use crate::model::{Board, Definition, Range, Record};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ pub fn read_pages(client: &mut Client, target: &str, member: &str) -> (Vec<Value
 }
 
 /// A value of the metrics.
-pub fn metric(metrics: &Answer, name: &str) -> f64 {
+pub fn metric(metrics: &Response, name: &str) -> f64 {
     let text = metrics.text();
     // Labels have no order.
     let labels_of = |series: &str| {

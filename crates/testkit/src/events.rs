@@ -3,7 +3,7 @@
 //! It reads only when the test calls it, so a test can be a slow reader. It never reconnects by itself. Not here:
 //! TLS.
 
-use crate::http::{Answer, GIVE_UP, Request, read_answer, read_line};
+use crate::http::{GIVE_UP, Request, Response, read_line, read_response};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -37,13 +37,13 @@ pub struct EventStream {
 
 impl EventStream {
     /// Opens a stream; a rejection is the error.
-    pub fn open(address: SocketAddr, request: &Request) -> Result<Self, Answer> {
+    pub fn open(address: SocketAddr, request: &Request) -> Result<Self, Response> {
         let stream = TcpStream::connect_timeout(&address, GIVE_UP).expect("the server listens");
         stream.set_nodelay(true).expect("a socket");
         stream.set_read_timeout(Some(GIVE_UP)).expect("a socket");
         let mut connection = BufReader::new(stream);
         connection.get_mut().write_all(&request.bytes(&address.to_string())).expect("the server reads");
-        let head = read_answer(&mut connection, false).expect("an answer");
+        let head = read_response(&mut connection, false).expect("an answer");
         if head.status != 200 {
             return Err(head);
         }

@@ -92,7 +92,7 @@ impl Request {
 
 /// One response.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Response {
     /// The status.
     pub status: u16,
     /// Header fields, names in lower case.
@@ -101,7 +101,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// The first field of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -177,7 +177,7 @@ impl Client {
     }
 
     /// Sends a request and waits for its response.
-    pub fn try_send(&mut self, request: &Request) -> io::Result<Answer> {
+    pub fn try_send(&mut self, request: &Request) -> io::Result<Response> {
         let host = self.address.to_string();
         let bytes = match &self.key {
             Some(key) if !request.has("authorization") => request.clone().key(key).bytes(&host),
@@ -185,7 +185,7 @@ impl Client {
         };
         let answer = self.exchange(&bytes, request.method == "HEAD");
         // This client reads only the head of a stream; `events` reads the rest.
-        let ends = |answer: &Answer| answer.header("transfer-encoding").is_none();
+        let ends = |answer: &Response| answer.header("transfer-encoding").is_none();
         let closes = answer
             .as_ref()
             .map_or(true, |answer| answer.header("connection") == Some("close") || !ends(answer));
@@ -197,14 +197,14 @@ impl Client {
 
     /// Sends a request and waits for its response; panics without one.
     #[track_caller]
-    pub fn send(&mut self, request: &Request) -> Answer {
+    pub fn send(&mut self, request: &Request) -> Response {
         self.try_send(request).unwrap_or_else(|error| {
             panic!("no answer to {} {}: {error}", request.method, String::from_utf8_lossy(&request.target))
         })
     }
 
     /// Sends these bytes and reads one response; the connection is not reused.
-    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<Answer> {
+    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<Response> {
         self.connection = None;
         let answer = self.exchange(bytes, false);
         self.connection = None;
@@ -213,29 +213,29 @@ impl Client {
 
     /// `GET`
     #[track_caller]
-    pub fn get(&mut self, target: &str) -> Answer {
+    pub fn get(&mut self, target: &str) -> Response {
         self.send(&Request::new("GET", target))
     }
 
     /// `POST` of JSON.
     #[track_caller]
-    pub fn post(&mut self, target: &str, body: &Value) -> Answer {
+    pub fn post(&mut self, target: &str, body: &Value) -> Response {
         self.send(&Request::new("POST", target).json(body))
     }
 
     /// `PUT` of JSON.
     #[track_caller]
-    pub fn put(&mut self, target: &str, body: &Value) -> Answer {
+    pub fn put(&mut self, target: &str, body: &Value) -> Response {
         self.send(&Request::new("PUT", target).json(body))
     }
 
     /// `DELETE`
     #[track_caller]
-    pub fn delete(&mut self, target: &str) -> Answer {
+    pub fn delete(&mut self, target: &str) -> Response {
         self.send(&Request::new("DELETE", target))
     }
 
-    fn exchange(&mut self, bytes: &[u8], headless: bool) -> io::Result<Answer> {
+    fn exchange(&mut self, bytes: &[u8], headless: bool) -> io::Result<Response> {
         if self.connection.is_none() {
             let stream = TcpStream::connect_timeout(&self.address, self.patience)?;
             stream.set_nodelay(true)?;
@@ -246,7 +246,7 @@ impl Client {
         let connection = self.connection.as_mut().expect("it was just made");
         // A server may reject a request before it has read all of it: its response counts more than the broken pipe.
         let written = connection.get_mut().write_all(bytes);
-        let answer = read_answer(connection, headless);
+        let answer = read_response(connection, headless);
         match (answer, written) {
             (Err(_), Err(error)) => Err(error),
             (answer, _) => answer,
@@ -254,7 +254,7 @@ impl Client {
     }
 }
 
-pub(crate) fn read_answer(from: &mut impl BufRead, headless: bool) -> io::Result<Answer> {
+pub(crate) fn read_response(from: &mut impl BufRead, headless: bool) -> io::Result<Response> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let first = read_line(from)?;
     let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -273,7 +273,7 @@ pub(crate) fn read_answer(from: &mut impl BufRead, headless: bool) -> io::Result
         length.map_or(Ok(0), |(_, value)| value.parse()).map_err(|_| wrong("a bad content-length"))?;
     let mut body = vec![0; if headless { 0 } else { length }];
     from.read_exact(&mut body)?;
-    Ok(Answer { status, headers, body })
+    Ok(Response { status, headers, body })
 }
 
 pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<String> {
@@ -308,9 +308,9 @@ mod tests {
     #[test]
     fn answers_are_read_and_cut_ones_are_errors() {
         let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: y\r\n\r\n{}".as_slice();
-        let answer = read_answer(&mut BufReader::new(whole), false).unwrap();
+        let answer = read_response(&mut BufReader::new(whole), false).unwrap();
         assert_eq!((answer.status, answer.header("x"), answer.text().as_str()), (200, Some("y"), "{}"));
-        assert!(read_answer(&mut BufReader::new(&whole[..whole.len() - 1]), false).is_err());
+        assert!(read_response(&mut BufReader::new(&whole[..whole.len() - 1]), false).is_err());
         assert_eq!(segment("ä/b c"), "%C3%A4%2Fb%20c");
     }
 }

@@ -34,7 +34,7 @@ pub use cluster::ScratchCluster;
 pub use database::{DatabaseKind, ScratchDatabase};
 pub use disk::SimulatedDisk;
 pub use events::{Event, EventStream};
-pub use http::{Answer, Client, Request};
+pub use http::{Client, Request, Response};
 pub use log_lines::{LogLine, LogLines};
 pub use proxy::{Cut, Proxy};
 pub use redis::{RedisKind, ScratchRedis};

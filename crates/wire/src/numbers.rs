@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tally_rules::definition::ScoreType;
-use tally_rules::score::{self, Given};
+use tally_rules::score::{self, ScoreInput};
 
 /// How replies contain 64-bit integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,14 +57,14 @@ impl Serialize for ScoreOut {
 }
 
 /// Reads a score: a JSON number, or a string of one.
-pub fn score(value: &Value) -> Result<Given, &'static str> {
+pub fn score(value: &Value) -> Result<ScoreInput, &'static str> {
     match value {
         Value::Number(number) => {
             if let Some(int) = number.as_i64() {
-                return Ok(Given::Int(int));
+                return Ok(ScoreInput::Int(int));
             }
             // JSON integers beyond int64 arrive as doubles. An int64 board refuses them.
-            number.as_f64().map(Given::Float).ok_or("must be a number")
+            number.as_f64().map(ScoreInput::Float).ok_or("must be a number")
         }
         Value::String(text) => score_text(text).ok_or("must be a number or a string of one"),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err("must be a number"),
@@ -72,22 +72,22 @@ pub fn score(value: &Value) -> Result<Given, &'static str> {
 }
 
 /// Reads a score from text.
-pub fn score_text(text: &str) -> Option<Given> {
+pub fn score_text(text: &str) -> Option<ScoreInput> {
     // As in JSON, numbers have no plus sign.
     if text.starts_with('+') {
         return None;
     }
     if let Ok(int) = text.parse::<i64>() {
-        return Some(Given::Int(int));
+        return Some(ScoreInput::Int(int));
     }
     match text {
-        "inf" => return Some(Given::Float(f64::INFINITY)),
-        "-inf" => return Some(Given::Float(f64::NEG_INFINITY)),
+        "inf" => return Some(ScoreInput::Float(f64::INFINITY)),
+        "-inf" => return Some(ScoreInput::Float(f64::NEG_INFINITY)),
         _ => {}
     }
     // Only digits, a point and an exponent: names such as `nan` are not numbers here.
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    text.parse::<f64>().ok().filter(|_| plain).map(Given::Float)
+    text.parse::<f64>().ok().filter(|_| plain).map(ScoreInput::Float)
 }
 
 /// Reads an exact integer: a JSON integer, or a string of digits.
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn exact_integers_survive_in_both_forms() {
         for value in [i64::MIN, -1, 0, 9_007_199_254_740_993, i64::MAX] {
-            assert_eq!(score(&json!(value)), Ok(Given::Int(value)));
-            assert_eq!(score(&json!(value.to_string())), Ok(Given::Int(value)));
+            assert_eq!(score(&json!(value)), Ok(ScoreInput::Int(value)));
+            assert_eq!(score(&json!(value.to_string())), Ok(ScoreInput::Int(value)));
             let written =
                 serde_json::to_value(ScoreOut::new(ScoreType::Int64, value, Int64::String)).unwrap();
             assert_eq!(written, json!(value.to_string()));
@@ -120,17 +120,17 @@ mod tests {
     #[test]
     fn what_is_beyond_int64_is_not_cut() {
         let huge: Value = serde_json::from_str("9223372036854775808").unwrap();
-        assert!(matches!(score(&huge), Ok(Given::Float(_))));
+        assert!(matches!(score(&huge), Ok(ScoreInput::Float(_))));
         assert!(integer(&huge).is_err());
     }
 
     #[test]
     fn infinities_are_text_and_nan_is_nothing() {
-        assert_eq!(score(&json!("-inf")), Ok(Given::Float(f64::NEG_INFINITY)));
+        assert_eq!(score(&json!("-inf")), Ok(ScoreInput::Float(f64::NEG_INFINITY)));
         assert_eq!(serde_json::to_value(ScoreOut::Float(f64::INFINITY)).unwrap(), json!("inf"));
         for text in ["nan", "NaN", "infinity", "", " 1", "0x10", "1_000", "+5", "+5.0", "+inf"] {
             assert!(score(&json!(text)).is_err(), "{text}");
         }
-        assert_eq!(score_text("1e3"), Some(Given::Float(1000.0)));
+        assert_eq!(score_text("1e3"), Some(ScoreInput::Float(1000.0)));
     }
 }

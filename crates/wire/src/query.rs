@@ -3,7 +3,7 @@
 use crate::fields::{FieldError, UNKNOWN_MAX};
 use crate::numbers;
 use percent_encoding::percent_decode_str;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 
 /// The value of a parameter is invalid.
 pub const INVALID_PARAMETER: &str = "invalid_parameter";
@@ -79,7 +79,7 @@ impl Query {
     }
 
     /// Takes a score.
-    pub fn score(&mut self, name: &'static str) -> Option<Given> {
+    pub fn score(&mut self, name: &'static str) -> Option<ScoreInput> {
         let text = self.text(name)?;
         let score = numbers::score_text(&text);
         if score.is_none() {

@@ -16,7 +16,7 @@ use tally_rules::contest::{Contest, ContestId, Prize, Record, State};
 use tally_rules::ledger::{
     Amount, Currency, HoldId, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{finish, read, settle, start};
@@ -189,7 +189,7 @@ async fn score(tally: &Arc<Tally>, contest: &ContestId, members: u32) -> Result<
         let one = |number: u32| {
             let (tally, board) = (Arc::clone(tally), contest.board(None));
             let player = PlayerId::new(&player(number.into())).expect("a good name");
-            let (score, subscore, at, identity) = (Given::Int(number.into()), None, None, None);
+            let (score, subscore, at, identity) = (ScoreInput::Int(number.into()), None, None, None);
             let new = NewScore { board, player, score, subscore, at, identity };
             tokio::spawn(async move { submit(&tally, new).await.map(drop) })
         };

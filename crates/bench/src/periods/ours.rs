@@ -19,7 +19,7 @@ use tally_load::{Random, player};
 use tally_ranking::{PageQuery, Start};
 use tally_rules::definition::{Definition, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule, Span, window_number};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 use tally_service::periods::view::View;
 use tally_service::scores::submit::{NewScore, submit};
@@ -213,7 +213,7 @@ async fn call(
         let new = NewScore {
             board: board(),
             player: player_id(operation.player),
-            score: Given::Int(operation.score),
+            score: ScoreInput::Int(operation.score),
             subscore: None,
             at: (!over).then_some(Micros(operation.at_micros)),
             identity: None,

@@ -10,7 +10,7 @@ use super::spec::{self, Kind, Spec};
 use super::target::{Read, Reading, Target};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tally_service::scores::rankings::{Rankings, Together};
+use tally_service::scores::rankings::{Rankings, TransactionWindows};
 use tally_service::scores::steps::ReadStep;
 use tally_service::{Failure, Fault, Tally};
 use tally_wire::resp::{Encoder, Protocol, Quota};
@@ -119,7 +119,7 @@ impl Transaction<'_> {
     /// Returns the replies in order. Reads that wait for the store or for Redis run before the rankings are locked, and so
     /// do those without a key. A thread with locked rankings must not wait for anything else.
     fn ask(&self, which: &[usize]) -> Vec<Vec<u8>> {
-        let mut together = Together::default();
+        let mut together = TransactionWindows::default();
         let shares: Vec<bool> = which.iter().map(|at| self.share(*at, &mut together)).collect();
         // A reply that grows in a buffer of its own touches twice its memory, while the rankings are locked.
         let mut buffer = Vec::new();
@@ -137,7 +137,7 @@ impl Transaction<'_> {
     }
 
     /// Adds the rankings that a command reads. Returns whether the locks cover all of them.
-    fn share(&self, at: usize, together: &mut Together) -> bool {
+    fn share(&self, at: usize, together: &mut TransactionWindows) -> bool {
         let args = Args::Kept(self.log, at);
         let (first, last) = match spec::find(args.get(0)) {
             Some(Spec { keys: (first @ 1.., last, _), .. }) => (*first as usize, *last),

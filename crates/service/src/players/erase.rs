@@ -104,7 +104,7 @@ mod tests {
     use tally_rules::Micros;
     use tally_rules::definition::BoardSpec;
     use tally_rules::period::{PeriodPrizes, PeriodRule};
-    use tally_rules::score::Given;
+    use tally_rules::score::ScoreInput;
     use tally_store::Store;
     use tally_store::sqlite::{Options, SqliteStore};
 
@@ -139,7 +139,7 @@ mod tests {
         let spec = BoardSpec { periods: Some(vec![rule]), ..BoardSpec::default() };
         let board = boards::put(&tally, &id, &spec, None).unwrap().board;
         for name in ["ann", "bob", "cid"] {
-            let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
+            let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
             let new = NewScore { board: id.clone(), player, score, subscore: None, at: None, identity: None };
             runtime.block_on(submit(&tally, new)).unwrap();
         }

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tally_rules::instant::Instants;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
 use tally_store::BoardRef;
 use tally_store::plan::ALL_TIME;
@@ -76,7 +76,12 @@ impl Filling {
 
     /// Decides the next rows, for the lines up to `until`. Players ascend, also from chunk to chunk. Chunks must be written
     /// in the order in which they are made.
-    pub fn chunk(&mut self, rows: Vec<(PlayerId, Given)>, until: u64, now: Micros) -> Result<Chunk, Failure> {
+    pub fn chunk(
+        &mut self,
+        rows: Vec<(PlayerId, ScoreInput)>,
+        until: u64,
+        now: Micros,
+    ) -> Result<Chunk, Failure> {
         let before = self.done;
         let mut scores = Vec::with_capacity(rows.len());
         for (player, given) in rows {

@@ -14,7 +14,7 @@ use crate::periods::purge::Purge;
 use crate::periods::scheduler;
 use crate::tally::Tally;
 use std::sync::Arc;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record, Rejection};
 use tally_store::{ImportKey, ImportRow, ReadSet, Window};
 
@@ -204,7 +204,7 @@ pub struct NewLine {
     /// The player.
     pub player: PlayerId,
     /// How much.
-    pub score: Given,
+    pub score: ScoreInput,
     /// When, if the file says so.
     pub at: Option<Micros>,
 }

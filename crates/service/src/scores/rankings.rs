@@ -31,9 +31,9 @@ struct SharedRankings<'a> {
 
 /// The windows in memory that the reads of a transaction use.
 #[derive(Debug, Default)]
-pub struct Together(BTreeMap<(BoardNo, Window), WindowInMemory>);
+pub struct TransactionWindows(BTreeMap<(BoardNo, Window), WindowInMemory>);
 
-impl Together {
+impl TransactionWindows {
     /// Adds a board over all time, and its open periods; returns whether a read of it waits only for its lock.
     pub fn add_board(&mut self, board: &Arc<Board>) -> bool {
         let open = board.live().into_iter();

@@ -19,7 +19,7 @@ use tally_ranking::RankingBackend;
 use tally_rules::definition::Subscore;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::outcome::Outcome;
-use tally_rules::score::{self, Given};
+use tally_rules::score::{self, ScoreInput};
 use tally_rules::{BoardId, Definition, Micros, PlayerId, Record, Rejection};
 use tally_store::{BoardNo, BoardRow, Window};
 
@@ -31,7 +31,7 @@ pub struct NewScore {
     /// The player.
     pub player: PlayerId,
     /// The number as the caller sent it.
-    pub score: Given,
+    pub score: ScoreInput,
     /// The second integer, which orders equal scores.
     pub subscore: Option<i64>,
     /// When it happened, if the caller sets it.
@@ -298,7 +298,7 @@ async fn earlier(tally: &Tally, new: &NewScore, rejection: Rejection) -> RowResu
 pub fn checked(
     definition: &Definition,
     player: PlayerId,
-    given: Given,
+    given: ScoreInput,
     subscore: Option<i64>,
     at: Option<Micros>,
 ) -> Result<ScoreWrite, Rejection> {

@@ -15,7 +15,7 @@ use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{ContestId, OnInvalid, Prize, Record, State, Status};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::Amount;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::contests::act::Actor;
 use tally_service::contests::acts::ActResult;
@@ -115,7 +115,7 @@ pub(crate) async fn act(
         }
         ContestAct::Start => return start::start(tally, &id, &admin, None).map(|_| Some(State::Running)),
         ContestAct::Score { player, score } => {
-            let (board, player, score) = (id.board(None), player_id(player), Given::Int(score));
+            let (board, player, score) = (id.board(None), player_id(player), ScoreInput::Int(score));
             let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
             return submit(tally, new).await.map(|_| None);
         }

@@ -16,7 +16,7 @@ use tally_rules::ledger::member::Login;
 use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::{Amount, HoldId, Member, MemberId, TransferKind, TransferRequest, WalletKey};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::ledger::holds::NewHold;
 use tally_service::ledger::transfers::NewTransfer;
@@ -205,7 +205,7 @@ impl Callers {
     ) -> Result<Fate, Failure> {
         match operation.clone() {
             Operation::Submit { board, player, score } => {
-                let (board, player, score) = (board_id(board), player_id(player), Given::Int(score));
+                let (board, player, score) = (board_id(board), player_id(player), ScoreInput::Int(score));
                 let new = NewScore { board, player, score, subscore: None, at: None, identity };
                 let (_, done) = submit(tally, new).await?;
                 let record = Some((done.record.score, done.record.at.0));
@@ -309,7 +309,7 @@ fn chunk((board, file): (usize, u8), from: u64, lines: &[(usize, i64, i64)], las
     let line = |(number, (player, score, at)): (u64, &(usize, i64, i64))| NewLine {
         line: number,
         player: player_id(*player),
-        score: Given::Int(*score),
+        score: ScoreInput::Int(*score),
         at: Some(Micros(*at)),
     };
     NewChunk {

@@ -12,7 +12,7 @@ use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::{Amount, Currency};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::scores::submit::{NewScore, submit};
@@ -44,7 +44,7 @@ fn daily(clock: &Wall, boot: bool) -> World {
 }
 
 fn send(world: &World, name: &str, score: i64) {
-    let (_, done) = world.wait(submit(&world.tally(), world.score(name, Given::Int(score)))).unwrap();
+    let (_, done) = world.wait(submit(&world.tally(), world.score(name, ScoreInput::Int(score)))).unwrap();
     assert_eq!(done.closed_periods, Vec::<String>::new());
 }
 
@@ -168,7 +168,7 @@ fn a_request_is_not_done_twice_because_of_a_jump() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = || {
-        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", Given::Int(5)) };
+        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     assert!(!ask().replayed);
@@ -188,7 +188,7 @@ fn a_request_is_not_done_twice_because_a_clock_was_behind() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = |key: &str| {
-        let new = NewScore { identity: Some(identity(key)), ..world.score("ann", Given::Int(5)) };
+        let new = NewScore { identity: Some(identity(key)), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     world.put(&BoardSpec::default()).unwrap();
@@ -211,7 +211,7 @@ fn a_request_is_not_done_twice_because_a_new_time_is_trusted() {
     let clock = Wall::default();
     let world = daily(&clock, false);
     let ask = || {
-        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", Given::Int(5)) };
+        let new = NewScore { identity: Some(identity("once")), ..world.score("ann", ScoreInput::Int(5)) };
         world.wait(submit(&world.tally(), new)).unwrap().1
     };
     assert_eq!(world.tally().clock_jump(), None);

@@ -13,7 +13,7 @@ use tally_rules::ledger::{
     Amount, Currencies, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, WalletKey,
 };
 use tally_rules::role::Role;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::ledger::transfers::NewTransfer;
 use tally_service::ledger::{LedgerSettings, transfers};
@@ -121,7 +121,7 @@ impl Served {
         let new = |(name, score): &(&str, i64)| NewScore {
             board: BoardId::new(board).unwrap(),
             player: player(name),
-            score: Given::Int(*score),
+            score: ScoreInput::Int(*score),
             subscore: None,
             at: None,
             identity: None,

@@ -5,7 +5,7 @@ use crate::world::rule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tally_rules::definition::{Definition, Order, Update};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record, record};
 use tally_service::scores::fill::{FillTarget, Filling};
 use tally_store::plan::ALL_TIME;
@@ -105,7 +105,7 @@ fn every_row_counts_once_whatever_was_there_and_wherever_it_was_broken_off() {
                 let first = filling.done().lines + 1;
                 let last = LINES.min(first + rng.below(3_000));
                 let rows: Vec<_> =
-                    (first..=last).map(|line| (player(line), Given::Int(score(line)))).collect();
+                    (first..=last).map(|line| (player(line), ScoreInput::Int(score(line)))).collect();
                 if first > last {
                     break;
                 }
@@ -145,7 +145,7 @@ fn a_chunk_that_another_process_was_before_changes_nothing() {
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(&folder.path().join("t.db"), &Options::default()).unwrap());
     let no = make(&*store, &Definition::default(), &BTreeMap::new());
-    let rows = || (1..=10).map(|line| (player(line), Given::Int(1))).collect();
+    let rows = || (1..=10).map(|line| (player(line), ScoreInput::Int(1))).collect();
     let mut one = open(&store);
     let mut other = open(&store);
     let (first, second) =

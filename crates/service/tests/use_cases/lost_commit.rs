@@ -7,7 +7,7 @@ use tally_ranking::PageQuery;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::role::Role;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
@@ -41,7 +41,7 @@ fn board() -> BoardId {
 fn send(runtime: &Runtime, tally: &Tally, name: &str, key: &str) -> Result<Submitted, Failure> {
     let key = RequestKey { scope: "test".into(), key: key.into() };
     let identity = Some(IdempotencyKey { key, fingerprint: Fingerprint([0; 16]) });
-    let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
+    let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
     let new = NewScore { board: board(), player, score, subscore: None, at: None, identity };
     runtime.block_on(submit(tally, new)).map(|(_, done)| done)
 }

@@ -7,7 +7,7 @@ use tally_rules::definition::{BoardSpec, Ranking, Update};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, Rejection};
 use tally_service::Failure;
 use tally_service::periods::scheduler;
@@ -22,7 +22,7 @@ const HOUR: i64 = 3_600 * SECOND;
 
 /// Submits; returns the names of periods that are closed already.
 fn send(world: &World, name: &str, score: i64, at: Option<Micros>) -> Result<Vec<String>, Failure> {
-    let new = NewScore { at, ..world.score(name, Given::Int(score)) };
+    let new = NewScore { at, ..world.score(name, ScoreInput::Int(score)) };
     world.wait(submit(&world.tally(), new)).map(|(_, done)| done.closed_periods)
 }
 
@@ -213,7 +213,7 @@ fn hiding_meets_closing() {
     world.put(&BoardSpec { periods, all_time: Some(false), ..BoardSpec::default() }).unwrap();
     let names: Vec<String> = (0..600).map(|at| format!("p{at}")).collect();
     for _ in 0..2 {
-        let row = |name: &String| world.score(name, Given::Int(1));
+        let row = |name: &String| world.score(name, ScoreInput::Int(1));
         for result in world.wait(submit_batch(&world.tally(), names.iter().map(row).collect())).unwrap() {
             result.unwrap();
         }
@@ -256,7 +256,7 @@ fn a_replay_into_a_closed_period_has_its_ranks() {
         world.put(&only).unwrap();
         let send = |name: &str, score: i64, key: &str| {
             world.advance(1);
-            let new = NewScore { identity: Some(identity(key)), ..world.score(name, Given::Int(score)) };
+            let new = NewScore { identity: Some(identity(key)), ..world.score(name, ScoreInput::Int(score)) };
             world.wait(submit(&world.tally(), new)).map(|(_, done)| done).unwrap()
         };
         send("ann", 10, "a");
@@ -311,7 +311,7 @@ fn a_stream_crosses_a_boundary_exactly() {
                 let new = NewScore {
                     board: board(),
                     player: player(&format!("p{caller}-{number}")),
-                    score: Given::Int(1),
+                    score: ScoreInput::Int(1),
                     subscore: None,
                     at: None,
                     identity: None,
@@ -378,7 +378,7 @@ fn an_import_fills_closed_periods() {
     let line = |line: u64| NewLine {
         line,
         player: player(if line.is_multiple_of(2) { "even" } else { "odd" }),
-        score: Given::Int(1),
+        score: ScoreInput::Int(1),
         at: Some(Micros((line.cast_signed() - 1) * DAY)),
     };
     let chunk = |lines: std::ops::RangeInclusive<u64>, last| NewChunk {
@@ -465,7 +465,7 @@ fn file(digest: u8, lines: &[(&str, i64, i64)]) -> NewChunk {
     let line = |(number, (name, score, day)): (u64, &(&str, i64, i64))| NewLine {
         line: number,
         player: player(name),
-        score: Given::Int(*score),
+        score: ScoreInput::Int(*score),
         at: Some(Micros(day * DAY)),
     };
     NewChunk {

@@ -9,7 +9,7 @@ use tally_lanes::Bounds;
 use tally_ranking::redis::{Options as RedisOptions, RedisBackend};
 use tally_ranking::{PageQuery, RankingBackend};
 use tally_rules::definition::BoardSpec;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
@@ -57,7 +57,7 @@ impl Server {
         let new = NewScore {
             board: id(board),
             player: player(name),
-            score: Given::Int(score),
+            score: ScoreInput::Int(score),
             subscore: None,
             at: None,
             identity: None,

@@ -11,7 +11,7 @@ use tally_ranking::{PageQuery, RankingBackend};
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::boards::{self, Board};
 use tally_service::periods::view::View;
@@ -138,7 +138,7 @@ fn add_until(stop: &AtomicBool, tally: &Tally, (nth, runtime): (usize, &Runtime)
         let new = NewScore {
             board: id(),
             player,
-            score: Given::Int(score),
+            score: ScoreInput::Int(score),
             subscore: None,
             at: None,
             identity: None,
@@ -209,7 +209,7 @@ fn a_changed_schedule_holds_everywhere_at_once() {
     let world = World::new(10 * DAY + 1, 2);
     world.put(0, &daily(2));
     let add = |at: usize, name: &str| {
-        let (player, score) = (PlayerId::new(name).unwrap(), Given::Int(1));
+        let (player, score) = (PlayerId::new(name).unwrap(), ScoreInput::Int(1));
         let (subscore, at_, identity) = (None, None, None);
         let new = NewScore { board: id(), player, score, subscore, at: at_, identity };
         world.runtime.block_on(submit(&world.tallies[at], new)).unwrap().1.period
@@ -236,7 +236,7 @@ fn a_board_whose_revision_went_back_is_written_again() {
     let tally = &world.tallies[0];
     let player = |name: &str| PlayerId::new(name).unwrap();
     let score = |name: &str| {
-        let score = Given::Int(7);
+        let score = ScoreInput::Int(7);
         let new =
             NewScore { board: id(), player: player(name), score, subscore: None, at: None, identity: None };
         world.runtime.block_on(submit(tally, new))
@@ -283,7 +283,7 @@ fn a_period_that_was_forgotten_is_filled_again_at_another_server() {
     world.put(0, &daily(1));
     let fill = |at: usize, digest: u8, score: i64, day: i64| {
         let (player, at_) = (PlayerId::new("ann").unwrap(), Some(Micros(day * DAY)));
-        let rows = vec![NewLine { line: 1, player, score: Given::Int(score), at: at_ }];
+        let rows = vec![NewLine { line: 1, player, score: ScoreInput::Int(score), at: at_ }];
         let (lines_before, lines_after, last) = (0, 1, true);
         let chunk = NewChunk { board: id(), digest: [digest; 32], lines_before, lines_after, rows, last };
         world.runtime.block_on(import(&world.tallies[at], chunk)).unwrap();
@@ -315,7 +315,7 @@ fn a_ban_beside_a_frozen_server_is_in_the_archive_that_it_writes() {
     let banned = all.clone().find(|player| store.shard_of(player) == 1).unwrap();
     let other = all.clone().find(|player| store.shard_of(player) == 0).unwrap();
     for player in [&banned, &other] {
-        let (score, subscore, at, identity) = (Given::Int(1), None, None, None);
+        let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
         let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
         world.runtime.block_on(submit(&world.tallies[0], new)).unwrap();
     }
@@ -360,7 +360,7 @@ fn players_of_other_databases_go_on_where_a_leaderboard_changes_while_one_is_awa
     let [here, banned] = [0, 1].map(|nth| of_shard(0).nth(nth).unwrap());
     let there = of_shard(1).next().unwrap();
     let add = |at: usize, player: &PlayerId| {
-        let (score, subscore, at_, identity) = (Given::Int(1), None, None, None);
+        let (score, subscore, at_, identity) = (ScoreInput::Int(1), None, None, None);
         let new = NewScore { board: id(), player: player.clone(), score, subscore, at: at_, identity };
         world.runtime.block_on(submit(&world.tallies[at], new)).map(|(_, done)| done.record.score)
     };

@@ -9,7 +9,7 @@ use tally_ranking::PageQuery;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::failure::Fault;
 use tally_service::periods::view::View;
@@ -74,7 +74,7 @@ impl World {
     }
 
     fn add(&self, player: &PlayerId) -> Result<Submitted, Failure> {
-        let (score, subscore, at, identity) = (Given::Int(1), None, None, None);
+        let (score, subscore, at, identity) = (ScoreInput::Int(1), None, None, None);
         let new = NewScore { board: id(), player: player.clone(), score, subscore, at, identity };
         self.runtime.block_on(submit(&self.tally, new)).map(|(_, done)| done)
     }

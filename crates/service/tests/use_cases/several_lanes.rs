@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_ranking::PageQuery;
 use tally_rules::definition::{BoardSpec, Update};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_service::periods::scheduler;
 use tally_service::periods::view::list;
 use tally_service::players::erase::ban;
@@ -36,12 +36,12 @@ impl Changes {
 }
 
 fn add_one(world: &World, name: &str, changes: &Changes) {
-    let (_, done) = world.wait(submit(&world.tally(), world.score(name, Given::Int(1)))).unwrap();
+    let (_, done) = world.wait(submit(&world.tally(), world.score(name, ScoreInput::Int(1)))).unwrap();
     changes.note(name, done.previous.map(|previous| previous.record.score), done.record.score);
 }
 
 fn add_to_several(world: &World, names: &[String], changes: &Changes) {
-    let rows = names.iter().map(|name| world.score(name, Given::Int(1))).collect();
+    let rows = names.iter().map(|name| world.score(name, ScoreInput::Int(1))).collect();
     let rows = world.wait(submit_batch(&world.tally(), rows)).unwrap();
     for (name, row) in names.iter().zip(rows) {
         let (_, done) = row.unwrap();

@@ -15,7 +15,7 @@ use tally_rules::definition::{Definition, Update};
 use tally_rules::ledger::Amount;
 use tally_rules::ledger::lines::MemberLine;
 use tally_rules::ledger::member::Login;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::acts::ActResult;
@@ -212,7 +212,7 @@ fn take_applications(tally: &Tally, id: &ContestId, cup: &Cup, teams: &[PlayerId
 fn take_scores(tally: &Arc<Tally>, id: &ContestId, rows: &[(u64, PlayerId, i64, Micros)]) -> Result<()> {
     let mut filling = Filling::of(tally, id.board(None), football::RESULTS)?;
     for (line, team, points, at) in rows {
-        filling.push(*line, team.clone(), Given::Int(*points), Some(*at))?;
+        filling.push(*line, team.clone(), ScoreInput::Int(*points), Some(*at))?;
     }
     let (taken, _) = filling.finish()?;
     ensure!(taken == rows.len() as u64, "{taken} of {} scores are taken", rows.len());

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tally_rules::BoardId;
 use tally_rules::definition::{BoardSpec, Update};
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_service::scores::import::{NewChunk, NewLine, import, progress};
 use tally_service::{Progress, Tally, boards};
 
@@ -122,7 +122,7 @@ fn points(tally: &Arc<Tally>, at: &Progress) -> Result<()> {
         };
         // A team without points is left out.
         for (team, points) in played.teams.into_iter().filter(|(_, points)| *points > 0) {
-            filling.push(line, team, Given::Int(points), Some(played.at))?;
+            filling.push(line, team, ScoreInput::Int(points), Some(played.at))?;
         }
     }
     let (_, teams) = filling.finish()?;
@@ -159,7 +159,7 @@ impl<'a> Filling<'a> {
         &mut self,
         line: u64,
         player: tally_rules::PlayerId,
-        score: Given,
+        score: ScoreInput,
         at: Option<tally_rules::Micros>,
     ) -> Result<()> {
         if line <= self.done {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 use tally_load::people::player;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, PlayerId};
 use tally_service::scores::fill::{Chunk, FillTarget, Filling};
 use tally_service::{Store, clock};
@@ -64,7 +64,7 @@ fn fill(mut filling: Filling, store: &dyn Store, args: &SeedScoresArgs) -> Resul
         while filling.done().lines < args.players {
             let first = filling.done().lines + 1;
             let last = args.players.min(filling.done().lines + CHUNK_ROWS);
-            let rows = (first..=last).map(|line| (named(line), Given::Int(score(line).cast_signed())));
+            let rows = (first..=last).map(|line| (named(line), ScoreInput::Int(score(line).cast_signed())));
             let chunk = filling.chunk(rows.collect(), last, clock.now());
             if ready.send(chunk?).is_err() {
                 // The writer has stopped, and returns the error.

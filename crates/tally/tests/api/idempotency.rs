@@ -6,7 +6,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tally_testkit::audit::read_pages;
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 const SCORES: &str = "/v1/leaderboards/b/scores";
 const BATCH: &str = "/v1/scores/batch";
@@ -27,7 +27,7 @@ fn score(client: &mut Client, player: &str) -> Value {
 }
 
 #[track_caller]
-fn replays(answer: &Answer) -> Value {
+fn replays(answer: &Response) -> Value {
     assert!(answer.is_replay(), "{answer:?}");
     answer.json()
 }
@@ -311,7 +311,7 @@ fn a_storm_of_equal_requests_has_one_effect() {
     sum_board(&server).send(&add("before", "p", 1)).expect(200);
     for round in 0..3 {
         let key = format!("storm-{round}");
-        let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let answers: Vec<Response> = std::thread::scope(|scope| {
             let storm = (0..100).map(|_| {
                 let (mut client, key) = (server.client(), key.clone());
                 scope.spawn(move || {
@@ -329,7 +329,7 @@ fn a_storm_of_equal_requests_has_one_effect() {
             let storm: Vec<_> = storm.collect();
             storm.into_iter().map(|thread| thread.join().expect("it is answered")).collect()
         });
-        let first: Vec<&Answer> = answers.iter().filter(|answer| !answer.is_replay()).collect();
+        let first: Vec<&Response> = answers.iter().filter(|answer| !answer.is_replay()).collect();
         assert_eq!(first.len(), 1, "one of them did it");
         for answer in &answers {
             assert_eq!(answer.expect(200), first[0].json());

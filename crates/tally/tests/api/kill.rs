@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tally_testkit::backends::share;
 use tally_testkit::model::{Board, Definition, Range, Record};
 use tally_testkit::rng::soak;
-use tally_testkit::{Answer, Client, Request, Rng, TestTally, audit};
+use tally_testkit::{Client, Request, Response, Rng, TestTally, audit};
 
 const ROUNDS: usize = 20;
 const CLIENTS: usize = 4;
@@ -78,7 +78,7 @@ impl Worker {
         }
     }
 
-    fn take(&mut self, wanted: Wanted, answer: &Answer) {
+    fn take(&mut self, wanted: Wanted, answer: &Response) {
         let body = answer.expect(200);
         assert_eq!((&body["player"], &body["board"]), (&json!(wanted.player), &json!(wanted.board)));
         self.done.push((wanted, body));

@@ -10,7 +10,7 @@ use tally_testkit::backends::share;
 use tally_testkit::http::segment;
 use tally_testkit::model::{Board, Definition, Range, Record, Score};
 use tally_testkit::rng::soak;
-use tally_testkit::{Answer, Client, Request, Rng, TestTally};
+use tally_testkit::{Client, Request, Response, Rng, TestTally};
 
 const OPERATIONS: usize = 1_200;
 const BOARDS: usize = 6;
@@ -174,7 +174,7 @@ impl Run {
     }
 
     /// A change that may be sent with a key, and is then sent twice.
-    fn change(&mut self, mut request: Request) -> Answer {
+    fn change(&mut self, mut request: Request) -> Response {
         let with_key = self.rng.percent(30);
         if with_key {
             self.keys += 1;

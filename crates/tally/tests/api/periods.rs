@@ -20,7 +20,7 @@ fn put(client: &mut Client, board: &str, definition: &Value, status: u16) -> Val
     client.put(&format!("/v1/leaderboards/{board}"), definition).expect(status)
 }
 
-fn submit(client: &mut Client, board: &str, row: &Value) -> tally_testkit::Answer {
+fn submit(client: &mut Client, board: &str, row: &Value) -> tally_testkit::Response {
     client.post(&format!("/v1/leaderboards/{board}/scores"), row)
 }
 

@@ -6,7 +6,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tally_testkit::{Answer, Client, RespClient, TestTally};
+use tally_testkit::{Client, RespClient, Response, TestTally};
 use tally_wire::resp::Reply;
 
 /// Rounds of the race between the listeners.
@@ -30,7 +30,7 @@ fn doors(server: &TestTally) -> (RespClient, Client) {
     (RespClient::connect(server.resp()), server.local())
 }
 
-fn board(http: &mut Client, name: &str) -> Answer {
+fn board(http: &mut Client, name: &str) -> Response {
     http.get(&format!("/v1/leaderboards/{name}"))
 }
 

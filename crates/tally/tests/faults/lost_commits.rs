@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
-    Answer, Client, DatabaseKind, EventStream, Reply, Request, RespClient, ScratchDatabase, TestTally,
+    Client, DatabaseKind, EventStream, Reply, Request, RespClient, Response, ScratchDatabase, TestTally,
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
@@ -32,7 +32,7 @@ fn start_on(url: &str) -> TestTally {
 
 /// Sends until the database is available.
 #[track_caller]
-fn send(client: &mut Client, request: &Request) -> Answer {
+fn send(client: &mut Client, request: &Request) -> Response {
     let began = Instant::now();
     loop {
         let answer = client.send(request);
@@ -45,7 +45,7 @@ fn send(client: &mut Client, request: &Request) -> Answer {
 }
 
 #[track_caller]
-fn post(client: &mut Client, path: &str, body: &Value) -> Answer {
+fn post(client: &mut Client, path: &str, body: &Value) -> Response {
     send(client, &Request::new("POST", path).json(body))
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tally_testkit::http::segment;
 use tally_testkit::{
-    Answer, Client, DatabaseKind, RedisKind, Request, ScratchDatabase, ScratchRedis, TestTally,
+    Client, DatabaseKind, RedisKind, Request, Response, ScratchDatabase, ScratchRedis, TestTally,
 };
 
 /// Digests of passwords that cost no time.
@@ -44,7 +44,7 @@ fn pair(balance: &str, held: &str) -> (String, String) {
 }
 
 /// A request of a server's key that acts for a player.
-fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Answer {
+fn acting(client: &mut Client, player: &str, path: &str, body: &Value) -> Response {
     client.send(&Request::new("POST", path).json(body).header("Tally-Acting-Player", player))
 }
 

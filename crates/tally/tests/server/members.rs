@@ -4,7 +4,7 @@
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 /// Digests of passwords that cost no time.
 const CHEAP: [(&str, &str); 3] = [
@@ -26,7 +26,7 @@ fn make(server: &TestTally, login: &str, phone: &str) -> String {
     made["id"].as_str().expect("an id").to_owned()
 }
 
-fn sign_in(server: &TestTally, login: &str, password: &str) -> Answer {
+fn sign_in(server: &TestTally, login: &str, password: &str) -> Response {
     server.client().post("/auth/signin", &json!({"loginId": login, "password": password}))
 }
 
@@ -36,11 +36,11 @@ fn token(server: &TestTally, login: &str) -> String {
     answer["data"]["accessToken"].as_str().expect("a token").to_owned()
 }
 
-fn patch(server: &TestTally, id: &str, body: &Value) -> Answer {
+fn patch(server: &TestTally, id: &str, body: &Value) -> Response {
     server.local().send(&Request::new("PATCH", format!("/v1/members/{id}")).json(body))
 }
 
-fn pay(client: &mut Client, key: &str, phone: &str, amount: i64, pin: &Value) -> Answer {
+fn pay(client: &mut Client, key: &str, phone: &str, amount: i64, pin: &Value) -> Response {
     let body = json!({"phoneNumber": phone, "amount": amount, "password": pin});
     client.send(&Request::new("POST", "/transfer/phone-num").json(&body).idempotent(key))
 }
@@ -215,7 +215,7 @@ fn guessing_a_password_waits_and_an_unknown_login_gets_the_same_response() {
 }
 
 /// Signs in through a proxy on this machine that says where the client is.
-fn sign_in_from(server: &TestTally, client: &str, login: &str, password: &str) -> Answer {
+fn sign_in_from(server: &TestTally, client: &str, login: &str, password: &str) -> Response {
     let body = json!({"loginId": login, "password": password});
     let request = Request::new("POST", "/auth/signin").json(&body);
     server.client().send(&request.header("X-Forwarded-For", client))

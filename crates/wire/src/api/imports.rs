@@ -3,7 +3,7 @@
 use crate::fields::{FieldError, Fields, text};
 use crate::{numbers, time};
 use serde_json::{Value, json};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 
 /// The most rows of one chunk.
@@ -35,7 +35,7 @@ pub struct ImportedScore {
     /// The player.
     pub player: PlayerId,
     /// The score.
-    pub score: Given,
+    pub score: ScoreInput,
     /// The instant.
     pub at: Option<Micros>,
 }

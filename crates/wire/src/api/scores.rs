@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tally_rules::definition::Definition;
 use tally_rules::rank::Percentile;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Record};
 
 /// A submit. The board is in the path, or in the row of a batch.
@@ -16,7 +16,7 @@ pub struct NewScore {
     /// The player.
     pub player: PlayerId,
     /// The score.
-    pub score: Given,
+    pub score: ScoreInput,
     /// The subscore.
     pub subscore: Option<i64>,
     /// The instant.
@@ -259,7 +259,7 @@ mod tests {
             json!({"player": "José", "score": "9007199254740993", "at": "1970-01-01T00:00:00.000001Z"});
         let read = read_submit(body).unwrap();
         assert_eq!(read.player.as_str(), "José");
-        assert_eq!(read.score, Given::Int(9_007_199_254_740_993));
+        assert_eq!(read.score, ScoreInput::Int(9_007_199_254_740_993));
         assert_eq!((read.subscore, read.at), (None, Some(Micros(1))));
     }
 

@@ -4,7 +4,7 @@ use super::{find, read, view, wants_players, write_entries};
 use crate::http::call::Call;
 use crate::http::keys::invalid_cursor;
 use crate::http::response::{self, Response};
-use tally_rules::score::{self, Given};
+use tally_rules::score::{self, ScoreInput};
 use tally_service::boards::Board;
 use tally_service::{Edge, PageQuery, Start};
 use tally_wire::Problem;
@@ -65,7 +65,7 @@ fn list_digest(board: &Board, part: &str, edge: Edge) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn bound(board: &Board, name: &'static str, given: Option<Given>) -> Result<Option<i64>, Problem> {
+fn bound(board: &Board, name: &'static str, given: Option<ScoreInput>) -> Result<Option<i64>, Problem> {
     let ordered = |given| score::ordered(board.definition.score, given);
     given.map(ordered).transpose().map_err(|why| crate::http::call::bad_parameter(name, why))
 }

@@ -7,7 +7,7 @@ use crate::resp::target::{board_id, player, write_score};
 use std::sync::Arc;
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::{IdempotencyKey, RequestKey};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId};
 use tally_service::boards::Board;
 use tally_service::scores::steps::{Step, StepReply};
@@ -90,8 +90,8 @@ fn step(
 ) -> Result<Step, Wrong> {
     let Options { subscore, at, id } = options;
     let score = match number::integer(score) {
-        Some(score) => Given::Int(score),
-        None => Given::Float(number::score(score).ok_or(error::NOT_A_FLOAT)?),
+        Some(score) => ScoreInput::Int(score),
+        None => ScoreInput::Float(number::score(score).ok_or(error::NOT_A_FLOAT)?),
     };
     let refused = |rejection| error::of_rejection(&rejection);
     let fingerprint =

@@ -11,7 +11,7 @@ use tally_ranking::PageQuery;
 use tally_rules::definition::BoardSpec;
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 use tally_service::boards::Board;
 use tally_service::periods::view::View;
@@ -135,7 +135,7 @@ impl World {
     ) -> Result<(), Failure> {
         let at = Some(Micros(self.now.load(Ordering::SeqCst) - DAY));
         let line = |(line, (name, score)): (u64, &(&str, i64))| {
-            let (player, score) = (player(name), Given::Int(*score));
+            let (player, score) = (player(name), ScoreInput::Int(*score));
             NewLine { line, player, score, at }
         };
         let rows = (lines_before + 1..).zip(lines).map(line).collect();
@@ -185,7 +185,7 @@ fn id() -> BoardId {
 }
 
 fn new_score(name: &str, score: i64) -> NewScore {
-    let (score, subscore, at, identity) = (Given::Int(score), None, None, None);
+    let (score, subscore, at, identity) = (ScoreInput::Int(score), None, None, None);
     NewScore { board: id(), player: player(name), score, subscore, at, identity }
 }
 

@@ -15,7 +15,7 @@ use tally_rules::definition::{BoardSpec, Definition, Order, Ranking, ScoreType, 
 use tally_rules::idempotency::KEEP_DEFAULT_MICROS;
 use tally_rules::instant::SECOND;
 use tally_rules::period::PeriodRule;
-use tally_rules::score::{self, Given};
+use tally_rules::score::{self, ScoreInput};
 use tally_rules::{Micros, Record, Rejection};
 use tally_service::Failure;
 use tally_service::periods::scheduler;
@@ -58,7 +58,7 @@ struct Sent {
     key: String,
     at: Option<Micros>,
     player: &'static str,
-    given: (Given, Option<i64>),
+    given: (ScoreInput, Option<i64>),
     when: Micros,
     done: Submitted,
 }
@@ -119,14 +119,14 @@ fn spec(definition: &Definition) -> BoardSpec {
 }
 
 /// A score of a board of that kind: mostly a shared one, sometimes an end of the range.
-fn score(kind: ScoreType, random: &mut Random) -> Given {
+fn score(kind: ScoreType, random: &mut Random) -> ScoreInput {
     match kind {
-        ScoreType::Int64 => Given::Int(match random.below(60) {
+        ScoreType::Int64 => ScoreInput::Int(match random.below(60) {
             0 => i64::MAX,
             1 => i64::MIN,
             _ => random.below(7) as i64 - 3,
         }),
-        ScoreType::Float64 => Given::Float(random.pick(&[
+        ScoreType::Float64 => ScoreInput::Float(random.pick(&[
             0.0,
             -0.0,
             0.5,
@@ -250,7 +250,7 @@ impl History {
     fn send(
         &self,
         name: &str,
-        (score, subscore): (Given, Option<i64>),
+        (score, subscore): (ScoreInput, Option<i64>),
         at: Option<Micros>,
         key: &str,
     ) -> Result<tally_service::scores::submit::Submitted, Failure> {

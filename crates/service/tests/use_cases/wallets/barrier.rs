@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::ledger::{MemberId, TransferKind};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, finish, start};
@@ -43,7 +43,7 @@ fn other() -> BoardId {
 }
 
 fn score(world: &World, board: BoardId, player: PlayerId) -> Result<(), Failure> {
-    let new = NewScore { board, player, score: Given::Int(1), subscore: None, at: None, identity: None };
+    let new = NewScore { board, player, score: ScoreInput::Int(1), subscore: None, at: None, identity: None };
     let answer = world.wait(async { tokio::time::timeout(GIVE_UP, submit(&world.tally, new)).await });
     answer.expect("a score waits for ever").map(drop)
 }

@@ -5,7 +5,7 @@ use crate::wallets::world::{Kind, World, code, identity, refused};
 use tally_rules::contest::definition::{ContestSpec, Fee};
 use tally_rules::contest::{ContestId, Payout, Prize, State, Status};
 use tally_rules::ledger::{Amount, MemberId};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, finish, read, settle, start};
@@ -58,7 +58,7 @@ fn running(world: &World, name: &str, members: &[MemberId]) -> ContestId {
 }
 
 fn submit(world: &World, id: &ContestId, member: MemberId, score: i64) -> Result<(), tally_service::Failure> {
-    let (board, player, score) = (id.board(None), player(member), Given::Int(score));
+    let (board, player, score) = (id.board(None), player(member), ScoreInput::Int(score));
     let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
     world.wait(submit::submit(&world.tally, new)).map(drop)
 }

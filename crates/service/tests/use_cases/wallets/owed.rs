@@ -308,7 +308,7 @@ fn a_cancelled_contest_pays_no_prizes_of_periods_that_end_later() {
         running(&world, &id, &ContestSpec { leaderboard, ..spec(true) }, &[ann]);
         let play = || {
             let (board, player) = (id.board(None), player_of(ann));
-            let score = tally_rules::score::Given::Int(5);
+            let score = tally_rules::score::ScoreInput::Int(5);
             let new = NewScore { board, player, score, subscore: None, at: None, identity: None };
             world.wait(submit::submit(tally, new)).unwrap();
         };

@@ -9,7 +9,7 @@ use tally_rules::contest::{Payout, Prize, PrizeTies};
 use tally_rules::definition::{BoardSpec, Ranking};
 use tally_rules::ledger::{Amount, MemberId, Uuid};
 use tally_rules::period::{Payment, PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::periods::view::View;
 use tally_service::periods::{prizes, scheduler};
@@ -50,7 +50,7 @@ pub(crate) fn player_of(member: MemberId) -> PlayerId {
 }
 
 pub(crate) fn score(world: &World, tally: &Arc<Tally>, player: PlayerId, score: i64) {
-    let (score, subscore, at) = (Given::Int(score), None, None);
+    let (score, subscore, at) = (ScoreInput::Int(score), None, None);
     let new = NewScore { board: board(), player, score, subscore, at, identity: None };
     world.wait(submit::submit(tally, new)).unwrap();
 }

@@ -7,7 +7,7 @@ use tally_rules::contest::definition;
 use tally_rules::contest::series::{MISSED_MAX, SeriesSpec};
 use tally_rules::contest::{ContestId, Prize, State};
 use tally_rules::ledger::Amount;
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Micros, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, change, read, scheduler, series};
@@ -80,7 +80,7 @@ fn a_series_makes_plays_and_settles_its_contests_by_itself() {
             [row("daily-202311150900", State::Running, 9), row("daily-202311160900", State::Draft, 9)];
         assert_eq!(all(tally, zero), wanted);
         let board = name("daily-202311150900").board(None);
-        let (score, subscore, at) = (Given::Int(5), None, None);
+        let (score, subscore, at) = (ScoreInput::Int(5), None, None);
         let new = NewScore { board, player, score, subscore, at, identity: None };
         world.wait(submit::submit(tally, new)).unwrap();
         world.advance(DAY);

@@ -8,7 +8,7 @@ use tally_rules::definition::BoardSpec;
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::period::{PeriodPrizes, PeriodRule};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId, Rejection};
 use tally_service::clock::{Boot, TimeSource};
 use tally_service::periods::view::View;
@@ -134,7 +134,7 @@ impl World {
     }
 
     /// A score of now for the board.
-    pub(crate) fn score(&self, name: &str, score: Given) -> NewScore {
+    pub(crate) fn score(&self, name: &str, score: ScoreInput) -> NewScore {
         let (subscore, at, identity) = (None, None, None);
         NewScore { board: board(), player: player(name), score, subscore, at, identity }
     }

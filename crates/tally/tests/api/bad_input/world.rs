@@ -4,7 +4,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use tally_testkit::routes::Route;
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 thread_local! {
     /// The token of the member that acts for itself.
@@ -97,7 +97,7 @@ impl World {
         status: u16,
         code: &str,
         pointer: Option<&str>,
-    ) -> Answer {
+    ) -> Response {
         let answer = self.client.send(request);
         if let Err(wrong) = check(&answer, request, status, code, pointer) {
             self.failures.push(format!("{}: {wrong}: {}", shown(request), answer.text()));
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// Notes a wrong reply.
-    pub(crate) fn fail(&mut self, request: &Request, answer: &Answer) {
+    pub(crate) fn fail(&mut self, request: &Request, answer: &Response) {
         self.failures.push(format!("{}: {} {}", shown(request), answer.status, answer.text()));
     }
 
@@ -362,7 +362,7 @@ fn shown(request: &Request) -> String {
 
 /// Checks the one shape of every error; returns its defect.
 fn check(
-    answer: &Answer,
+    answer: &Response,
     request: &Request,
     status: u16,
     code: &str,

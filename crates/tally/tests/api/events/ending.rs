@@ -4,12 +4,12 @@
 use super::{BOARD, MINE, TALLY, after, deposit, listen, member, metric, stream, submit, text};
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tally_testkit::{Answer, EventStream, Request, TestTally};
+use tally_testkit::{EventStream, Request, Response, TestTally};
 
 /// The time limit of an expected event; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
-fn refused(server: &TestTally, request: &Request) -> Answer {
+fn refused(server: &TestTally, request: &Request) -> Response {
     EventStream::open(server.address(), request).expect_err("it is refused")
 }
 

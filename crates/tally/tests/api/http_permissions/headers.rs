@@ -8,15 +8,15 @@ use crate::TALLY;
 use serde_json::json;
 use std::collections::BTreeSet;
 use tally_testkit::routes::{Route, all};
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 /// Whether the answer is a page that caches may keep.
-fn is_public(route: &Route, answer: &Answer) -> bool {
+fn is_public(route: &Route, answer: &Response) -> bool {
     route.right == "Read" && answer.status < 300 && !route.path.ends_with("/events")
 }
 
 #[track_caller]
-fn check(answer: &Answer, public: bool, what: &str) {
+fn check(answer: &Response, public: bool, what: &str) {
     let what = format!("{what}: {}", answer.status);
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{what}");
     assert_eq!(answer.header("cache-control"), (!public).then_some("no-store"), "{what}");

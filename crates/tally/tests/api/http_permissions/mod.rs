@@ -10,7 +10,7 @@ use crate::TALLY;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use tally_testkit::routes::{Route, all};
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 /// A request to this route that would be allowed to one caller, on a board of its own.
 fn request(route: &Route, number: usize) -> Request {
@@ -117,7 +117,7 @@ fn of_role(role: &str, route: &Route) -> Expected {
 }
 
 #[track_caller]
-fn check(answer: &Answer, expected: Expected, what: &str) {
+fn check(answer: &Response, expected: Expected, what: &str) {
     match expected {
         Allowed => assert!(
             ![401, 403, 500, 503].contains(&answer.status),

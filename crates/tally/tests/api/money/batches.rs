@@ -2,7 +2,7 @@
 
 use super::world::World;
 use serde_json::{Value, json};
-use tally_testkit::{Answer, DatabaseKind, ScratchDatabase};
+use tally_testkit::{DatabaseKind, Response, ScratchDatabase};
 
 const BATCH: &str = "/v1/transfers/batch";
 
@@ -96,7 +96,7 @@ fn a_chain_posts_whole_or_not_at_all() {
 }
 
 #[track_caller]
-fn replayed(answer: &Answer) -> Vec<bool> {
+fn replayed(answer: &Response) -> Vec<bool> {
     let results = answer.json()["results"].as_array().expect("results").clone();
     results.iter().map(|row| row["replayed"] == json!(true)).collect()
 }

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally_testkit::rng::soak;
-use tally_testkit::{Answer, Client, Request, Rng};
+use tally_testkit::{Client, Request, Response, Rng};
 
 const STORM: usize = 100;
 const CALLERS: usize = 32;
 const ROUNDS: usize = 6;
 
 /// Sends these at one moment, each on a connection of its own; returns the answers in order.
-fn storm(world: &World, requests: &[Request]) -> Vec<Answer> {
+fn storm(world: &World, requests: &[Request]) -> Vec<Response> {
     let barrier = Barrier::new(requests.len());
     std::thread::scope(|scope| {
         let asked: Vec<_> = requests
@@ -41,8 +41,9 @@ fn plain(mut answer: Value) -> Value {
 }
 
 /// The result of a storm of equal requests: one was done, the others repeat it or get that it is running.
-fn one_effect(answers: &[Answer], status: u16) -> Value {
-    let done: Vec<&Answer> = answers.iter().filter(|one| one.status == status && !one.is_replay()).collect();
+fn one_effect(answers: &[Response], status: u16) -> Value {
+    let done: Vec<&Response> =
+        answers.iter().filter(|one| one.status == status && !one.is_replay()).collect();
     assert_eq!(done.len(), 1, "one is not a repetition");
     let first = plain(done[0].json());
     for answer in answers {
@@ -160,7 +161,7 @@ fn a_storm_of_two_requests_under_one_key_does_one_of_them() {
     let at = answers.iter().position(|one| one.status == 201).expect("one is done");
     let (winners, losers): (Vec<_>, Vec<_>) =
         answers.into_iter().enumerate().partition(|(number, _)| number % 2 == at % 2);
-    let winners: Vec<Answer> = winners.into_iter().map(|(_, answer)| answer).collect();
+    let winners: Vec<Response> = winners.into_iter().map(|(_, answer)| answer).collect();
     one_effect(&winners, 201);
     for (_, answer) in losers {
         let running = answer.status == 409;

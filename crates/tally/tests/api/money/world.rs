@@ -4,7 +4,7 @@ pub(crate) use crate::TALLY;
 use serde_json::{Value, json};
 use std::time::SystemTime;
 use tally_testkit::audit::read_pages;
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 /// Digests of passwords that cost no time.
 pub(crate) const CHEAP: [(&str, &str); 2] =
@@ -63,11 +63,11 @@ impl World {
         self.client = self.server.client();
     }
 
-    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Response {
         self.client.post(path, body)
     }
 
-    pub(crate) fn post_under(&mut self, key: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post_under(&mut self, key: &str, path: &str, body: &Value) -> Response {
         self.client.send(&Request::new("POST", path).json(body).idempotent(key))
     }
 

@@ -3,7 +3,7 @@
 use super::schema::{Schemas, Unnamed};
 use serde_json::{Value, json};
 use tally_testkit::http::segment;
-use tally_testkit::{Answer, Client, Request};
+use tally_testkit::{Client, Request, Response};
 
 const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
 /// Header fields of any answer that need no description.
@@ -99,7 +99,7 @@ impl Document {
     }
 
     /// Checks an answer against the document; returns its kind.
-    pub(crate) fn check(&self, operation: &Operation, answer: &Answer) -> Result<Seen, String> {
+    pub(crate) fn check(&self, operation: &Operation, answer: &Response) -> Result<Seen, String> {
         let response = operation.responses.get(answer.status.to_string());
         let response = response.ok_or_else(|| format!("the status {} is not documented", answer.status))?;
         self.check_response(response, answer)?;
@@ -107,11 +107,11 @@ impl Document {
     }
 
     /// Checks an answer that belongs to no operation.
-    pub(crate) fn check_component(&self, name: &str, answer: &Answer) -> Result<(), String> {
+    pub(crate) fn check_component(&self, name: &str, answer: &Response) -> Result<(), String> {
         self.check_response(&json!({"$ref": format!("#/components/responses/{name}")}), answer)
     }
 
-    fn check_response(&self, response: &Value, answer: &Answer) -> Result<(), String> {
+    fn check_response(&self, response: &Value, answer: &Response) -> Result<(), String> {
         let response = self.schemas.resolve(response);
         self.check_headers(response, answer)?;
         let Some(content) = response["content"].as_object() else {
@@ -130,7 +130,7 @@ impl Document {
         if media == "application/problem+json" { check_problem(&body, answer) } else { Ok(()) }
     }
 
-    fn check_headers(&self, response: &Value, answer: &Answer) -> Result<(), String> {
+    fn check_headers(&self, response: &Value, answer: &Response) -> Result<(), String> {
         let described = response["headers"].as_object().ok_or("no header is documented")?;
         for (name, header) in described {
             let header = self.schemas.resolve(header);
@@ -233,7 +233,7 @@ fn read_body(body: &Value) -> Body {
 }
 
 /// Rules that a schema cannot express: parts of a problem agree with its answer.
-fn check_problem(problem: &Value, answer: &Answer) -> Result<(), String> {
+fn check_problem(problem: &Value, answer: &Response) -> Result<(), String> {
     for (member, value) in [
         ("status", json!(answer.status)),
         ("request_id", json!(answer.header("x-request-id"))),

@@ -8,7 +8,7 @@ use super::schema::Unnamed;
 use crate::TALLY;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tally_testkit::{Answer, Client, EventStream, Request, TestTally};
+use tally_testkit::{Client, EventStream, Request, Response, TestTally};
 
 /// Answers that need a fault, a moment or a competing request: other tests make them.
 const NOT_HERE: [(u16, &str); 12] = [
@@ -65,7 +65,7 @@ impl<'a> Tour<'a> {
     }
 
     /// Sends as this machine's commands do, unless the request names its caller.
-    pub(crate) fn send(&mut self, operation: &Operation, request: &Request) -> Answer {
+    pub(crate) fn send(&mut self, operation: &Operation, request: &Request) -> Response {
         let mut request = self.of_member(request);
         let says_who = request.headers.iter().any(|(name, _)| name == "Authorization");
         let answer = if operation.right.as_deref() == Some("own") && !says_who {
@@ -78,14 +78,14 @@ impl<'a> Tour<'a> {
         answer
     }
 
-    pub(crate) fn note(&mut self, operation: &Operation, request: &Request, answer: &Answer) {
+    pub(crate) fn note(&mut self, operation: &Operation, request: &Request, answer: &Response) {
         match self.document.check(operation, answer) {
             Ok(seen) => drop(self.seen.insert(seen)),
             Err(why) => self.fail(operation, request, answer, &why),
         }
     }
 
-    fn fail(&mut self, operation: &Operation, request: &Request, answer: &Answer, why: &str) {
+    fn fail(&mut self, operation: &Operation, request: &Request, answer: &Response, why: &str) {
         let target = String::from_utf8_lossy(&request.target).into_owned();
         let status = answer.status;
         self.failures.push(format!("{} ({} {target}): {status}: {why}", operation.id, request.method));

@@ -10,7 +10,7 @@ use crate::TALLY;
 use serde_json::{Map, Value, json};
 use tally_testkit::http::segment;
 use tally_testkit::rng::soak;
-use tally_testkit::{Answer, Client, Request, Rng, TestTally};
+use tally_testkit::{Client, Request, Response, Rng, TestTally};
 
 const REQUESTS: usize = 2_500;
 const BOARDS: [&str; 6] = ["a", "b", "c", "ä/ö", "contest:x", " "];
@@ -97,7 +97,7 @@ fn rich(client: &mut Client) -> Vec<String> {
     ["ann", "bob"].map(one).to_vec()
 }
 
-fn check(document: &Document, operation: &Operation, made: &Made, answer: &Answer) -> Result<(), String> {
+fn check(document: &Document, operation: &Operation, made: &Made, answer: &Response) -> Result<(), String> {
     if answer.status == 500 {
         return Err("a fault".into());
     }
@@ -121,7 +121,7 @@ fn check(document: &Document, operation: &Operation, made: &Made, answer: &Answe
 }
 
 /// Rejections of requests that the schemas allow: they depend on the board, on the page before, or on two fields at once.
-fn beyond_schemas(operation: &Operation, answer: &Answer) -> bool {
+fn beyond_schemas(operation: &Operation, answer: &Response) -> bool {
     let body = answer.json();
     let pointers = body["errors"].as_array().cloned().unwrap_or_default();
     let pointers: Vec<&str> = pointers.iter().filter_map(|error| error["pointer"].as_str()).collect();
@@ -428,7 +428,7 @@ impl Maker<'_> {
     }
 
     /// Cursors and ids that exist make better requests.
-    fn learn(&mut self, answer: &Answer) {
+    fn learn(&mut self, answer: &Response) {
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if let Some(cursor) = body["next_cursor"].as_str() {
             self.cursors.push(cursor.to_owned());

@@ -10,7 +10,7 @@ mod profiles;
 
 use crate::TALLY;
 use serde_json::{Value, json};
-use tally_testkit::{Answer, Client, Request, TestTally};
+use tally_testkit::{Client, Request, Response, TestTally};
 
 fn create(client: &mut Client, board: &str, definition: &Value) {
     client.put(&format!("/v1/leaderboards/{board}"), definition).expect(201);
@@ -28,7 +28,7 @@ fn turn(board: &str, player: &str, verb: &str) -> Request {
     Request::new("POST", format!("/v1/leaderboards/{board}/players/{player}/{verb}"))
 }
 
-fn place(client: &mut Client, board: &str, player: &str) -> Answer {
+fn place(client: &mut Client, board: &str, player: &str) -> Response {
     client.get(&format!("/v1/leaderboards/{board}/players/{player}"))
 }
 
@@ -61,7 +61,7 @@ fn end_and_start(server: &mut TestTally, kill: bool) -> Client {
 }
 
 #[track_caller]
-fn check_replay(answer: &Answer, status: u16, first: &Answer) {
+fn check_replay(answer: &Response, status: u16, first: &Response) {
     assert!(answer.is_replay(), "{answer:?}");
     assert_eq!((answer.status, answer.text()), (status, first.text()));
 }

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tally_testkit::{Answer, Client, Request, Rng};
+use tally_testkit::{Client, Request, Response, Rng};
 
 /// The time limit of a reply before a caller goes to another server.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ impl Addresses {
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// It is done.
-    Done(Answer),
+    Done(Response),
     /// It is not done.
     Refused,
     /// It is done or not.
@@ -48,11 +48,11 @@ pub(crate) enum Outcome {
 
 /// The reply of a server to one attempt.
 enum ServerReply {
-    Done(Answer),
+    Done(Response),
     Refused,
     Unknown,
     /// Something else, which depends on the request.
-    Other(Answer),
+    Other(Response),
 }
 
 /// One caller.
@@ -108,7 +108,7 @@ impl<'a> Caller<'a> {
 
     /// Repeats until it is done. Nothing for a missing target, which only a database with losses may report.
     #[track_caller]
-    pub(crate) fn insist(&mut self, request: &Request) -> Option<Answer> {
+    pub(crate) fn insist(&mut self, request: &Request) -> Option<Response> {
         match self.send(request, false) {
             Outcome::Done(answer) => Some(answer),
             Outcome::Refused if self.may_lose => None,

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_testkit::{
-    Answer, Client, DatabaseKind, Proxy, RedisKind, Request, ScratchCluster, ScratchDatabase, ScratchRedis,
+    Client, DatabaseKind, Proxy, RedisKind, Request, Response, ScratchCluster, ScratchDatabase, ScratchRedis,
     TestTally, WallClock,
 };
 
@@ -137,7 +137,7 @@ fn stopped(cell: Cell, to_databases: &[Proxy], to_redis: &[Proxy]) -> TestTally 
 
 /// Sends until the answer is not "retry later".
 #[track_caller]
-pub(crate) fn send(client: &mut Client, request: &Request) -> Answer {
+pub(crate) fn send(client: &mut Client, request: &Request) -> Response {
     let started = Instant::now();
     loop {
         let answer = client.send(request);

@@ -75,7 +75,7 @@ pub(crate) fn clients(servers: &[TestTally]) -> Vec<Client> {
 }
 
 /// Sends until the answer is not "retry later": a server that has read no changes for a second gives that.
-pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Answer {
+pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Response {
     let started = Instant::now();
     loop {
         let answer = client.send(request);
@@ -87,15 +87,15 @@ pub(crate) fn send(client: &mut Client, request: &Request) -> tally_testkit::Ans
     }
 }
 
-pub(crate) fn get(client: &mut Client, target: &str) -> tally_testkit::Answer {
+pub(crate) fn get(client: &mut Client, target: &str) -> tally_testkit::Response {
     send(client, &Request::new("GET", target))
 }
 
-pub(crate) fn put(client: &mut Client, board: &str, body: &Value) -> tally_testkit::Answer {
+pub(crate) fn put(client: &mut Client, board: &str, body: &Value) -> tally_testkit::Response {
     send(client, &Request::new("PUT", format!("/v1/leaderboards/{board}")).json(body))
 }
 
-pub(crate) fn submit(client: &mut Client, board: &str, player: &str, score: i64) -> tally_testkit::Answer {
+pub(crate) fn submit(client: &mut Client, board: &str, player: &str, score: i64) -> tally_testkit::Response {
     let body = json!({"player": player, "score": score});
     send(client, &Request::new("POST", format!("/v1/leaderboards/{board}/scores")).json(&body))
 }

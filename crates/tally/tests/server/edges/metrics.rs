@@ -3,7 +3,7 @@
 use super::{TALLY, add, fill_big, key, sum_board};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use tally_testkit::{Answer, Request, TestTally};
+use tally_testkit::{Request, Response, TestTally};
 
 /// The identity of a series.
 pub(super) type Labels = Vec<(String, String)>;
@@ -96,7 +96,7 @@ fn check_histogram(name: &str, family: &Family) {
     }
 }
 
-pub(super) fn check(answer: &Answer) -> BTreeMap<String, Family> {
+pub(super) fn check(answer: &Response) -> BTreeMap<String, Family> {
     answer_is_text(answer);
     let families = read(&answer.text());
     for (name, family) in &families {
@@ -112,7 +112,7 @@ pub(super) fn check(answer: &Answer) -> BTreeMap<String, Family> {
     families
 }
 
-fn answer_is_text(answer: &Answer) {
+fn answer_is_text(answer: &Response) {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let kind = answer.header("content-type").unwrap_or_default();
     assert!(kind.starts_with("application/openmetrics-text; version=1.0.0"), "{kind}");

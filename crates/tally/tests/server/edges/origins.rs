@@ -2,7 +2,7 @@
 
 use super::{TALLY, key, score, sum_board};
 use serde_json::json;
-use tally_testkit::{Answer, Request, TestTally};
+use tally_testkit::{Request, Response, TestTally};
 
 const OURS: &str = "https://game.example";
 const SECOND: &str = "http://localhost:3000";
@@ -31,11 +31,11 @@ fn preflight(method: &str, headers: &str) -> Request {
     request.header("Access-Control-Request-Headers", headers)
 }
 
-fn allowed(answer: &Answer) -> Option<&str> {
+fn allowed(answer: &Response) -> Option<&str> {
     answer.header("access-control-allow-origin")
 }
 
-fn lists(answer: &Answer, header: &str, word: &str) -> bool {
+fn lists(answer: &Response, header: &str, word: &str) -> bool {
     let list = answer.header(header).unwrap_or_default();
     list.split(',').any(|one| one.trim().eq_ignore_ascii_case(word))
 }

@@ -23,7 +23,7 @@ use tally_rules::contest::{ContestId, Payout, Prize, PrizeTies, State, Status};
 use tally_rules::definition::Ranking;
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Amount, MemberId};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{Definition, PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::acts::{ActResult, ContestDone};
@@ -112,7 +112,7 @@ impl Hand<'_> {
                 };
                 let (subscore, at, identity) = (None, None, key.cloned());
                 let division = division.map(|no| u32::try_from(no).unwrap());
-                let (board, player, score) = (id.board(division), who(player), Given::Int(score));
+                let (board, player, score) = (id.board(division), who(player), ScoreInput::Int(score));
                 let new = NewScore { board, player, score, subscore, at, identity };
                 self.runtime.block_on(submit::submit(tally, new)).map(drop)
             }

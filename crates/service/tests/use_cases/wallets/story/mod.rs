@@ -22,7 +22,7 @@ use tally_rules::contest::record::ContestTask;
 use tally_rules::contest::{Payout, State};
 use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::{Currency, Member, MemberId, TransferKind, TransferRequest};
-use tally_rules::score::Given;
+use tally_rules::score::ScoreInput;
 use tally_rules::{PlayerId, Rejection};
 use tally_service::contests::act::Actor;
 use tally_service::contests::{apply, ban, change, expire, finish, read, scheduler, settle, start as begin};
@@ -317,7 +317,7 @@ impl Story {
         // No two are the same.
         let units = units + self.asked as i64 % 1_000;
         let done = self.ask(|tally, runtime, identity| {
-            let (board, player, score) = (id.board(None), name.clone(), Given::Int(units));
+            let (board, player, score) = (id.board(None), name.clone(), ScoreInput::Int(units));
             let new = NewScore { board, player, score, subscore: None, at: None, identity };
             runtime.block_on(submit::submit(tally, new)).map(drop)
         });
