@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
     Client, DatabaseKind, EventStream, Reply, Request, RespClient, Response, ScratchDatabase, TestTally,
+    wait_until,
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
@@ -90,6 +91,35 @@ fn watch(
     seen
 }
 
+/// What `/readyz` says while everything is read anew, which a locked table of the database delays.
+fn readiness_while_reloading(
+    database: &ScratchDatabase,
+    (name, client): (&str, &mut Client),
+    go_on: impl FnOnce(),
+) -> Value {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // It is killed while it sleeps.
+            drop(database.try_sql(&format!("USE {name}; LOCK TABLES boards WRITE; SELECT SLEEP(600)")));
+        });
+        let holder = || {
+            database.sql(&format!(
+                "SELECT id FROM information_schema.processlist WHERE db = '{name}' AND info LIKE 'SELECT SLEEP%'"
+            ))
+        };
+        wait_until("the table is locked", || !holder().is_empty());
+        go_on();
+        let (began, mut answer) = (Instant::now(), client.get("/readyz"));
+        while answer.json()["reason"] != "lost_commits" && began.elapsed() < GIVE_UP {
+            std::thread::sleep(LOOK_AGAIN);
+            answer = client.get("/readyz");
+        }
+        database.sql(&format!("KILL {}", holder()));
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        answer.json()
+    })
+}
+
 fn wait_for_reloads(client: &mut Client, wanted: u64) -> Value {
     let began = Instant::now();
     loop {
@@ -105,6 +135,7 @@ fn wait_for_reloads(client: &mut Client, wanted: u64) -> Value {
 fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
     let mut database = ScratchDatabase::start(kind);
     let url = database.create_database();
+    let name = url.rsplit('/').next().unwrap();
     let mut server = start_on(&url);
     let mut client = server.client();
     client.put("/v1/leaderboards/b", &json!({})).expect(201);
@@ -128,14 +159,11 @@ fn nothing_is_decided_on_a_state_that_is_gone(kind: DatabaseKind) {
         let watching = scope.spawn(move || watch(&mut watching, signals));
         began.wait();
         // A server ends its streams when it has not known for five seconds whether it may answer, and MySQL may take longer to start.
-        let is_slow = kind == DatabaseKind::MySql9;
-        if is_slow {
-            server.signal("STOP");
-        }
+        server.signal("STOP");
         database.put_copy_back();
-        if is_slow {
-            server.signal("CONT");
-        }
+        let of_ready = (name, &mut Client::new(address));
+        let at = readiness_while_reloading(&database, of_ready, || server.signal("CONT"));
+        assert_eq!((&at["phase"], &at["reason"]), (&json!("reloading"), &json!("lost_commits")));
         let last = wait_for_reloads(&mut client, 1);
         std::thread::sleep(Duration::from_millis(50));
         stop.store(true, Ordering::SeqCst);

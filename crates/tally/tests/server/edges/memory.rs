@@ -22,7 +22,7 @@ const WRITES_MIN: usize = 3;
 /// The roles of callers; `None` is a caller without a key.
 const CALLERS: [Option<&str>; 4] = [Some("reader"), Some("server"), Some("admin"), None];
 
-fn status(server: &TestTally, field: &str) -> u64 {
+pub(super) fn status(server: &TestTally, field: &str) -> u64 {
     let text = std::fs::read_to_string(server.data().join("server.json")).expect("it runs");
     let said: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let text = std::fs::read_to_string(format!("/proc/{}/status", said["pid"])).expect("it runs");
@@ -60,7 +60,7 @@ fn open(address: SocketAddr, key: Option<&String>) -> TcpStream {
 }
 
 /// Writes until all is written, or no more is taken, or it is closed.
-fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
+pub(super) fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
     stream.set_write_timeout(Some(Duration::from_secs(3))).expect("it is a socket");
     while !bytes.is_empty() {
         match stream.write(bytes) {

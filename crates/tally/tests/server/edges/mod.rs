@@ -8,6 +8,7 @@ mod bounds;
 mod crowds;
 mod early;
 mod ending;
+mod frozen_store;
 mod memory;
 mod metrics;
 mod origins;
