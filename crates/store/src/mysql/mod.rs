@@ -60,6 +60,7 @@ mod purge;
 mod reads;
 mod replication;
 mod requests;
+mod reversals;
 mod revisions;
 mod row;
 mod row_cache;
