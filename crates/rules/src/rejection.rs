@@ -42,6 +42,8 @@ pub enum Limit {
     PerTransfer,
     /// Of the transfers of one day, as configured.
     PerDay,
+    /// Of the reversals of one transfer.
+    Reversals,
     /// Of a balance.
     Balance,
 }
@@ -52,6 +54,7 @@ impl Limit {
             Self::Amount => "an amount is at most 1000000000000000",
             Self::PerTransfer => "more than one transfer may be (setting `wallet.transfer_max`)",
             Self::PerDay => "more than may be transferred on one day (setting `wallet.day_max`)",
+            Self::Reversals => "a transfer has at most 100 reversals",
             Self::Balance => "a balance is at most 9000000000000000000",
         }
     }
@@ -166,6 +169,13 @@ pub enum Rejection {
     HoldResolved,
     /// The amount exceeds the held amount.
     ExceedsHold,
+    /// A reversal cannot be reversed.
+    NotReversible,
+    /// The amount exceeds what is left of the transfer.
+    ExceedsReversible {
+        /// What is left: the part that no reversal has taken back.
+        left: i64,
+    },
     /// The hold would expire in the past.
     HoldExpiryInPast,
     /// The currency is not configured.
@@ -259,6 +269,8 @@ impl Rejection {
             Self::HoldExpired => "hold_expired",
             Self::HoldResolved => "hold_resolved",
             Self::ExceedsHold => "exceeds_hold",
+            Self::NotReversible => "not_reversible",
+            Self::ExceedsReversible { .. } => "exceeds_reversible",
             Self::HoldExpiryInPast => "hold_expiry_in_past",
             Self::CurrencyMismatch => "currency_mismatch",
             Self::SameWallet => "same_wallet",
@@ -336,6 +348,8 @@ impl Rejection {
             Self::HoldExpired => "the hold has expired; what it held is free again".into(),
             Self::HoldResolved => "the hold has ended in another way".into(),
             Self::ExceedsHold => "the amount exceeds the held amount".into(),
+            Self::NotReversible => "a reversal cannot be reversed; make the transfer again instead".into(),
+            Self::ExceedsReversible { left } => exceeds_reversible(*left),
             Self::HoldExpiryInPast => "`expires_at` must be in the future".into(),
             Self::CurrencyMismatch => {
                 "the currency is not configured (settings `wallet.currency`, `currencies`)".into()
@@ -356,6 +370,13 @@ impl Rejection {
                 "there is money in the member's wallets; take it out, or close with `force`".into()
             }
         }
+    }
+}
+
+fn exceeds_reversible(left: i64) -> String {
+    match left {
+        0 => "all of the transfer is reversed already".into(),
+        left => format!("the amount exceeds what is left of the transfer: {left}"),
     }
 }
 

@@ -1,10 +1,11 @@
 // One member: identity, wallets, transfers; deposits and holds.
 
 import { change, get, part } from "./api.js";
-import { confirmTyped, failed, inline, toast } from "./dialog.js";
+import { confirmTyped, dialog, failed, inline, toast } from "./dialog.js";
 import { button, card, chip, choice, empty, facts, h, head, notice, put, set } from "./dom.js";
 import { grouped, money, when } from "./format.js";
 import { field, form } from "./form.js";
+import { look } from "./movement.js";
 import { link } from "./wallets.js";
 import { list, table } from "./table.js";
 
@@ -33,7 +34,7 @@ function show(place, member, wallets, signal) {
     set(purse, now.map(amounts));
     await history.reload();
   };
-  const history = transactions(member.id, () => currency, signal);
+  const history = transactions(member.id, () => currency, renew, signal);
   const currencies = wallets.length > 1 && choice("Currency", wallets.map((one) => [one.currency, one.currency]), currency, (chosen) => {
     currency = chosen;
     history.reload().catch(failed);
@@ -75,15 +76,21 @@ function who(member) {
 }
 
 /** The sign of a transfer as its owner sees it. */
-const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee"]);
+const OUT = new Set(["withdrawal", "transfer_out", "capture", "fee", "reversal_out"]);
 
-function transactions(member, currency, signal) {
+function transactions(member, currency, renew, signal) {
+  const open = async ({ group_id: id }) => {
+    const place = h("div", { class: "stack" });
+    await look(place, id, link, renew);
+    dialog("Both sides", (box) => [place, h("div", { class: "ends" }, button("Close", () => box.close()))], { wide: true });
+  };
   const out = ({ before, after, type }) => (before === after ? OUT.has(type) : BigInt(after) < BigInt(before));
   const view = table("Transactions, newest first", [
     { label: "What", cell: (one) => [chip(one.type.replaceAll("_", " "), out(one) ? "" : "ok"), h("span", { class: "under" }, when(one.at)), one.reference && h("span", { class: "under name" }, one.reference)] },
     { label: "With", kind: "wide", cell: ({ counterparty }) => (counterparty ? h("a", { class: "code small", href: link(counterparty) }, counterparty) : h("span", { class: "soft" }, "–")) },
     { label: "Amount", kind: "num", cell: (one) => h("span", { class: "strong" }, `${out(one) ? "−" : "+"}${grouped(one.amount)}`) },
     { label: "Balance after", kind: "num", cell: ({ after }) => h("span", { class: "soft" }, grouped(after)) },
+    { label: "Both sides", kind: "actions wide", cell: (one) => button("Details", () => open(one), { kind: "small", failed }) },
   ], { key: ({ id }) => id });
   const path = `/v1/wallets/${part(member)}/transactions`;
   return list(view, (cursor) => get(path, { limit: 20, cursor, currency: currency() }, signal), () =>

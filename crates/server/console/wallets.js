@@ -2,10 +2,11 @@
 
 import { get } from "./api.js";
 import { inline } from "./dialog.js";
-import { card, chip, coded, empty, h, head, notice, put, set } from "./dom.js";
-import { grouped, money, when } from "./format.js";
+import { card, coded, empty, h, head, notice, put, set } from "./dom.js";
+import { grouped, money } from "./format.js";
 import { field, form } from "./form.js";
 import { every } from "./live.js";
+import { look } from "./movement.js";
 import { table } from "./table.js";
 
 /** Milliseconds between refreshes of the trial balance. */
@@ -56,21 +57,8 @@ function finder() {
 function movement() {
   const place = h("div", { "aria-live": "polite" });
   const content = [field({ name: "id", label: "Transaction id or group id", type: "search", required: true })];
-  const send = async ({ id }) => {
-    const found = await get(`/v1/ledger/transactions/${encodeURIComponent(id)}`);
-    set(place, shown(found));
-  };
+  const send = ({ id }) => look(place, id, link);
   return card("Look at a movement", h("div", { class: "body" }, form(content, "Look", send), place));
-}
-
-function shown({ type, amount, currency, at, reference, debit, credit }) {
-  const side = (label, { account, member }) => h("tr", {},
-    h("th", { scope: "row" }, label),
-    h("td", {}, account, member && h("a", { class: "under name", href: link(member) }, member)),
-    h("td", { class: "num" }, money(amount, currency)));
-  const heading = h("thead", {}, h("tr", {}, ["Side", "Account", "Amount"].map((text, at) => h("th", { scope: "col", class: at === 2 ? "num" : null }, text))));
-  const view = h("table", {}, h("caption", { class: "unseen" }, "Both sides"), heading, h("tbody", {}, side("Debit", debit), side("Credit", credit)));
-  return [h("p", {}, chip(type.replaceAll("_", " ")), " ", h("span", { class: "soft small" }, when(at))), reference && h("p", { class: "name" }, `“${reference}”`), view];
 }
 
 const MEANING = {

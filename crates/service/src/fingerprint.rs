@@ -8,7 +8,7 @@ use crate::secret::{Secret, Use};
 use tally_rules::idempotency::Fingerprint;
 use tally_rules::ledger::hold::Ending;
 use tally_rules::ledger::member::Phone;
-use tally_rules::ledger::{Amount, HoldId, MemberId, TransferRequest, WalletKey};
+use tally_rules::ledger::{Amount, HoldId, MemberId, TransferId, TransferRequest, WalletKey};
 use tally_rules::score::ScoreInput;
 use tally_rules::{BoardId, Micros, PlayerId};
 
@@ -99,6 +99,23 @@ impl Fingerprints {
         self.digest(&[word, &hold.0.0, &optional(amount.map(Amount::units)), &member(to)])
     }
 
+    /// Of the reversal of a transfer.
+    pub fn of_reversal(
+        &self,
+        original: TransferId,
+        amount: Option<Amount>,
+        reason: Option<&str>,
+    ) -> Fingerprint {
+        self.digest(&[
+            b"reverse",
+            &original.0.0,
+            &optional(amount.map(Amount::units)),
+            // An empty reason differs from none.
+            reason.map_or(b"", |_| b"r"),
+            reason.unwrap_or_default().as_bytes(),
+        ])
+    }
+
     fn digest(&self, windows: &[&[u8]]) -> Fingerprint {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         for window in windows {
@@ -187,6 +204,11 @@ mod tests {
             prints.of_hold(&wallet, amount(2), None),
             prints.of_ending(hold, Ending::Void),
             prints.of_ending(hold, capture(None, None)),
+            prints.of_reversal(TransferId(hold.0), None, None),
+            prints.of_reversal(TransferId(hold.0), Some(amount(1)), None),
+            prints.of_reversal(TransferId(hold.0), None, Some("")),
+            prints.of_reversal(TransferId(hold.0), None, Some("r")),
+            prints.of_reversal(TransferId(Uuid([2; 16])), None, None),
             prints.of_ending(hold, capture(Some(1), None)),
             prints.of_ending(hold, capture(None, Some(member(1)))),
         ];

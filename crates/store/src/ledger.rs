@@ -15,7 +15,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
 };
 
 /// What a transaction reads of the ledger. Each list is sorted and has no key twice.
@@ -29,6 +29,8 @@ pub struct LedgerReadSet {
     pub wallets: Vec<WalletKey>,
     /// Holds.
     pub holds: Vec<HoldId>,
+    /// Links between transfers and their reversals, by transfer.
+    pub reversals: Vec<TransferId>,
     /// Contests, which receive and pay money.
     pub contests: ContestReadSet,
 }
@@ -44,6 +46,8 @@ pub struct LedgerLoaded {
     pub wallets: Vec<Option<Wallet>>,
     /// The hold.
     pub holds: Vec<Option<Hold>>,
+    /// The link of the transfer.
+    pub reversals: Vec<Option<ReversalLink>>,
     /// The rows of contests.
     pub contests: ContestLoaded,
 }
@@ -59,6 +63,8 @@ pub struct LedgerWriteSet {
     pub wallets: Vec<(WalletKey, Wallet)>,
     /// Holds.
     pub holds: Vec<(HoldId, Hold)>,
+    /// Links between transfers and their reversals.
+    pub reversals: Vec<(TransferId, ReversalLink)>,
     /// New transfers.
     pub transfers: Vec<(TransferId, Transfer)>,
     /// New entries.
@@ -78,6 +84,7 @@ impl LedgerReadSet {
             && self.members.is_empty()
             && self.wallets.is_empty()
             && self.holds.is_empty()
+            && self.reversals.is_empty()
             && self.contests.is_empty()
     }
 
@@ -86,6 +93,7 @@ impl LedgerReadSet {
         assert!(self.members.is_sorted_by(|a, b| a < b), "members of a plan ascend");
         assert!(self.wallets.is_sorted_by(|a, b| a < b), "wallets of a plan ascend");
         assert!(self.holds.is_sorted_by(|a, b| a < b), "holds of a plan ascend");
+        assert!(self.reversals.is_sorted_by(|a, b| a < b), "reversals of a plan ascend");
         self.contests.assert_sorted();
     }
 }
@@ -96,6 +104,7 @@ impl LedgerLoaded {
         assert_eq!(self.members.len(), plan.members.len());
         assert_eq!(self.wallets.len(), plan.wallets.len());
         assert_eq!(self.holds.len(), plan.holds.len());
+        assert_eq!(self.reversals.len(), plan.reversals.len());
         self.contests.assert_answers(&plan.contests);
     }
 }
@@ -103,11 +112,23 @@ impl LedgerLoaded {
 impl LedgerWriteSet {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        let Self { handles, members, wallets, holds, transfers, entries, totals, contests, events } = self;
+        let Self {
+            handles,
+            members,
+            wallets,
+            holds,
+            reversals,
+            transfers,
+            entries,
+            totals,
+            contests,
+            events,
+        } = self;
         handles.is_empty()
             && members.is_empty()
             && wallets.is_empty()
             && holds.is_empty()
+            && reversals.is_empty()
             && transfers.is_empty()
             && entries.is_empty()
             && totals.is_empty()
@@ -120,6 +141,7 @@ impl LedgerWriteSet {
         assert!(self.members.is_sorted_by(|a, b| a.0 < b.0), "changed members ascend");
         assert!(self.wallets.is_sorted_by(|a, b| a.0 < b.0), "changed wallets ascend");
         assert!(self.holds.is_sorted_by(|a, b| a.0 < b.0), "changed holds ascend");
+        assert!(self.reversals.is_sorted_by(|a, b| a.0 < b.0), "changed reversals ascend");
         assert!(self.transfers.is_sorted_by(|a, b| a.0 < b.0), "new transfers ascend");
         assert!(self.entries.is_sorted_by(|a, b| a.0 < b.0), "new entries ascend");
         assert!(self.totals.is_sorted_by(|a, b| a.0 < b.0), "totals ascend");
@@ -154,6 +176,9 @@ pub trait Ledger: Contests + EventReads {
 
     /// A transfer.
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError>;
+
+    /// The link between a transfer and its reversals, if it is a reversal or was reversed.
+    fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError>;
 
     /// A hold.
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError>;

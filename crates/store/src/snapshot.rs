@@ -11,7 +11,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -64,6 +64,9 @@ pub trait Snapshot: ScoreSnapshot {
     /// Holds, the oldest first.
     fn holds(&mut self, after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
 
+    /// Links between transfers and their reversals, in the order of [`transfers`](Self::transfers).
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
+
     /// Contests.
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record>;
 
@@ -95,6 +98,9 @@ pub trait Snapshot: ScoreSnapshot {
 
     /// The transfer of each id. The ids ascend.
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
+
+    /// The link of each transfer with its reversals. The ids ascend.
+    fn reversals_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
 
     /// The sums of all debits and credits, in order of account and currency.
     fn totals(&mut self) -> Page<AccountKey, Total>;

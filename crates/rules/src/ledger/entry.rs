@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// The longest reference, in bytes.
 pub const REFERENCE_BYTES_MAX: usize = 255;
 
+/// Marks the stored number of a reversal.
+const REVERSAL: u8 = 0x80;
+
 named! {
     /// The kind of an entry, from the view of its wallet.
     pub enum Kind { /// From outside.
@@ -23,16 +26,23 @@ named! {
         Capture = "capture", /// To the account `FEES`.
         Fee = "fee", /// From the account `PRIZES`.
         Prize = "prize", /// A refunded fee.
-        Refund = "refund" }
+        Refund = "refund", /// Taken back by a reversal.
+        ReversalOut = "reversal_out", /// Given back by a reversal.
+        ReversalIn = "reversal_in" }
 }
 
 impl Kind {
     /// The side of its transfer.
     pub fn side(self) -> Side {
         match self {
-            Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee => Side::Out,
-            Self::Deposit | Self::TransferIn | Self::Prize | Self::Refund => Side::In,
+            Self::Withdrawal | Self::TransferOut | Self::Capture | Self::Fee | Self::ReversalOut => Side::Out,
+            Self::Deposit | Self::TransferIn | Self::Prize | Self::Refund | Self::ReversalIn => Side::In,
         }
+    }
+
+    /// The kind of a reversal, which debits a wallet or not.
+    pub(super) fn of_reversal(debits: bool) -> Self {
+        if debits { Self::ReversalOut } else { Self::ReversalIn }
     }
 
     /// The number that is stored.
@@ -46,6 +56,8 @@ impl Kind {
             Self::Fee => 6,
             Self::Prize => 7,
             Self::Refund => 8,
+            Self::ReversalOut => 9,
+            Self::ReversalIn => 10,
         }
     }
 
@@ -111,6 +123,8 @@ impl Entry {
 pub struct Transfer {
     /// The kind of the debited wallet's entry, or of the credited one's if no wallet is debited.
     pub kind: Kind,
+    /// The kind of the transfer that it reverses, if it is a reversal.
+    pub reverses: Option<Kind>,
     /// The currency.
     pub currency: Currency,
     /// The amount.
@@ -122,8 +136,28 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// The accounts that are debited and credited.
+    /// The number that is stored for its kind: a reversal has that of its original, with a mark.
+    pub fn kind_number(&self) -> u8 {
+        self.reverses.map_or(self.kind.number(), |original| REVERSAL | original.number())
+    }
+
+    /// The kind of a stored number, and the kind of the original if it is a reversal; `debits` says whether a wallet is debited.
+    pub fn kind_of_number(number: u8, debits: bool) -> Option<(Kind, Option<Kind>)> {
+        let kind = Kind::of_number(number & !REVERSAL)?;
+        if number & REVERSAL == 0 {
+            return Some((kind, None));
+        }
+        let is_original = !matches!(kind, Kind::ReversalOut | Kind::ReversalIn);
+        is_original.then_some((Kind::of_reversal(debits), Some(kind)))
+    }
+
+    /// The accounts that are debited and credited. A reversal has those of its original, exchanged.
     pub fn accounts(&self) -> (Account, Account) {
+        if let Some(kind) = self.reverses {
+            let original = Self { kind, reverses: None, debit: self.credit, credit: self.debit, ..*self };
+            let (debit, credit) = original.accounts();
+            return (credit, debit);
+        }
         let debit = match (self.debit, self.kind) {
             (Some(_), _) => Account::BankPayable,
             (None, Kind::Prize) => Account::Prizes,
@@ -140,7 +174,11 @@ impl Transfer {
 
     /// The key, kind and counterparty of the entry on each side.
     pub fn sides(&self) -> [Option<(EntryKey, Kind, Option<MemberId>)>; 2] {
-        let arriving = if self.debit.is_some() { Kind::TransferIn } else { self.kind };
+        let arriving = match (self.debit, self.reverses) {
+            (None, _) => self.kind,
+            (Some(_), None) => Kind::TransferIn,
+            (Some(_), Some(_)) => Kind::ReversalIn,
+        };
         let [out, into] = self.entries();
         let member = |side: Option<(MemberId, u64)>| side.map(|(member, _)| member);
         [
@@ -166,9 +204,9 @@ mod tests {
     #[test]
     fn the_stored_numbers_are_pinned() {
         let numbers: Vec<u8> = Kind::ALL.iter().map(|one| one.number()).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         assert!(Kind::ALL.iter().all(|one| Kind::of_number(one.number()) == Some(*one)));
-        assert_eq!(Kind::of_number(9), None);
+        assert_eq!(Kind::of_number(11), None);
     }
 
     #[test]
@@ -185,8 +223,44 @@ mod tests {
             (Kind::Refund, None, member, (Fees, BankPayable)),
         ];
         for (kind, debit, credit, wanted) in rows {
-            let currency = Currency::parse("KRW").unwrap();
-            assert_eq!(Transfer { kind, currency, amount: 1, debit, credit }.accounts(), wanted, "{kind}");
+            let transfer = Transfer { kind, reverses: None, currency: krw(), amount: 1, debit, credit };
+            assert_eq!(transfer.accounts(), wanted, "{kind}");
+            // Its reversal exchanges wallets and accounts.
+            let kind_back = Kind::of_reversal(credit.is_some());
+            let back =
+                Transfer { kind: kind_back, reverses: Some(kind), debit: credit, credit: debit, ..transfer };
+            assert_eq!(back.accounts(), (wanted.1, wanted.0), "reversal of {kind}");
+            for one in [transfer, back] {
+                let read = Transfer::kind_of_number(one.kind_number(), one.debit.is_some());
+                assert_eq!(read, Some((one.kind, one.reverses)), "{kind}");
+            }
+        }
+    }
+
+    fn krw() -> Currency {
+        Currency::parse("KRW").unwrap()
+    }
+
+    #[test]
+    fn the_entries_of_a_reversal_say_that_they_are_of_one() {
+        let (ann, bob) = (MemberId(Uuid([1; 16])), MemberId(Uuid([2; 16])));
+        let kinds = |debit: Option<MemberId>, credit: Option<MemberId>| {
+            let [debit, credit] = [debit, credit].map(|member| member.map(|member| (member, 1)));
+            let (kind, reverses) = (Kind::of_reversal(debit.is_some()), Some(Kind::Capture));
+            let back = Transfer { kind, reverses, currency: krw(), amount: 1, debit, credit };
+            back.sides().map(|side| side.map(|(_, kind, other)| (kind, other)))
+        };
+        let (out, into) = (Kind::ReversalOut, Kind::ReversalIn);
+        assert_eq!(kinds(Some(ann), Some(bob)), [Some((out, Some(bob))), Some((into, Some(ann)))]);
+        assert_eq!(kinds(Some(ann), None), [Some((out, None)), None]);
+        assert_eq!(kinds(None, Some(bob)), [None, Some((into, None))]);
+        assert_eq!((out.side(), into.side()), (Side::Out, Side::In));
+    }
+
+    #[test]
+    fn no_stored_number_is_the_reversal_of_a_reversal() {
+        for number in [0, 11, 0x80, 0x89, 0x8a, 0x8b, 0xff] {
+            assert_eq!(Transfer::kind_of_number(number, true), None, "{number}");
         }
     }
 

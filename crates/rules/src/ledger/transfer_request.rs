@@ -7,6 +7,7 @@ use super::entry::{Entry, EntryKey, Kind, Transfer};
 use super::hold::Hold;
 use super::id::{HoldId, MemberId, TransferId};
 use super::money::{Amount, Currency};
+use super::reversal::ReversalLink;
 use super::wallet::{Wallet, WalletKey};
 use std::sync::Arc;
 
@@ -128,6 +129,8 @@ pub struct LedgerWrites {
     pub entries: Vec<(EntryKey, Entry)>,
     /// Changed holds.
     pub holds: Vec<(HoldId, Hold)>,
+    /// Links between transfers and their reversals.
+    pub reversals: Vec<(TransferId, ReversalLink)>,
     /// What the transfers add to accounts.
     pub totals: Totals,
 }

@@ -6,8 +6,10 @@
 //! [`LedgerWorkingSet::savepoint`] and [`LedgerWorkingSet::roll_back`].
 //!
 //! A member exists if its home wallet does, which it gets when it is created. Other wallets appear with their first credit.
-//! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, and holds from before.
-//! Not here: idempotency, ids, and limits of queues.
+//! A closed member pays and receives nothing. Exceptions are withdrawals by the operator, refunds, reversals, and holds from
+//! before. Not here: reversals (`reverse`), idempotency, ids, and limits of queues.
+
+mod reverse;
 
 use super::account::Totals;
 use super::entry::{Entry, EntryKey, Kind, Transfer};
@@ -15,6 +17,7 @@ use super::hold::{End, Ending, Hold, Verdict};
 use super::id::{HoldId, MemberId, TransferId};
 use super::limits::Limits;
 use super::money::{Amount, Currencies, Currency};
+use super::reversal::ReversalLink;
 use super::transfer_request::{LedgerWrites, Posted, TransferKind, TransferRequest};
 use super::wallet::{Wallet, WalletKey};
 use crate::clock::DecisionTime;
@@ -27,15 +30,15 @@ use std::sync::Arc;
 type Side = Option<(MemberId, Wallet)>;
 
 /// A row as it was loaded, and as it is now.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Slot<T> {
     loaded: Option<T>,
     now: Option<T>,
 }
 
-impl<T: Copy> Slot<T> {
+impl<T: Clone> Slot<T> {
     fn new(loaded: Option<T>) -> Self {
-        Self { loaded, now: loaded }
+        Self { now: loaded.clone(), loaded }
     }
 }
 
@@ -46,6 +49,7 @@ pub struct LedgerWorkingSet<'a> {
     limits: &'a BTreeMap<Currency, Limits>,
     wallets: BTreeMap<WalletKey, Slot<Wallet>>,
     holds: BTreeMap<HoldId, Slot<Hold>>,
+    reversals: BTreeMap<TransferId, Slot<ReversalLink>>,
     transfers: Vec<(TransferId, Transfer)>,
     entries: Vec<(EntryKey, Entry)>,
     /// Wallets before each change since the last savepoint.
@@ -67,6 +71,7 @@ impl<'a> LedgerWorkingSet<'a> {
             limits,
             wallets: BTreeMap::new(),
             holds: BTreeMap::new(),
+            reversals: BTreeMap::new(),
             transfers: Vec::new(),
             entries: Vec::new(),
             before: Vec::new(),
@@ -188,38 +193,37 @@ impl<'a> LedgerWorkingSet<'a> {
         target.as_mut().map_or(Ok(()), |wallet| wallet.credit(order.amount))?;
         source.as_mut().map_or(Ok(()), |wallet| wallet.debit(order.amount))?;
         let sides = (from.zip(source), to.zip(target));
-        Ok(self.write(id, (order.what.kind(), order.currency, order.amount), sides, order.reference.as_ref()))
+        let (kind, amount) = ((order.what.kind(), None), (order.currency, order.amount));
+        Ok(self.write(id, kind, amount, sides, order.reference.as_ref()))
     }
 
     /// Records a transfer whose wallets are already changed: its transfer row, its entries, its wallets.
     fn write(
         &mut self,
         id: TransferId,
-        (kind, currency, amount): (Kind, Currency, Amount),
+        (kind, reverses): (Kind, Option<Kind>),
+        (currency, amount): (Currency, Amount),
         (source, target): (Side, Side),
         reference: Option<&Arc<str>>,
     ) -> Posted {
         let place = |(member, wallet): (MemberId, Wallet)| (member, wallet.sequence);
         let (debit, credit) = (source.map(place), target.map(place));
-        self.transfers.push((id, Transfer { kind, currency, amount: amount.units(), debit, credit }));
-        let arriving = if source.is_some() { Kind::TransferIn } else { kind };
-        let sides = [(source, kind, target), (target, arriving, source)];
+        let transfer = Transfer { kind, reverses, currency, amount: amount.units(), debit, credit };
+        self.transfers.push((id, transfer));
         let mut posted = None;
-        for (own, kind, other) in sides {
-            let Some((member, wallet)) = own else { continue };
-            let key = WalletKey { member, currency };
+        for (entry, own) in transfer.sides().into_iter().zip([source, target]) {
+            let Some(((key, kind, counterparty), (_, wallet))) = entry.zip(own) else { continue };
             let entry = Entry {
                 transfer: id,
                 kind,
                 amount: amount.units(),
                 after: wallet.balance,
-                counterparty: other.map(|(member, _)| member),
+                counterparty,
                 reference: reference.cloned(),
             };
-            let key_of_entry = EntryKey { wallet: key, sequence: wallet.sequence };
-            posted.get_or_insert_with(|| Posted { key: key_of_entry, entry: entry.clone() });
-            self.entries.push((key_of_entry, entry));
-            self.set(key, wallet);
+            posted.get_or_insert_with(|| Posted { key, entry: entry.clone() });
+            self.entries.push((key, entry));
+            self.set(key.wallet, wallet);
         }
         posted.expect("a movement touches a wallet")
     }
@@ -324,7 +328,8 @@ impl<'a> LedgerWorkingSet<'a> {
         source.debit(amount)?;
         // A capture with a reference is an entry fee.
         let kind = if reference.is_some() { Kind::Fee } else { Kind::Capture };
-        self.write(transfer, (kind, currency, amount), (Some((member, source)), to.zip(target)), reference);
+        let sides = (Some((member, source)), to.zip(target));
+        self.write(transfer, (kind, None), (currency, amount), sides, reference);
         Ok(())
     }
 
@@ -345,12 +350,13 @@ impl<'a> LedgerWorkingSet<'a> {
 
     /// The rows to write.
     pub fn into_writes(self) -> LedgerWrites {
-        let Self { wallets, holds, mut transfers, mut entries, .. } = self;
+        let Self { wallets, holds, reversals, mut transfers, mut entries, .. } = self;
         let mut totals = Totals::default();
         transfers.iter().for_each(|(_, transfer)| totals.add(transfer));
         transfers.sort_unstable_by_key(|(id, _)| *id);
         entries.sort_unstable_by_key(|(key, _)| *key);
-        LedgerWrites { wallets: changed(wallets), transfers, entries, holds: changed(holds), totals }
+        let (wallets, holds, reversals) = (changed(wallets), changed(holds), changed(reversals));
+        LedgerWrites { wallets, transfers, entries, holds, reversals, totals }
     }
 }
 

@@ -9,7 +9,8 @@ use tally_rules::ledger::limits::Limits;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Currencies, Currency, Entry, Hold, HoldId, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Currencies, Currency, Entry, Hold, HoldId, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet,
+    WalletKey,
 };
 
 /// What is stored.
@@ -21,6 +22,7 @@ pub(crate) struct World {
     pub(crate) holds: BTreeMap<HoldId, Hold>,
     pub(crate) entries: BTreeMap<EntryKey, Entry>,
     pub(crate) transfers: BTreeMap<TransferId, Transfer>,
+    pub(crate) reversals: BTreeMap<TransferId, ReversalLink>,
     pub(crate) totals: Totals,
     given: i64,
 }
@@ -44,6 +46,7 @@ impl World {
             holds: BTreeMap::new(),
             entries: BTreeMap::new(),
             transfers: BTreeMap::new(),
+            reversals: BTreeMap::new(),
             totals: Totals::default(),
             given: 0,
         }
@@ -71,6 +74,9 @@ impl World {
         for id in self.holds.keys().copied().chain([HoldId(Uuid([0xff; 16]))]) {
             book.load_hold(id, self.holds.get(&id).copied());
         }
+        for id in self.transfers.keys() {
+            book.load_reversal(*id, self.reversals.get(id).cloned());
+        }
         let done = work(&mut book, &mut || self.id());
         let written = book.into_writes();
         self.apply(written);
@@ -79,7 +85,7 @@ impl World {
     }
 
     fn apply(&mut self, written: LedgerWrites) {
-        let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
+        let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = written;
         assert!(wallets.is_sorted_by(|a, b| a.0 < b.0) && entries.is_sorted_by(|a, b| a.0 < b.0));
         assert!(transfers.is_sorted_by(|a, b| a.0 < b.0) && holds.is_sorted_by(|a, b| a.0 < b.0));
         self.wallets.extend(wallets);
@@ -93,6 +99,8 @@ impl World {
             let before = self.holds.insert(id, hold);
             assert!(before.is_none_or(|before| before.is_open() && !hold.is_open()), "a hold ends once");
         }
+        assert!(reversals.is_sorted_by(|a, b| a.0 < b.0));
+        self.reversals.extend(reversals);
         assert!(totals.balanced());
         self.totals.extend(totals.into_rows());
     }
@@ -120,9 +128,39 @@ impl World {
             assert!(0 <= wallet.held && wallet.held <= wallet.balance);
         }
         assert!(sums.is_empty(), "an entry is in a wallet");
+        self.prove_reversals();
         let owed: i128 = self.wallets.values().map(|wallet| i128::from(wallet.balance)).sum();
         let payable = self.totals.rows().filter(|(key, _)| key.account.as_str() == "BANK_PAYABLE");
         let net = |total: &Total| total.credits.cast_signed() - total.debits.cast_signed();
         assert_eq!(payable.map(|(_, total)| net(total)).sum::<i128>(), owed, "what is owed is in wallets");
+    }
+
+    /// Links are there both ways, and no transfer is reversed by more than its amount.
+    fn prove_reversals(&self) {
+        for (id, transfer) in &self.transfers {
+            let link = self.reversals.get(id);
+            let is_reversal = matches!(link, Some(ReversalLink::Reverses { .. }));
+            assert_eq!(transfer.reverses.is_some(), is_reversal, "a reversal names its original");
+            match link {
+                None => {}
+                Some(link @ ReversalLink::Reversed(parts)) => {
+                    assert!(!parts.is_empty() && link.reversed() <= transfer.amount);
+                    for (part, amount) in parts {
+                        let back = &self.transfers[part];
+                        assert_eq!((back.amount, back.reverses), (*amount, Some(transfer.kind)));
+                        let exchanged = transfer.accounts();
+                        assert_eq!(back.accounts(), (exchanged.1, exchanged.0));
+                        let named = &self.reversals[part];
+                        assert!(matches!(named, ReversalLink::Reverses { original, .. } if original == id));
+                    }
+                }
+                Some(ReversalLink::Reverses { original, .. }) => {
+                    let named = &self.reversals[original];
+                    let ReversalLink::Reversed(parts) = named else { panic!("{named:?}") };
+                    assert_eq!(parts.iter().filter(|(part, _)| part == id).count(), 1);
+                }
+            }
+        }
+        assert!(self.reversals.keys().all(|id| self.transfers.contains_key(id)));
     }
 }

@@ -67,6 +67,7 @@ const FILES: &[File] = &[
     file!("icon.svg" SVG),
     file!("live.js" SCRIPT),
     file!("metrics.js" SCRIPT),
+    file!("movement.js" SCRIPT),
     file!("overview.js" SCRIPT),
     file!("owed.js" SCRIPT),
     file!("parts.css" CSS),

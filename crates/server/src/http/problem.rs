@@ -72,6 +72,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
         | Rejection::TooManyAtOnce
         | Rejection::InvalidAmount
         | Rejection::ExceedsHold
+        | Rejection::NotReversible
+        | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
         | Rejection::CurrencyMismatch
         | Rejection::SameWallet
@@ -92,6 +94,10 @@ fn with_more(mut problem: Problem, rejection: &Rejection) -> Problem {
     match rejection {
         Rejection::ContestState(state) | Rejection::ContestFrozen { state, .. } => {
             problem.more.insert("state".into(), state.as_str().into());
+            problem
+        }
+        Rejection::ExceedsReversible { left } => {
+            problem.more.insert("left".into(), left.to_string().into());
             problem
         }
         Rejection::InvalidApplications(failed) => {

@@ -76,6 +76,7 @@ pub(super) const ROUTES: &[Route] = &[
     route!("GET" "/v1/ledger/trial-balance" Members wallets::ledger::trial_balance),
     route!("GET" "/v1/ledger/owed" Members wallets::ledger::owed),
     route!("GET" "/v1/ledger/transactions/{transaction}" Members wallets::ledger::transaction),
+    route!("POST" "/v1/ledger/transactions/{transaction}/reverse" Members wallets::ledger::reverse),
     route!("POST" "/v1/contests" Write contests::change::create),
     route!("GET" "/v1/contests" Read contests::change::list),
     route!("GET" "/v1/contests/{contest}" Read contests::change::get),

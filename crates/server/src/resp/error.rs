@@ -96,6 +96,8 @@ pub(super) fn of_rejection(rejection: &Rejection) -> Wrong {
         | Rejection::HoldExpired
         | Rejection::HoldResolved
         | Rejection::ExceedsHold
+        | Rejection::NotReversible
+        | Rejection::ExceedsReversible { .. }
         | Rejection::HoldExpiryInPast
         | Rejection::CurrencyMismatch
         | Rejection::SameWallet

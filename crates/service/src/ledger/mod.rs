@@ -1,7 +1,7 @@
 //! The ledger: transfers and holds, and the lane that every change of money goes through.
 //!
 //! A server has one lane, because hot wallets serialise anyway. `request` is the trait of all kinds of requests. Each kind has a
-//! file with what it reads, decides and replies: `transfers`, `holds`, `expiry` and `import` here, the others beside their use
+//! file with what it reads, decides and replies: `transfers`, `reversals`, `holds`, `expiry` and `import` here, the others beside their use
 //! cases in `members`, `contests` and `periods`. `batch` is the batch handler, `state` the working set, and `lane` the queue.
 //! `read`, `trial_balance` and `currencies` read.
 //!
@@ -15,6 +15,7 @@ pub mod import;
 pub(crate) mod lane;
 pub mod read;
 pub(crate) mod request;
+pub mod reversals;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;

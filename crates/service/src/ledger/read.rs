@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tally_rules::Rejection;
 use tally_rules::ledger::account::{Account, Total, Totals};
 use tally_rules::ledger::{
-    Currency, Entry, EntryKey, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Currency, Entry, EntryKey, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_store::Listing;
 
@@ -31,6 +31,15 @@ pub struct TransferWithEntries {
     pub transfer: Transfer,
     /// Its entry on each side.
     pub entries: [Option<Entry>; 2],
+    /// Its reversals, or the transfer that it reverses.
+    pub link: Option<ReversalLink>,
+}
+
+impl TransferWithEntries {
+    /// The caller's reference.
+    pub fn reference(&self) -> Option<&Arc<str>> {
+        self.entries.iter().flatten().find_map(|entry| entry.reference.as_ref())
+    }
 }
 
 /// Every wallet of a member, in order of currency.
@@ -86,7 +95,7 @@ pub async fn transfer(tally: &Tally, id: Uuid) -> Result<TransferWithEntries, Fa
         let keys: Vec<EntryKey> = transfer.entries().into_iter().flatten().collect();
         let mut entries = ledger.entries(&keys)?.into_iter();
         let entries = transfer.entries().map(|key| key.and_then(|_| entries.next().flatten()));
-        Ok(Some(TransferWithEntries { id: of, transfer, entries }))
+        Ok(Some(TransferWithEntries { id: of, transfer, entries, link: ledger.reversal(of)? }))
     });
     let is_of = |found: &TransferWithEntries| {
         found.id.0 == id || found.entries.iter().flatten().any(|one| one.id() == id)

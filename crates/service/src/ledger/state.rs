@@ -88,6 +88,9 @@ impl<'a> BatchState<'a> {
         for (id, hold) in plan.holds.iter().zip(&loaded.holds) {
             state.book.load_hold(*id, *hold);
         }
+        for (id, link) in plan.reversals.iter().zip(&loaded.reversals) {
+            state.book.load_reversal(*id, link.clone());
+        }
         let (plan, loaded) = (&plan.contests, &loaded.contests);
         for (id, record) in plan.contests.iter().zip(&loaded.contests) {
             state.contests.load(id.clone(), record.clone());
@@ -108,7 +111,7 @@ impl<'a> BatchState<'a> {
         fn present<K, V>(rows: Vec<(K, Option<V>)>) -> Vec<(K, V)> {
             rows.into_iter().map(|(key, row)| (key, row.expect("nothing is removed here"))).collect()
         }
-        let LedgerWrites { wallets, transfers, entries, holds, totals } = self.book.into_writes();
+        let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = self.book.into_writes();
         let (handles, members) = (self.handles.into_writes(), present(self.members.into_writes()));
         let totals = totals.into_rows();
         let mut added = self.added;
@@ -130,6 +133,7 @@ impl<'a> BatchState<'a> {
                 members,
                 wallets,
                 holds,
+                reversals,
                 transfers,
                 entries,
                 totals,

@@ -6,6 +6,7 @@
 //! - `wallets`: balances against entries and open holds, wallets against members
 //! - `handles`: the handles of members against members
 //! - `moves`: transfers against entries and captured holds, totals against transfers
+//! - `reversals`: reversals against the transfers that they reverse
 //! - `contests`, `periods`: fees, prizes and refunds against their transfers
 //! - `owed`: unpaid debts of contests and periods, which are listed and no disagreement
 //! - `scores`, `archives`, `schedule`: records against boards, periods and archives; archives against periods; periods against
@@ -25,6 +26,7 @@ mod moves;
 mod owed;
 mod owners;
 mod periods;
+mod reversals;
 mod schedule;
 mod scores;
 mod sorted_rows;

@@ -1,10 +1,12 @@
-//! Transfers against their effects: an entry on each side, the hold that they captured, and the totals of accounts.
+//! Transfers against their effects: an entry on each side, the hold that they captured, the links of reversals, and the totals
+//! of accounts.
 //!
 //! The entries of a transfer are anywhere, so first only the sums of all lines are compared: those of transfers and those
 //! of entries. If they differ, everything is looked up by key to name the rows.
 
 use super::Run;
 use super::ahead::{Ahead, Put};
+use super::reversals::Links;
 use super::sorted_rows::{PAGE_ROWS, SortedRows};
 use super::sum::{Line, Sum};
 use super::wallets::{line, name_of_entry};
@@ -43,7 +45,7 @@ pub(super) fn replay(
     let mut holds = 0;
     let mut captured = Ahead::gather(CAPTURED_MAX, again, |put| captured_holds(snapshot, &mut holds, put))?;
     run.replayed.holds = holds;
-    let mut transfers = SortedRows::default();
+    let (mut transfers, mut links) = (SortedRows::default(), Links::default());
     loop {
         let read = transfers.fill(|after, limit| snapshot.transfers(after.copied(), limit))?;
         run.read(read);
@@ -60,7 +62,9 @@ pub(super) fn replay(
         let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
         let hold = captured.at(&id, scan, &mut |id, hold| not_there(run, id, &hold))?;
         check_capture(run, id, &transfer, hold);
+        links.reach(snapshot, (id, &transfer), run)?;
     }
+    links.finish(snapshot, run)?;
     let scan = |put: &mut Put<'_, _, _>| captured_holds(snapshot, &mut holds, put);
     captured.rest(scan, &mut |id, hold| not_there(run, id, &hold))?;
     if lines != of_entries {

@@ -9,6 +9,7 @@ pub(crate) mod contests;
 pub(crate) mod events;
 pub(crate) mod holds;
 pub(crate) mod payments;
+pub(crate) mod reversals;
 pub(crate) mod series;
 
 pub(crate) use bytes::{Input, put_bytes, put_number, put_option, put_signed};

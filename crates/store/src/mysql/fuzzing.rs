@@ -5,7 +5,7 @@
 use super::row::{Answers, Fields};
 use super::table::Table;
 use super::{
-    boards, contests, events, holds, imports, keys, members, payments, prizes, profiles, requests,
+    boards, contests, events, holds, imports, keys, members, payments, prizes, profiles, requests, reversals,
     score_snapshot, scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
@@ -41,6 +41,7 @@ const DECODERS: &[Decoder] = &[
     table::<contests::Contests>,
     table::<contests::Applications>,
     table::<contests::Members>,
+    table::<reversals::Reversals>,
 ];
 
 fn table<T: Table>(row: &mut Fields<'_>) -> Result<(), StoreError> {

@@ -6,6 +6,7 @@ use super::holds::{self, Holds};
 use super::lists::{all, listing};
 use super::load::absent_of;
 use super::members::{Handles, Members};
+use super::reversals::Reversals;
 use super::row::Answers;
 use super::snapshot::MySqlSnapshot;
 use super::table::{self, Table, changed, given, pairs};
@@ -13,6 +14,7 @@ use super::text::Script;
 use super::transfers::{self, Entries, Transfers};
 use super::wallets::{self, Wallets};
 use super::{contests, events};
+use crate::codec::reversals::is_sound;
 use crate::ledger::{Ledger, LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use crate::{Listing, Snapshot, StoreError};
 use std::ops::Range;
@@ -21,7 +23,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
 };
 
 /// The number of statements for each list of a plan.
@@ -31,6 +33,7 @@ pub(super) struct LedgerStatements {
     members: usize,
     wallets: usize,
     holds: usize,
+    reversals: usize,
     contests: contests::ContestStatements,
 }
 
@@ -41,6 +44,7 @@ pub(super) struct Absent {
     members: Vec<MemberId>,
     wallets: Vec<WalletKey>,
     holds: Vec<HoldId>,
+    reversals: Vec<TransferId>,
     contests: contests::Absent,
 }
 
@@ -50,6 +54,7 @@ impl Absent {
             && self.members.is_empty()
             && self.wallets.is_empty()
             && self.holds.is_empty()
+            && self.reversals.is_empty()
             && self.contests.is_empty()
     }
 }
@@ -63,12 +68,14 @@ pub(super) fn ask(script: &mut Script, plan: &LedgerReadSet) -> LedgerStatements
         members: table::select::<Members>(script, &plan.members, true),
         wallets: table::select::<Wallets>(script, &plan.wallets, true),
         holds: table::select::<Holds>(script, &plan.holds, true),
+        reversals: table::select::<Reversals>(script, &plan.reversals, true),
     }
 }
 
 impl LedgerStatements {
     pub(super) fn statements(&self) -> usize {
-        self.contests.statements() + self.handles + self.members + self.wallets + self.holds
+        let of_members = self.handles + self.members + self.wallets;
+        self.contests.statements() + of_members + self.holds + self.reversals
     }
 
     /// Reads the answer.
@@ -84,6 +91,7 @@ impl LedgerStatements {
             members: table::read::<Members>(answers, self.members, &plan.members)?,
             wallets: table::read::<Wallets>(answers, self.wallets, &plan.wallets)?,
             holds: table::read::<Holds>(answers, self.holds, &plan.holds)?,
+            reversals: table::read::<Reversals>(answers, self.reversals, &plan.reversals)?,
         };
         let absent = Absent {
             contests: absent_contests,
@@ -91,6 +99,7 @@ impl LedgerStatements {
             members: absent_of(&plan.members, &loaded.members),
             wallets: absent_of(&plan.wallets, &loaded.wallets),
             holds: absent_of(&plan.holds, &loaded.holds),
+            reversals: absent_of(&plan.reversals, &loaded.reversals),
         };
         Ok((loaded, absent))
     }
@@ -103,6 +112,7 @@ pub(super) fn guard(script: &mut Script, changes: &LedgerWriteSet, absent: &Abse
     table::guard::<Wallets>(script, &absent.wallets, given(&changes.wallets));
     contests::guard(script, &changes.contests, &absent.contests);
     table::guard::<Holds>(script, &absent.holds, given(&changes.holds));
+    table::guard::<Reversals>(script, &absent.reversals, given(&changes.reversals));
 }
 
 /// Writes changes. The rows that every transaction adds to come last, so that their locks are held only for the commit.
@@ -117,6 +127,7 @@ pub(super) fn write(
     wallets::write(script, &changes.wallets, &absent.wallets, cached, flavour);
     // A new hold need not be read before: its id is new.
     table::write::<Holds>(script, given(&changes.holds), &absent.holds, flavour);
+    table::write::<Reversals>(script, given(&changes.reversals), &absent.reversals, flavour);
     contests::write(script, &changes.contests, &absent.contests, flavour);
     events::write(script, &changes.events);
     table::insert::<Transfers>(script, pairs(&changes.transfers));
@@ -137,6 +148,9 @@ pub(super) fn check(changes: &LedgerWriteSet) -> Result<(), StoreError> {
     }
     if changes.transfers.iter().any(|(_, transfer)| transfer.amount <= 0) {
         return refuse("transfers: an amount that is none");
+    }
+    if changes.reversals.iter().any(|(_, link)| !is_sound(link)) {
+        return refuse("reversals: an amount that is none");
     }
     if changes.holds.iter().any(|(_, hold)| hold.amount <= 0) {
         return refuse("holds: an amount that is none");
@@ -174,6 +188,10 @@ impl Ledger for MySqlStore {
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
         table::get_one::<Transfers>(&self.pool, &id)
+    }
+
+    fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
+        table::get_one::<Reversals>(&self.pool, &id)
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {

@@ -61,6 +61,7 @@ mod reads;
 mod renewal;
 mod replication;
 mod requests;
+mod reversals;
 mod revisions;
 mod row;
 mod row_cache;

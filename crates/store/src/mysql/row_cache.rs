@@ -7,7 +7,7 @@
 //! that is written must still equal its cached row (`wallets`): one that an operator changed by hand is a conflict, and is
 //! read.
 //!
-//! Not here: holds and contests, which are always read, and when a transaction may skip reading (`run`).
+//! Not here: holds, reversals and contests, which are always read, and when a transaction may skip reading (`run`).
 
 use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
 use lru::LruCache;
@@ -61,7 +61,7 @@ impl Default for Rows {
 /// The cached rows of a plan, and the rest of it to read.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// As long as the plan's lists, with `None` for rows to read; without holds and contests.
+    /// As long as the plan's lists, with `None` for rows to read; without holds, reversals and contests.
     rows: LedgerLoaded,
     pub(super) left: LedgerReadSet,
 }
@@ -79,6 +79,7 @@ impl Rows {
                 members: left_members,
                 wallets: left_wallets,
                 holds: plan.holds.clone(),
+                reversals: plan.reversals.clone(),
                 contests: plan.contests.clone(),
             },
         }

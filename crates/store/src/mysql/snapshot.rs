@@ -12,6 +12,7 @@ use super::members::{Handles, Members};
 use super::payments::{self, Payments};
 use super::pool::Pool;
 use super::prizes;
+use super::reversals::Reversals;
 use super::row::{Answers, Fields, key};
 use super::table::{self, Table};
 use super::text::Script;
@@ -25,7 +26,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -195,6 +196,10 @@ impl Snapshot for MySqlSnapshot {
         self.by_id::<Holds>(after.map(|id| id.0), limit)
     }
 
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink> {
+        self.by_id::<Reversals>(after.map(|id| id.0), limit)
+    }
+
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
         self.page("contests", limit, |limit| contests::list(None, after, limit), contests::Contests::decode)
     }
@@ -242,6 +247,10 @@ impl Snapshot for MySqlSnapshot {
 
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
         self.rows_of::<Transfers>(ids)
+    }
+
+    fn reversals_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError> {
+        self.rows_of::<Reversals>(ids)
     }
 
     fn corrupt_rows(&mut self) -> Vec<CorruptRow> {

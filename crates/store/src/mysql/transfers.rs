@@ -28,7 +28,7 @@ impl Table for Transfers {
     }
 
     fn put(row: &mut RowScript<'_>, transfer: &Transfer) {
-        row.number(transfer.kind.number()).bytes(transfer.currency.as_str().as_bytes());
+        row.number(transfer.kind_number()).bytes(transfer.currency.as_str().as_bytes());
         row.signed(transfer.amount);
         for side in [transfer.debit, transfer.credit] {
             match side {
@@ -39,19 +39,22 @@ impl Table for Transfers {
     }
 
     fn decode(row: &mut Fields<'_>) -> Result<(TransferId, Transfer), StoreError> {
-        let (id, kind) = (TransferId(Uuid(row.fixed()?)), kind("transfers", row)?);
+        let (id, kind) = (TransferId(Uuid(row.fixed()?)), row.tiny()?);
         let (currency, amount) = (row.choice(Currency::parse)?, row.signed()?);
         let mut side = || -> Result<Option<(MemberId, u64)>, StoreError> {
             let member = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
             let sequence = row.maybe_signed()?.map(u64::try_from).transpose();
             Ok(member.zip(sequence.map_err(|_| damaged("transfers", "a negative number of an entry"))?))
         };
-        Ok((id, Transfer { kind, currency, amount, debit: side()?, credit: side()? }))
+        let (debit, credit) = (side()?, side()?);
+        let kinds = Transfer::kind_of_number(kind, debit.is_some());
+        let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
+        Ok((id, Transfer { kind, reverses, currency, amount, debit, credit }))
     }
 }
 
-fn kind(table: &'static str, row: &mut Fields<'_>) -> Result<Kind, StoreError> {
-    Kind::of_number(row.tiny()?).ok_or_else(|| damaged(table, "a kind that there is not"))
+fn bad_kind(table: &'static str) -> StoreError {
+    damaged(table, "a kind that there is not")
 }
 
 pub(super) struct Entries;
@@ -79,7 +82,8 @@ impl Table for Entries {
 
     fn decode(row: &mut Fields<'_>) -> Result<(EntryKey, Entry), StoreError> {
         let key = EntryKey { wallet: wallets::key(row)?, sequence: row.number()? };
-        let (transfer, kind) = (TransferId(Uuid(row.fixed()?)), kind("entries", row)?);
+        let transfer = TransferId(Uuid(row.fixed()?));
+        let kind = Kind::of_number(row.tiny()?).ok_or_else(|| bad_kind("entries"))?;
         let (amount, after) = (row.signed()?, row.signed()?);
         let counterparty = row.maybe_fixed()?.map(|member| MemberId(Uuid(member)));
         let reference = row.maybe_text()?.map(Arc::from);

@@ -12,7 +12,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
 };
 
 impl Shards {
@@ -66,6 +66,10 @@ impl Ledger for Shards {
 
     fn transfer(&self, id: TransferId) -> Result<Option<Transfer>, StoreError> {
         self.of_first(|first| first.transfer(id))
+    }
+
+    fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
+        self.of_first(|first| first.reversal(id))
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {

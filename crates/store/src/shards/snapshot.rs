@@ -14,7 +14,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 use tally_rules::{PlayerId, Record, contest};
@@ -58,6 +58,7 @@ impl Snapshot for ShardSnapshot {
         entries(after: Option<EntryKey>, limit: usize) -> Page<EntryKey, Entry>;
         transfers(after: Option<TransferId>, limit: usize) -> Page<TransferId, Transfer>;
         holds(after: Option<HoldId>, limit: usize) -> Page<HoldId, Hold>;
+        reversals(after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink>;
         contests(after: Option<&ContestId>, limit: usize) -> Page<ContestId, contest::Record>;
         contest_members(no: Uuid, after: Option<&PlayerId>, limit: usize) -> Page<PlayerId, ContestMember>;
         payouts(no: Uuid, from: u32, limit: usize) -> Page<u32, Payout>;
@@ -67,6 +68,7 @@ impl Snapshot for ShardSnapshot {
         handles_of(handles: &[Handle]) -> Result<Vec<Option<MemberId>>, StoreError>;
         entries_of(keys: &[EntryKey]) -> Result<Vec<Option<Entry>>, StoreError>;
         transfers_of(ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError>;
+        reversals_of(ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError>;
         totals() -> Page<AccountKey, Total>;
     }
 

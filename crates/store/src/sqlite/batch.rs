@@ -12,6 +12,7 @@ use super::keys::{KeyState, Keys};
 use super::members::{Handles, Members};
 use super::memtable::Memtable;
 use super::requests::Requests;
+use super::reversals::Reversals;
 use super::scores::Scores;
 use super::table::{List, Table};
 use super::transfers::{Entries, Transfers};
@@ -166,6 +167,7 @@ fn add_ledger(
     batch.add::<Transfers>(there(changes.transfers))?;
     batch.add::<Entries>(there(changes.entries))?;
     batch.add::<Holds>(there(changes.holds))?;
+    batch.add::<Reversals>(there(changes.reversals))?;
     let of_contests = changes.contests;
     batch.add::<contests::Contests>(there(of_contests.contests))?;
     batch.add::<contests::Applications>(of_contests.applications)?;

@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::memtable::Memtable;
 use super::migrate::MIGRATIONS;
 use super::{
-    boards, contests, events, holds, imports, keys, members, payments, requests, score_snapshot, scores,
-    series, transfers, wallets, windows,
+    boards, contests, events, holds, imports, keys, members, payments, requests, reversals, score_snapshot,
+    scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use crate::fuzzing::Column;
@@ -40,6 +40,7 @@ const DECODERS: &[Decoder] = &[
     |_, row| contests::decode_application(row).map(drop),
     |_, row| contests::decode_member(row).map(drop),
     |_, row| contests::decode_prize(row).map(drop),
+    |_, row| reversals::decode(row).map(drop),
 ];
 
 thread_local! {

@@ -6,6 +6,7 @@ use super::holds::{self, Holds};
 use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
 use super::reads::{MemtableStates, fill, one};
+use super::reversals::{self, Reversals};
 use super::run::states;
 use super::snapshot::SqliteSnapshot;
 use super::transfers::{self, Entries, Transfers};
@@ -20,7 +21,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Wallet, WalletKey,
 };
 
 /// The rows of a plan in the memtable.
@@ -29,6 +30,7 @@ pub(super) struct Seen {
     members: MemtableStates<Member>,
     wallets: MemtableStates<Wallet>,
     holds: MemtableStates<Hold>,
+    reversals: MemtableStates<ReversalLink>,
     contests: contest_reads::Seen,
 }
 
@@ -39,6 +41,7 @@ pub(super) fn in_memory(memtables: &Memtables, plan: &LedgerReadSet) -> Seen {
         members: states::<Members>(memtables, plan.members.iter().copied()),
         wallets: states::<Wallets>(memtables, plan.wallets.iter().copied()),
         holds: states::<Holds>(memtables, plan.holds.iter().copied()),
+        reversals: states::<Reversals>(memtables, plan.reversals.iter().copied()),
         contests: contest_reads::in_memory(memtables, &plan.contests),
     }
 }
@@ -54,6 +57,7 @@ pub(super) fn load(
         members: fill("members", seen.members, &plan.members, |id| members::get(tables, id))?,
         wallets: fill("wallets", seen.wallets, &plan.wallets, |key| wallets::get(tables, key))?,
         holds: fill("holds", seen.holds, &plan.holds, |id| holds::get(tables, id))?,
+        reversals: fill("reversals", seen.reversals, &plan.reversals, |id| reversals::get(tables, id))?,
         contests: contest_reads::load(seen.contests, &plan.contests, tables)?,
     })
 }
@@ -116,6 +120,11 @@ impl Ledger for SqliteStore {
             &id,
             transfers::get,
         )
+    }
+
+    fn reversal(&self, id: TransferId) -> Result<Option<ReversalLink>, StoreError> {
+        let look = |memtables: &Memtables| memtables.get::<Reversals>(&id).cloned();
+        one(&self.shared, "reversals", look, &id, reversals::get)
     }
 
     fn hold(&self, id: HoldId) -> Result<Option<Hold>, StoreError> {

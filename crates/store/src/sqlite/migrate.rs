@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0008_period_prizes.sql"),
     include_str!("../../migrations/sqlite/0009_events.sql"),
     include_str!("../../migrations/sqlite/0010_journals.sql"),
+    include_str!("../../migrations/sqlite/0011_reversals.sql"),
 ];
 
 /// The first version with a journal.

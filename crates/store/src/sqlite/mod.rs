@@ -60,6 +60,7 @@ mod reads;
 mod recover;
 mod repair;
 mod requests;
+mod reversals;
 mod rotation;
 mod run;
 mod score_snapshot;

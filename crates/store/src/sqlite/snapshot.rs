@@ -12,6 +12,7 @@ use super::members::{self, Handles, Members};
 use super::memtable::Memtables;
 use super::merge::merge;
 use super::payments::{self, Payments};
+use super::reversals::{self, Reversals};
 use super::score_snapshot::Scored;
 use super::state::Shared;
 use super::table::Table;
@@ -31,7 +32,7 @@ use tally_rules::ledger::account::{AccountKey, Total};
 use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::member::Handle;
 use tally_rules::ledger::{
-    Entry, Hold, HoldId, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Entry, Hold, HoldId, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet, WalletKey,
 };
 use tally_rules::period::Payment;
 
@@ -47,6 +48,7 @@ const TRANSFERS: &str = "SELECT kind, currency, amount, debit_member, debit_sequ
      credit_sequence, id FROM transfers WHERE id > ?1 ORDER BY id";
 const HOLDS: &str = "SELECT member, currency, amount, expires_at, state, captured, captured_to, transfer, ended_at, \
      id FROM holds WHERE id > ?1 ORDER BY id";
+const REVERSALS: &str = "SELECT body, id FROM reversals WHERE id > ?1 ORDER BY id";
 const PAYMENTS: &str = "SELECT body, board, part FROM period_payments WHERE (board, part) > (?1, ?2) \
      ORDER BY board, part";
 const OWNERS_OF_APPLICATIONS: &str =
@@ -68,6 +70,7 @@ pub(super) struct Merged {
     entries: Newer<Entries>,
     transfers: Newer<Transfers>,
     holds: Newer<Holds>,
+    reversals: Newer<Reversals>,
     totals: Newer<Totals>,
     contests: Newer<Contests>,
     enrolled: Newer<Enrollments>,
@@ -89,6 +92,7 @@ impl Merged {
             entries: all::<Entries>(memtables),
             transfers: all::<Transfers>(memtables),
             holds: all::<Holds>(memtables),
+            reversals: all::<Reversals>(memtables),
             totals: all::<Totals>(memtables),
             contests: all::<Contests>(memtables),
             enrolled: all::<Enrollments>(memtables),
@@ -248,6 +252,14 @@ impl Snapshot for SqliteSnapshot<'_> {
         Ok(merge(page, &self.newer.holds, after.as_ref(), (limit, limit)))
     }
 
+    fn reversals(&mut self, after: Option<TransferId>, limit: usize) -> Page<TransferId, ReversalLink> {
+        let from = bytes(after.as_ref().map(|id| &id.0));
+        let page = self.page((REVERSALS, limit), params![from], |row| {
+            within("reversals", TransferId(Uuid(row.get(1)?)), reversals::decode(row))
+        })?;
+        Ok(merge(page, &self.newer.reversals, after.as_ref(), (limit, limit)))
+    }
+
     fn contests(&mut self, after: Option<&ContestId>, limit: usize) -> Page<ContestId, Record> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let newer = self.newer.contests.range((from, Bound::Unbounded));
@@ -342,6 +354,12 @@ impl Snapshot for SqliteSnapshot<'_> {
     fn transfers_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<Transfer>>, StoreError> {
         let newer = |id: &TransferId| self.newer.transfers.get(id).copied();
         let stored = |id: &TransferId| self.sound_at("transfers", id, transfers::get(&self.reader, id));
+        ids.iter().map(|id| newer(id).map_or_else(|| stored(id), Ok)).collect()
+    }
+
+    fn reversals_of(&mut self, ids: &[TransferId]) -> Result<Vec<Option<ReversalLink>>, StoreError> {
+        let newer = |id: &TransferId| self.newer.reversals.get(id).cloned();
+        let stored = |id: &TransferId| self.sound_at("reversals", id, reversals::get(&self.reader, id));
         ids.iter().map(|id| newer(id).map_or_else(|| stored(id), Ok)).collect()
     }
 

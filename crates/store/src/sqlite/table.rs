@@ -10,8 +10,8 @@
 use super::batch::{Batch, take_list};
 use super::memtable::{AnyLayer, Layer};
 use super::{
-    bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, scores,
-    series, transfers, wallets, windows,
+    bans, boards, contests, events, holds, imports, keys, members, payments, profiles, requests, reversals,
+    scores, series, transfers, wallets, windows,
 };
 use crate::StoreError;
 use crate::codec::Input;
@@ -121,6 +121,7 @@ pub(super) static TABLES: &[&dyn AnyTable] = &[
     &entry::<payments::Payments>(),
     &entry::<events::Topics>(),
     &entry::<events::Events>(),
+    &entry::<reversals::Reversals>(),
 ];
 
 #[cfg(test)]

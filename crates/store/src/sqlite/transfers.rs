@@ -40,17 +40,15 @@ pub(super) fn decode(row: &Row<'_>) -> Result<Transfer, StoreError> {
         let sequence = sequence.map(|number| counted("transfers", number)).transpose()?;
         Ok(member.map(|member| MemberId(Uuid(member))).zip(sequence))
     };
-    Ok(Transfer {
-        kind: kind("transfers", row.get(0)?)?,
-        currency: currency("transfers", &row.get::<_, String>(1)?)?,
-        amount: row.get(2)?,
-        debit: side(3)?,
-        credit: side(5)?,
-    })
+    let (debit, credit) = (side(3)?, side(5)?);
+    let kinds = Transfer::kind_of_number(row.get(0)?, debit.is_some());
+    let (kind, reverses) = kinds.ok_or_else(|| bad_kind("transfers"))?;
+    let currency = currency("transfers", &row.get::<_, String>(1)?)?;
+    Ok(Transfer { kind, reverses, currency, amount: row.get(2)?, debit, credit })
 }
 
-fn kind(table: &'static str, number: u8) -> Result<Kind, StoreError> {
-    Kind::of_number(number).ok_or_else(|| damaged(table, "a kind that there is not"))
+fn bad_kind(table: &'static str) -> StoreError {
+    damaged(table, "a kind that there is not")
 }
 
 pub(super) fn entry(connection: &Connection, key: &EntryKey) -> Result<Option<Entry>, StoreError> {
@@ -66,7 +64,7 @@ pub(super) fn decode_entry(row: &Row<'_>) -> Result<Entry, StoreError> {
     let reference: Option<String> = row.get(5)?;
     Ok(Entry {
         transfer: TransferId(Uuid(row.get(0)?)),
-        kind: kind("entries", row.get(1)?)?,
+        kind: Kind::of_number(row.get(1)?).ok_or_else(|| bad_kind("entries"))?,
         amount: row.get(2)?,
         after: row.get(3)?,
         counterparty: counterparty.map(|member| MemberId(Uuid(member))),
@@ -136,7 +134,7 @@ impl Table for Transfers {
     }
 
     fn put_value(value: &Transfer, out: &mut Vec<u8>) {
-        out.push(value.kind.number());
+        out.push(value.kind_number());
         out.extend_from_slice(&value.currency.bytes());
         put_signed(value.amount, out);
         for side in [value.debit, value.credit] {
@@ -148,10 +146,12 @@ impl Table for Transfers {
     }
 
     fn take_value(input: &mut Input<'_>) -> Option<Transfer> {
-        let kind = Kind::of_number(input.byte()?)?;
+        let kind = input.byte()?;
         let (currency, amount) = (Currency::of_bytes(input.fixed()?)?, input.signed()?);
         let mut side = || input.option(|input| Some((MemberId(Uuid(input.fixed()?)), input.number()?)));
-        Some(Transfer { kind, currency, amount, debit: side()?, credit: side()? })
+        let (debit, credit) = (side()?, side()?);
+        let (kind, reverses) = Transfer::kind_of_number(kind, debit.is_some())?;
+        Some(Transfer { kind, reverses, currency, amount, debit, credit })
     }
 
     fn heap_bytes(_key: &TransferId, _value: Option<&Transfer>) -> usize {
@@ -165,7 +165,7 @@ impl Table for Transfers {
             match transfer {
                 Some(transfer) => put.execute(params![
                     id.0.0,
-                    transfer.kind.number(),
+                    transfer.kind_number(),
                     transfer.currency.as_str(),
                     transfer.amount,
                     transfer.debit.map(|(member, _)| member.0.0),

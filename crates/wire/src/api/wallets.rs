@@ -191,6 +191,26 @@ pub fn read_capture(body: Option<Value>) -> Result<Ending, Wrong> {
     Ok(Ending::Capture { amount, to })
 }
 
+/// The fields of a reversal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReversalRead {
+    /// The amount. The default is what is left.
+    pub amount: Option<Amount>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Reads the body of a reversal. Without a body, all that is left is reversed.
+pub fn read_reversal(body: Option<Value>) -> Result<ReversalRead, Wrong> {
+    let Some(body) = body else { return Ok(ReversalRead::default()) };
+    let mut fields = Fields::new("", body)?;
+    let amount = fields.optional("amount", read_amount);
+    let reason = fields.optional("reason", reference);
+    fields.finish()?;
+    let amount = amount.transpose().map_err(|rejection| Wrong::Refused("/amount", rejection))?;
+    Ok(ReversalRead { amount, reason })
+}
+
 /// A wallet.
 #[derive(Clone, Debug, Serialize)]
 pub struct WalletJson {

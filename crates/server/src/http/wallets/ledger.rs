@@ -1,16 +1,20 @@
-//! `/v1/ledger`: account totals, the trial balance, unpaid payouts, and one transfer from both sides.
+//! `/v1/ledger`: account totals, the trial balance, unpaid payouts, one transfer from both sides, and its reversal.
 
+use super::wrong;
 use crate::http::call::Call;
 use crate::http::keys::{blocking, invalid_cursor};
 use crate::http::problem;
 use crate::http::response::{self, Response};
+use hyper::StatusCode;
 use serde_json::{Value, json};
+use tally_rules::idempotency::IdempotencyKey;
 use tally_rules::ledger::account::{Account, Totals};
-use tally_rules::ledger::{Entry, MemberId};
+use tally_rules::ledger::{Entry, MemberId, ReversalLink, TransferId};
 use tally_service::Tally;
 use tally_service::ledger::read;
+use tally_service::ledger::reversals::{self, NewReversal};
 use tally_service::owed::{self, Debt, DebtPosition, Debtor};
-use tally_wire::api::wallets::{AccountJson, TransactionJson};
+use tally_wire::api::wallets::{AccountJson, ReversalRead, TransactionJson, read_reversal};
 use tally_wire::cursor::{self, Names};
 use tally_wire::{Problem, time};
 
@@ -81,17 +85,50 @@ pub(in crate::http) async fn transaction(mut call: Call) -> Result<Response, Pro
     let transfer = &found.transfer;
     let (debited, credited) = transfer.accounts();
     let [out, arrived] = &found.entries;
-    let reference = [out, arrived].into_iter().flatten().find_map(|entry| entry.reference.as_deref());
+    let (reverses, reason) = match &found.link {
+        Some(ReversalLink::Reverses { original, reason }) => {
+            (Some(original.0.to_string()), reason.as_deref())
+        }
+        Some(ReversalLink::Reversed(_)) | None => (None, None),
+    };
     Ok(response::ok(&json!({
         "id": found.id.0.to_string(),
         "type": transfer.kind.as_str(),
         "currency": transfer.currency.as_str(),
         "amount": transfer.amount.to_string(),
-        "reference": reference,
+        "reference": found.reference().map(|text| &**text),
         "at": time::format(found.id.0.at()),
         "debit": side(debited, transfer.debit.map(|(member, _)| member), out.as_ref()),
         "credit": side(credited, transfer.credit.map(|(member, _)| member), arrived.as_ref()),
+        "reversed": found.link.as_ref().map_or(0, ReversalLink::reversed).to_string(),
+        "reversals": parts_of(found.link.as_ref()),
+        "reverses": reverses,
+        "reason": reason,
     })))
+}
+
+/// The reversals of a transfer, oldest first.
+fn parts_of(link: Option<&ReversalLink>) -> Vec<Value> {
+    let Some(ReversalLink::Reversed(parts)) = link else { return Vec::new() };
+    let part = |(id, amount): &(TransferId, i64)| {
+        let at = time::format(id.0.at());
+        json!({"id": id.0.to_string(), "amount": amount.to_string(), "at": at})
+    };
+    parts.iter().map(part).collect()
+}
+
+/// `POST /v1/ledger/transactions/{transaction}/reverse`
+pub(in crate::http) async fn reverse(mut call: Call) -> Result<Response, Problem> {
+    call.finish_query()?;
+    let tally = call.tally()?;
+    let (transaction, key) = (call.id("transaction")?, call.key()?);
+    let ReversalRead { amount, reason } = read_reversal(call.json_or_none().await?).map_err(wrong)?;
+    let fingerprint = tally.fingerprints.of_reversal(TransferId::of(transaction), amount, reason.as_deref());
+    let identity = key.map(|key| IdempotencyKey { key, fingerprint });
+    let new = NewReversal { transaction, amount, reason, identity };
+    let receipt = reversals::reverse(&tally, new).await.map_err(|failure| problem::of_failure(&failure))?;
+    let body = TransactionJson::from(&receipt.posted.entry);
+    Ok(response::replayed(response::json(StatusCode::CREATED, &body), receipt.replayed))
 }
 
 /// One side of a transfer: its account. For a wallet also the member and the entry.

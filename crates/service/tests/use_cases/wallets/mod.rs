@@ -15,6 +15,7 @@ mod names;
 mod owed;
 mod payments;
 mod prizes;
+mod reversals;
 mod series;
 mod signing_in;
 mod story;

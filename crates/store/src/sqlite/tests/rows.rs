@@ -285,6 +285,8 @@ fn no_statement_of_a_transaction_scans_a_table() {
         holds::GET,
         holds::REMOVE,
         holds::DUE,
+        reversals::GET,
+        reversals::REMOVE,
     ];
     let place = Place::new();
     let store = place.open().unwrap();

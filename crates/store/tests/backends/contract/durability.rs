@@ -41,7 +41,8 @@ fn money(number: u64) -> LedgerWriteSet {
     let member = ledger::a_member("ann", number.is_multiple_of(2));
     let transfer = TransferId(Uuid([u8::try_from(number).unwrap(); 16]));
     let (kind, currency, amount) = (Kind::Deposit, wallet.currency, 1);
-    let moved = Transfer { kind, currency, amount, debit: None, credit: Some((wallet.member, number)) };
+    let credit = Some((wallet.member, number));
+    let moved = Transfer { kind, reverses: None, currency, amount, debit: None, credit };
     let account = AccountKey { account: Account::BankPayable, currency };
     LedgerWriteSet {
         handles: vec![(

@@ -12,8 +12,8 @@ use tally_rules::ledger::pin::Attempts;
 use tally_rules::ledger::transfer_request::LedgerWrites;
 use tally_rules::ledger::working_set::LedgerWorkingSet;
 use tally_rules::ledger::{
-    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId,
-    TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+    Amount, Currencies, Currency, Entry, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer,
+    TransferId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_store::{LedgerReadSet, LedgerWriteSet};
 use tally_testkit::Rng;
@@ -62,16 +62,20 @@ pub(crate) fn entry(transfer: u8, amount: i64, after: i64, full: bool) -> Entry 
     }
 }
 
-fn change(store: &dyn Store, ledger: LedgerWriteSet) {
+pub(crate) fn change(store: &dyn Store, ledger: LedgerWriteSet) {
     write(store, &WriteSet { ledger, ..WriteSet::default() }).unwrap();
 }
 
-fn read(store: &dyn Store, ledger: LedgerReadSet) -> tally_store::LedgerLoaded {
+pub(crate) fn read(store: &dyn Store, ledger: LedgerReadSet) -> tally_store::LedgerLoaded {
     load(store, &ReadSet { ledger, ..ReadSet::default() }).ledger
 }
 
 /// Reads the store as it is, and again after it was opened anew.
-fn twice(backend: &dyn Backend, store: Box<dyn Store>, look: impl Fn(&dyn Store)) -> Box<dyn Store> {
+pub(crate) fn twice(
+    backend: &dyn Backend,
+    store: Box<dyn Store>,
+    look: impl Fn(&dyn Store),
+) -> Box<dyn Store> {
     look(&*store);
     drop(store);
     let store = open(backend);
@@ -192,17 +196,28 @@ pub(crate) fn movements_read_back_with_their_entries(backend: &dyn Backend) {
     let at = |member, sequence| EntryKey { wallet: wallet_key(member, "KRW"), sequence };
     let transfer = |debit, credit| Transfer {
         kind: Kind::TransferOut,
+        reverses: None,
         currency: Currency::parse("KRW").unwrap(),
         amount: 1_000_000_000_000_000,
         debit,
         credit,
     };
     let sides = [Some((member_id(1), 1)), Some((member_id(2), u64::MAX >> 1))];
-    let transfers = vec![
+    let mut transfers = vec![
         (TransferId(Uuid([1; 16])), transfer(sides[0], sides[1])),
         (TransferId(Uuid([2; 16])), transfer(None, sides[0])),
-        (TransferId(Uuid([0xff; 16])), transfer(sides[1], None)),
     ];
+    // Reversals of each kind: of what they are is stored with them.
+    for (number, original) in (0x10_u8..).zip(Kind::ALL) {
+        let (debit, kind) = match original {
+            Kind::ReversalOut | Kind::ReversalIn => continue,
+            Kind::Withdrawal | Kind::Fee => (None, Kind::ReversalIn),
+            _ => (sides[1], Kind::ReversalOut),
+        };
+        let back = Transfer { kind, reverses: Some(*original), ..transfer(debit, sides[0]) };
+        transfers.push((TransferId(Uuid([number; 16])), back));
+    }
+    transfers.push((TransferId(Uuid([0xff; 16])), transfer(sides[1], None)));
     let entries: Vec<_> = (1..=600).map(|number| (at(1, number), entry(1, 5, 2, number % 2 == 0))).collect();
     change(
         &*store,
@@ -334,18 +349,24 @@ pub(crate) fn money_that_cannot_be_is_refused_at_once(backend: &dyn Backend) {
     let none = EntryKey { sequence: 0, ..key };
     refused(LedgerWriteSet { entries: vec![(none, entry(1, 5, 5, true))], ..Default::default() });
     let (kind, currency) = (Kind::Deposit, key.wallet.currency);
-    let bad = Transfer { kind, currency, amount: 0, debit: None, credit: Some((member_id(1), 1)) };
+    let credit = Some((member_id(1), 1));
+    let bad = Transfer { kind, reverses: None, currency, amount: 0, debit: None, credit };
     refused(LedgerWriteSet { transfers: vec![(TransferId(Uuid([1; 16])), bad)], ..Default::default() });
     let bad = Hold { wallet: key.wallet, amount: -1, expires_at: None, end: None };
     refused(LedgerWriteSet { holds: vec![(HoldId(Uuid([1; 16])), bad)], ..Default::default() });
+    for parts in [vec![], vec![(TransferId(Uuid([2; 16])), 0)]] {
+        let bad = ReversalLink::Reversed(parts);
+        refused(LedgerWriteSet { reversals: vec![(TransferId(Uuid([1; 16])), bad)], ..Default::default() });
+    }
     store.checkpoint().unwrap();
     assert_eq!(store.ledger().wallets_of(member_id(1)).unwrap(), []);
 }
 
 /// The write set of a book.
 pub(crate) fn changes_of(written: LedgerWrites) -> LedgerWriteSet {
-    let LedgerWrites { wallets, transfers, entries, holds, totals } = written;
-    LedgerWriteSet { wallets, transfers, entries, holds, totals: totals.into_rows(), ..Default::default() }
+    let LedgerWrites { wallets, transfers, entries, holds, reversals, totals } = written;
+    let totals = totals.into_rows();
+    LedgerWriteSet { wallets, transfers, entries, holds, reversals, totals, ..Default::default() }
 }
 
 /// Everything agrees: balances with entries, entries with transfers, totals with both.

@@ -14,6 +14,7 @@ pub(crate) mod ledger;
 pub(crate) mod model;
 pub(crate) mod players;
 pub(crate) mod requests;
+pub(crate) mod reversals;
 pub(crate) mod scores;
 pub(crate) mod snapshot;
 pub(crate) mod windows;
@@ -95,6 +96,10 @@ macro_rules! store_contract {
                 holds_read_back_and_are_found_when_they_are_due, totals_add_up,
                 money_that_cannot_be_is_refused_at_once,
                 transfers_from_all_sides_lose_nothing_and_never_conflict, random_money_agrees_with_its_entries,
+            ],
+            reversals: [
+                links_of_reversals_read_back_and_are_changed,
+                concurrent_reversals_never_exceed_their_original,
             ],
             snapshot: [
                 every_row_is_walked_once_in_order_of_keys, books_stay_as_they_were_at_their_moment,

@@ -9,7 +9,8 @@ use tally_rules::ledger::entry::EntryKey;
 use tally_rules::ledger::hold::End;
 use tally_rules::ledger::member::{Handle, Login, Phone};
 use tally_rules::ledger::{
-    Currency, Entry, Hold, HoldId, Kind, Member, MemberId, Transfer, TransferId, Uuid, Wallet, WalletKey,
+    Currency, Entry, Hold, HoldId, Kind, Member, MemberId, ReversalLink, Transfer, TransferId, Uuid, Wallet,
+    WalletKey,
 };
 use tally_store::snapshot::{Page, Snapshot};
 use tally_store::{Ledger, LedgerWriteSet};
@@ -23,6 +24,7 @@ struct Model {
     entries: BTreeMap<EntryKey, Entry>,
     transfers: BTreeMap<TransferId, Transfer>,
     holds: BTreeMap<HoldId, Hold>,
+    reversals: BTreeMap<TransferId, ReversalLink>,
     totals: BTreeMap<AccountKey, Total>,
 }
 
@@ -43,6 +45,7 @@ impl Model {
         self.entries.extend(ledger.entries.iter().cloned());
         self.transfers.extend(ledger.transfers.iter().copied());
         self.holds.extend(ledger.holds.iter().copied());
+        self.reversals.extend(ledger.reversals.iter().cloned());
         for (key, more) in &ledger.totals {
             let total = self.totals.entry(*key).or_default();
             *total = total.plus(*more);
@@ -57,6 +60,7 @@ impl Model {
         same(&self.entries, limit, |after| snapshot.entries(after.copied(), limit));
         same(&self.transfers, limit, |after| snapshot.transfers(after.copied(), limit));
         same(&self.holds, limit, |after| snapshot.holds(after.copied(), limit));
+        same(&self.reversals, limit, |after| snapshot.reversals(after.copied(), limit));
         let totals: Vec<_> = self.totals.iter().map(|(key, total)| (*key, *total)).collect();
         assert_eq!(snapshot.totals().unwrap(), totals);
         // Some that exist and some that do not.
@@ -67,6 +71,8 @@ impl Model {
         let ids: Vec<TransferId> = (0..=u8::MAX).map(|number| TransferId(id(number))).collect();
         let found: Vec<_> = ids.iter().map(|id| self.transfers.get(id).copied()).collect();
         assert_eq!(snapshot.transfers_of(&ids).unwrap(), found);
+        let found: Vec<_> = ids.iter().map(|id| self.reversals.get(id).cloned()).collect();
+        assert_eq!(snapshot.reversals_of(&ids).unwrap(), found);
         let ids: Vec<MemberId> = (0..=u8::MAX).map(|number| MemberId(id(number))).collect();
         let found: Vec<_> = ids.iter().map(|id| self.members.get(id).cloned()).collect();
         assert_eq!(snapshot.members_of(&ids).unwrap(), found);
@@ -75,6 +81,7 @@ impl Model {
         let found: Vec<_> = handles.iter().map(|handle| self.handles.get(handle).copied()).collect();
         assert_eq!(snapshot.handles_of(&handles).unwrap(), found);
         assert_eq!((snapshot.members_of(&[]).unwrap(), snapshot.handles_of(&[]).unwrap()), (vec![], vec![]));
+        assert_eq!(snapshot.reversals_of(&[]).unwrap(), []);
         assert_eq!(
             (snapshot.entries_of(&[]).unwrap(), snapshot.transfers_of(&[]).unwrap()),
             (vec![], vec![])
@@ -141,7 +148,14 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
     let transfer = |number: u8| {
         let credit = (number.is_multiple_of(2)).then_some((member_id(number), u64::MAX >> 1));
         let debit = Some((member_id(1), 7));
-        (TransferId(id(number)), Transfer { kind: Kind::Capture, currency, amount, debit, credit })
+        let transfer = Transfer { kind: Kind::Capture, reverses: None, currency, amount, debit, credit };
+        (TransferId(id(number)), transfer)
+    };
+    let link = |number: u8| {
+        let original = TransferId(id(1));
+        let reversed = ReversalLink::Reversed(vec![(TransferId(id(number)), amount)]);
+        let reverses = ReversalLink::Reverses { original, reason: Some(amount.to_string().into()) };
+        (TransferId(id(number)), if number.is_multiple_of(2) { reversed } else { reverses })
     };
     let hold = |number: u8| {
         let end = End::Captured { amount: 1, to: None, transfer: TransferId(id(number)) };
@@ -157,6 +171,7 @@ fn rows(numbers: impl Iterator<Item = u8> + Clone, amount: i64) -> LedgerWriteSe
         wallets: wallets.collect(),
         entries: entries.collect(),
         transfers: numbers.clone().map(transfer).collect(),
+        reversals: numbers.clone().map(link).collect(),
         holds: numbers.map(hold).collect(),
         totals: vec![total],
         ..LedgerWriteSet::default()

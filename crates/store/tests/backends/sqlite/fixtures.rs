@@ -6,8 +6,8 @@
 
 use super::fresh;
 use crate::contract::{
-    boards, contests, create, events, key, key_row, ledger, load, open, players, record, request, scores,
-    stored, walk, write,
+    boards, contests, create, events, key, key_row, ledger, load, open, players, record, request, reversals,
+    scores, stored, walk, write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use tally_store::{
     ReadSet, Store, Window, WindowKey, WindowRow, WriteSet,
 };
 
-const SCHEMA: u32 = 10;
+const SCHEMA: u32 = 11;
 /// A schema that no version was left with.
 const NEVER: u32 = 7;
 /// The parts of a file: its log, and its journal.
@@ -41,6 +41,8 @@ const WITH_CONTESTS: u32 = 6;
 const WITH_SERIES: u32 = 8;
 /// The first schema with events.
 const WITH_EVENTS: u32 = 9;
+/// The first schema with reversals.
+const WITH_REVERSALS: u32 = 11;
 
 fn schemas() -> impl Iterator<Item = u32> {
     (1..=SCHEMA).filter(|schema| *schema != NEVER)
@@ -145,7 +147,8 @@ fn money() -> LedgerWriteSet {
     let wallet = ledger::wallet_key(1, "KRW");
     let hold = Hold { wallet, amount: 5, expires_at: Some(Micros(9)), end: None };
     let (kind, currency) = (Kind::Deposit, wallet.currency);
-    let transfer = Transfer { kind, currency, amount: 50, debit: None, credit: Some((wallet.member, 1)) };
+    let (reverses, credit) = (None, Some((wallet.member, 1)));
+    let transfer = Transfer { kind, reverses, currency, amount: 50, debit: None, credit };
     let account = AccountKey { account: Account::BankAsset, currency };
     let member = ledger::a_member("ann", true);
     LedgerWriteSet {
@@ -153,6 +156,7 @@ fn money() -> LedgerWriteSet {
         members: vec![(wallet.member, member)],
         wallets: vec![(wallet, ledger::wallet(50, 1))],
         holds: vec![(HoldId(Uuid([2; 16])), hold)],
+        reversals: reversals::links(),
         transfers: vec![(TransferId(Uuid([3; 16])), transfer)],
         entries: vec![(EntryKey { wallet, sequence: 1 }, ledger::entry(3, 50, 50, true))],
         totals: vec![(account, Total { debits: 50, credits: 0 })],
@@ -179,6 +183,9 @@ fn verify_money(store: &dyn Store, schema: u32) {
     assert_eq!(read.entries(&[entry.0]).unwrap(), [there.then(|| entry.1.clone())]);
     assert_eq!(read.transfer(transfer.0).unwrap(), there.then_some(transfer.1));
     assert_eq!(read.hold(hold.0).unwrap(), there.then_some(hold.1));
+    for (id, link) in money.reversals {
+        assert_eq!(read.reversal(id).unwrap(), Some(link).filter(|_| schema >= WITH_REVERSALS));
+    }
     assert_eq!(read.totals().unwrap(), if there { money.totals } else { Vec::new() });
     let (id, contest) = &money.contests.contests[0];
     let kept = if schema < WITH_SERIES { ApplicationLocation::Store } else { contest.kept };

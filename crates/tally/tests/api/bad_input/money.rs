@@ -136,9 +136,36 @@ fn fields_of_a_capture() {
 }
 
 fn valid_hold() -> String {
+    valid_path("/capture")
+}
+
+/// The path of the route that ends so, to the hold or the transfer that there is.
+fn valid_path(end: &str) -> String {
     let route = tally_testkit::routes::all();
-    let capture = route.iter().find(|route| route.path.ends_with("/capture")).expect("there is one");
-    super::world::path(capture, &[])
+    let found = route.iter().find(|route| route.path.ends_with(end)).expect("there is one");
+    super::world::path(found, &[])
+}
+
+#[test]
+fn fields_of_a_reversal() {
+    let mut world = World::start();
+    let path = valid_path("/reverse");
+    let mut refuse = |body: &str, status: u16, code: &str, pointer: Option<&str>| {
+        let request = Request::new("POST", &path).body("application/json", body);
+        world.refuse(&request, status, code, pointer);
+    };
+    for (value, status, code) in BAD_AMOUNTS {
+        refuse(&format!("{{\"amount\":{value}}}"), status, code, Some("/amount"));
+    }
+    let (long, long_bytes) = (format!("\"{}\"", "x".repeat(256)), format!("\"{}\"", "ä".repeat(128)));
+    for value in ["null", "1", "[]", &long, &long_bytes] {
+        refuse(&format!("{{\"reason\":{value}}}"), 400, "invalid_field", Some("/reason"));
+    }
+    refuse("{\"amount\":101}", 422, "exceeds_reversible", None);
+    refuse("{\"to\":\"x\"}", 400, "unknown_field", Some("/to"));
+    for body in ["[]", "1", "null", "\"x\""] {
+        refuse(body, 400, "invalid_field", Some(""));
+    }
 }
 
 /// Each bad row between two good ones, which are posted and taken back.

@@ -184,7 +184,9 @@ fn make_money(client: &mut Client) {
     };
     let ann = make("/v1/members", &json!({"login_id": "ann", "name": "Ann"}), "id");
     let bob = make("/v1/members", &json!({"login_id": "bob", "name": "Bob"}), "id");
-    let transaction = make("/v1/deposits", &json!({"to": ann, "amount": 100}), "group_id");
+    make("/v1/deposits", &json!({"to": ann, "amount": 100}), "group_id");
+    // None of it is held, so all of it can be reversed.
+    let transaction = make("/v1/deposits", &json!({"to": bob, "amount": 100}), "group_id");
     let hold = make("/v1/holds", &json!({"member": ann, "amount": 10}), "id");
     MONEY.set(Money { ann, bob, hold, transaction });
 }
@@ -228,7 +230,7 @@ fn contest_of(route: &Route) -> &'static str {
 
 /// Everything a caller can see of the data.
 fn state(client: &mut Client) -> Vec<Value> {
-    let Money { ann, bob, hold, .. } = money();
+    let Money { ann, bob, hold, transaction } = money();
     let mut state = vec![
         client.get(&format!("/v1/members/{ann}")).expect(200),
         client.get("/v1/members?login_id=new").expect(200),
@@ -236,6 +238,7 @@ fn state(client: &mut Client) -> Vec<Value> {
         client.get(&format!("/v1/wallets/{bob}")).expect(200),
         client.get(&format!("/v1/wallets/{ann}/transactions")).expect(200),
         client.get(&format!("/v1/holds/{hold}")).expect(200),
+        client.get(&format!("/v1/ledger/transactions/{transaction}")).expect(200),
         client.get("/v1/ledger/accounts").expect(200),
         client.get("/v1/keys?limit=1000").expect(200),
         client.get("/v1/leaderboards?limit=1000").expect(200),
@@ -311,7 +314,7 @@ pub(crate) fn valid(route: &Route) -> Request {
             request.json(&json!({"transfers": [{"from": ann, "to": bob, "amount": 1}]}))
         }
         ("POST", "/v1/holds") => request.json(&json!({"member": ann, "amount": 1})),
-        ("POST", path) if path.ends_with("/capture") || path.ends_with("/void") => request,
+        ("POST", path) if ["/capture", "/void", "/reverse"].iter().any(|end| path.ends_with(end)) => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": "b", "player": "new", "score": 1}]}))
         }

@@ -68,7 +68,7 @@ fn request(route: &Route, number: usize) -> Request {
         ("POST", "/v1/transfers") => request.json(&json!({"from": nobody, "to": nobody, "amount": 1})),
         ("POST", "/v1/transfers/batch") => request.json(&json!({"transfers": [{}]})),
         ("POST", "/v1/holds") => request.json(&json!({"member": nobody, "amount": 1})),
-        ("POST", path) if path.starts_with("/v1/holds/") => request,
+        ("POST", path) if path.starts_with("/v1/holds/") || path.ends_with("/reverse") => request,
         ("POST", "/v1/scores/batch") => {
             request.json(&json!({"scores": [{"board": board, "player": "p", "score": 2}]}))
         }

@@ -1,4 +1,4 @@
-//! Money over HTTP, through the binary: transfers and histories, holds, batches, settings; random requests against a model,
+//! Money over HTTP, through the binary: transfers and histories, reversals, holds, batches, settings; random requests against a model,
 //! crowds, and kills.
 //!
 //! `world` is a server with members. Every world ends with the books' audit: balances are what their histories say, debits equal
@@ -11,6 +11,7 @@ mod kills;
 mod model;
 mod moves;
 mod names;
+mod reversals;
 mod settings;
 mod soak;
 mod world;

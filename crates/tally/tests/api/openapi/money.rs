@@ -20,6 +20,7 @@ fn member(tour: &mut Tour<'_>, name: &str, units: u64) -> String {
 pub(crate) fn tour(tour: &mut Tour<'_>) {
     let (ann, bob) = (member(tour, "money-ann", 1_000), member(tour, "money-bob", 100));
     movements(tour, &ann, &bob);
+    reversals(tour, &ann, &bob);
     movements_refused(tour, &ann, &bob);
     holds(tour, &ann, &bob);
     reads(tour, &ann);
@@ -43,6 +44,33 @@ fn movements(tour: &mut Tour<'_>, ann: &str, bob: &str) {
     let answer = tour.local.send(&refused);
     tour.note(tour.document.operation("transferBatch"), &refused, &answer);
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn reversals(tour: &mut Tour<'_>, ann: &str, bob: &str) {
+    let give = json!({"from": ann, "to": bob, "amount": 50});
+    let made = tour.good("transfer", 201, post("/v1/transfers", &give));
+    let reverse = |movement: &Value| {
+        format!("/v1/ledger/transactions/{}/reverse", movement["group_id"].as_str().expect("an id"))
+    };
+    let body = json!({"amount": "20", "reason": "chargeback 12"});
+    let part = tour.good("reverseMovement", 201, post(&reverse(&made), &body));
+    for (status, code, movement, body) in [
+        (422, "invalid_amount", &made, json!({"amount": 0})),
+        (422, "limit_exceeded", &made, json!({"amount": "9999999999999999"})),
+        (422, "exceeds_reversible", &made, json!({"amount": 31})),
+        (422, "not_reversible", &part, json!({})),
+    ] {
+        tour.refused("reverseMovement", status, code, &post(&reverse(movement), &body));
+    }
+    tour.good("reverseMovement", 201, Request::new("POST", reverse(&made)));
+    for movement in [&made, &part] {
+        let path = reverse(movement).replace("/reverse", "");
+        tour.good("getMovement", 200, Request::new("GET", path));
+    }
+    // Its receiver has spent it.
+    let deposit = tour.good("deposit", 201, post("/v1/deposits", &json!({"to": bob, "amount": 900_000})));
+    tour.good("withdraw", 201, post("/v1/withdrawals", &json!({"from": bob, "amount": 900_000})));
+    tour.refused("reverseMovement", 422, "insufficient_funds", &post(&reverse(&deposit), &json!({})));
 }
 
 fn movements_refused(tour: &mut Tour<'_>, ann: &str, bob: &str) {

@@ -88,6 +88,21 @@ fn money_is_found_moved_and_in_balance() {
     console.sees_row(&["Credit", "FEES"]);
     console.check("wallets-movement");
     console.picture("wallets-movement");
+
+    // Both sides of a row of the wallet, and the deposit taken back in part.
+    console.show(&wallet);
+    console.sees_row(&["capture", "−3 000", "7 000"]);
+    console.page.wait("help.click('Details', 1)");
+    console.click("Take it back");
+    console.page.wait("help.fill('Amount', '6000', 'dialog[open]')");
+    console.fill("Reason", "chargeback");
+    console.click("Reverse");
+    console.sees("6 000 KRW taken back");
+    console.sees("6 000 KRW of 10 000 KRW");
+    console.check("wallet-movement");
+    console.picture("wallet-movement");
+    console.click("Close");
+    console.sees_row(&["reversal out", "cash desk", "−6 000", "1 000"]);
     console.page.allow("status of 422");
     console.end();
 }

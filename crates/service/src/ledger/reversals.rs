@@ -1,0 +1,78 @@
+//! Reversing a transfer, whole or in part.
+//!
+//! A transfer never changes, so the caller reads the original before. The lane reads how much of it is reversed. Not here: how
+//! much may be reversed (`tally_rules::ledger::reversal`).
+
+use super::request::{LedgerRequest, Needs};
+use super::state::BatchState;
+use super::transfers::{self, TransferResult, Transferred};
+use super::{LedgerSettings, read};
+use crate::failure::Failure;
+use crate::outcomes;
+use crate::tally::Tally;
+use std::sync::Arc;
+use tally_rules::Rejection;
+use tally_rules::idempotency::IdempotencyKey;
+use tally_rules::ledger::{Amount, ReversalRequest, TransferId, Uuid};
+use tally_rules::outcome::Outcome;
+use tally_store::ReadSet;
+
+/// A requested reversal.
+#[derive(Clone, Debug)]
+pub struct NewReversal {
+    /// The transfer to reverse, by its id or that of one of its entries.
+    pub transaction: Uuid,
+    /// The amount. The default is what is left.
+    pub amount: Option<Amount>,
+    /// Why, in the caller's words.
+    pub reason: Option<Arc<str>>,
+    /// For retries.
+    pub identity: Option<IdempotencyKey>,
+}
+
+/// A reversal whose original was read.
+struct Reverse {
+    request: ReversalRequest,
+    identity: Option<IdempotencyKey>,
+}
+
+impl LedgerRequest for Reverse {
+    type Answer = Transferred;
+
+    fn needs(&self) -> Needs {
+        Needs { ids: 1, ..Needs::default() }
+    }
+
+    fn read(&self, plan: &mut ReadSet, _ids: &[Uuid], settings: &LedgerSettings) {
+        outcomes::read(plan, self.identity.as_ref());
+        plan.ledger.reversals.push(self.request.original);
+        plan.ledger.wallets.extend(self.request.wallets(settings.currencies.home()));
+    }
+
+    fn decide(&self, state: &mut BatchState<'_>, ids: &[Uuid]) -> Result<Transferred, Rejection> {
+        if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
+            return Ok(Transferred::Replayed(key));
+        }
+        let posted = state.book.reverse(TransferId(ids[0]), &self.request)?;
+        state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
+        Ok(Transferred::Now(posted))
+    }
+}
+
+/// Reverses a transfer. The reply is the entry of the wallet that the money leaves, or of the one that gets it.
+pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
+    let NewReversal { transaction, amount, reason, identity } = new;
+    let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
+    let found = match (read::transfer(tally, transaction).await, &identity) {
+        // Its key may belong to another request, whose rejection comes first.
+        (Err(Failure::Refused(Rejection::TransactionNotFound)), Some(identity)) => {
+            tally.stored(identity).await?;
+            return Err(Rejection::TransactionNotFound.into());
+        }
+        (found, _) => found?,
+    };
+    let reference = found.reference().cloned();
+    let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reason, reference };
+    let done = tally.ledger.ask(Reverse { request, identity }, running.into_iter().collect()).await?;
+    transfers::receipt(tally, done).await
+}
