@@ -65,7 +65,7 @@ pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
     let found = match (read::transfer(tally, transaction).await, &identity) {
         // Its key may belong to another request, whose rejection comes first.
-        (Err(Failure::Refused(Rejection::TransactionNotFound)), Some(identity)) => {
+        (Err(Failure::Rejected(Rejection::TransactionNotFound)), Some(identity)) => {
             tally.stored(identity).await?;
             return Err(Rejection::TransactionNotFound.into());
         }

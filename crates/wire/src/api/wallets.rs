@@ -207,7 +207,7 @@ pub fn read_reversal(body: Option<Value>) -> Result<ReversalRead, Wrong> {
     let amount = fields.optional("amount", read_amount);
     let reason = fields.optional("reason", reference);
     fields.finish()?;
-    let amount = amount.transpose().map_err(|rejection| Wrong::Refused("/amount", rejection))?;
+    let amount = amount.transpose().map_err(|rejection| Wrong::Rejected("/amount", rejection))?;
     Ok(ReversalRead { amount, reason })
 }
 
