@@ -189,16 +189,24 @@ fn a_reversal_outlives_its_members_and_its_key() {
     world.end(&[ann, bob]);
 }
 
+fn bytes(id: Uuid) -> String {
+    format!("{:032x}", u128::from_be_bytes(id.0))
+}
+
+/// The stored link of an original. An amount below 64 is one byte: its double.
+fn parts(parts: &[(Uuid, u8)]) -> String {
+    let part = |(id, units): &(Uuid, u8)| format!("{}{:02x}", bytes(*id), 2 * units);
+    let parts: Vec<String> = parts.iter().map(part).collect();
+    format!("x'01{:02x}{}'", parts.len(), parts.concat())
+}
+
+/// The stored link of a reversal.
+fn back(original: Uuid) -> String {
+    format!("x'02{}00'", bytes(original))
+}
+
 /// Links broken by SQL, and what `verify` says.
 fn of_links(original: Uuid, [first, second]: [Uuid; 2], other: Uuid) -> Vec<Broken> {
-    let bytes = |id: Uuid| format!("{:032x}", u128::from_be_bytes(id.0));
-    let parts = |parts: &[(Uuid, u8)]| {
-        // An amount below 64 is one byte: its double.
-        let part = |(id, units): &(Uuid, u8)| format!("{}{:02x}", bytes(*id), 2 * units);
-        let parts: Vec<String> = parts.iter().map(part).collect();
-        format!("x'01{:02x}{}'", parts.len(), parts.concat())
-    };
-    let back = |id: Uuid| format!("x'02{}00'", bytes(id));
     let set = |id: Uuid, body: String| format!("UPDATE reversals SET body = {body} WHERE id = {}", hex(id));
     let gone = |id: Uuid| format!("DELETE FROM reversals WHERE id = {}", hex(id));
     vec![
