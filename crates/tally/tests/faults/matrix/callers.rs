@@ -11,8 +11,6 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tally_testkit::{Client, Request, Response, Rng};
 
-/// The time limit of a reply before a caller goes to another server.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The time in which it prefers others to a server that did not answer.
 const AVOIDED: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
@@ -67,6 +65,8 @@ pub(crate) struct Caller<'a> {
     /// The time since which it has sent requests without an acknowledgement.
     since: Option<Instant>,
     longest: Duration,
+    /// The time limit of a reply before it goes to another server.
+    patience: Duration,
     /// Whether the database may lose acknowledged commits.
     may_lose: bool,
     rng: Rng,
@@ -75,7 +75,12 @@ pub(crate) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    pub(crate) fn new(addresses: &'a Addresses, home: usize, may_lose: bool, purpose: &str) -> Self {
+    pub(crate) fn new(
+        addresses: &'a Addresses,
+        home: usize,
+        (patience, may_lose): (Duration, bool),
+        purpose: &str,
+    ) -> Self {
         Self {
             addresses,
             home,
@@ -84,6 +89,7 @@ impl<'a> Caller<'a> {
             silent: HashMap::new(),
             since: None,
             longest: Duration::ZERO,
+            patience,
             may_lose,
             rng: Rng::of(purpose),
             last: String::new(),
@@ -151,7 +157,7 @@ impl<'a> Caller<'a> {
         let since = *self.since.get_or_insert(begun);
         let address = self.choose();
         if self.client.as_ref().is_none_or(|(other, _)| *other != address) {
-            self.client = Some((address, Client::new(address).with_patience(PATIENCE)));
+            self.client = Some((address, Client::new(address).with_patience(self.patience)));
         }
         let (_, client) = self.client.as_mut().expect("it was just made");
         let answered = client.try_send(request);

@@ -3,6 +3,7 @@
 //! A cell has a name, `redis-2-frozen`. Not here: how a fault is made (`faults.rs`).
 
 use std::fmt::{self, Display};
+use std::time::Duration;
 
 /// Where ranks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,12 @@ impl Cell {
     /// Whether another server takes over from the only one, which does not answer.
     pub(crate) fn has_standby(self) -> bool {
         self.servers() == 1 && matches!(self.fault, Fault::Frozen | Fault::DatabasePartition)
+    }
+
+    /// How long its callers wait for a reply. Where each commit loses its answer it takes a few tenths of a second until the
+    /// connection closes, and a request may wait for two commits.
+    pub(crate) fn patience(self) -> Duration {
+        Duration::from_secs(if self.fault == Fault::CommitUnanswered { 3 } else { 1 })
     }
 
     /// Whether the database of every row is up all the time.

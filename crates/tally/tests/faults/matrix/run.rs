@@ -138,15 +138,16 @@ fn loads(world: &World, minute: Timestamp) -> Vec<(usize, Box<dyn Load>)> {
 fn disturbed(world: &mut World, loads: &mut [(usize, Box<dyn Load>)], minute: Timestamp) -> (Row, Instant) {
     let (stop, mut refused) = (AtomicBool::new(false), [Duration::ZERO; COLUMNS.len()]);
     let addresses = Arc::clone(&world.addresses);
-    let may_lose = world.cell.fault == Fault::DatabaseBack;
+    let (patience, may_lose) = (world.cell.patience(), world.cell.fault == Fault::DatabaseBack);
     let (ready, began) = std::thread::scope(|scope| {
         let asking: Vec<_> = loads
             .iter_mut()
             .enumerate()
             .map(|(nth, (column, load))| {
                 let (stop, addresses, column) = (&stop, &*addresses, *column);
+                let of_cell = (patience, may_lose);
                 let mut caller =
-                    Caller::new(addresses, nth / COLUMNS.len(), may_lose, &format!("caller {nth}"));
+                    Caller::new(addresses, nth / COLUMNS.len(), of_cell, &format!("caller {nth}"));
                 let asking = scope.spawn(move || {
                     while !stop.load(Ordering::SeqCst) {
                         load.step(&mut caller);
