@@ -144,11 +144,10 @@ impl Transfer {
     /// The kind of a stored number, and the kind of the original if it is a reversal; `debits` says whether a wallet is debited.
     pub fn kind_of_number(number: u8, debits: bool) -> Option<(Kind, Option<Kind>)> {
         let kind = Kind::of_number(number & !REVERSAL)?;
-        if number & REVERSAL == 0 {
-            return Some((kind, None));
+        if matches!(kind, Kind::ReversalOut | Kind::ReversalIn) {
+            return None;
         }
-        let is_original = !matches!(kind, Kind::ReversalOut | Kind::ReversalIn);
-        is_original.then_some((Kind::of_reversal(debits), Some(kind)))
+        Some(if number & REVERSAL == 0 { (kind, None) } else { (Kind::of_reversal(debits), Some(kind)) })
     }
 
     /// The accounts that are debited and credited. A reversal has those of its original, exchanged.
@@ -258,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn no_stored_number_is_the_reversal_of_a_reversal() {
-        for number in [0, 11, 0x80, 0x89, 0x8a, 0x8b, 0xff] {
+    fn no_stored_number_is_a_reversal_of_nothing_or_of_a_reversal() {
+        for number in [0, 9, 10, 11, 0x80, 0x89, 0x8a, 0x8b, 0xff] {
             assert_eq!(Transfer::kind_of_number(number, true), None, "{number}");
         }
     }
