@@ -30,7 +30,9 @@ pub(crate) fn settings(text: &str) {
     if let Some((user, _)) =
         config.text("store.url").strip_prefix("mysql://").and_then(|rest| rest.rsplit_once('@'))
     {
-        assert!(user.len() < 2 || !shown.contains(&format!("{user}@")), "{shown}");
+        // A user may be named like the mark that is shown instead of users.
+        let is_hidden = user == "…" || !shown.contains(&format!("{user}@"));
+        assert!(user.len() < 2 || is_hidden, "{shown}");
     }
 }
 
