@@ -322,6 +322,19 @@ impl Tally {
         blocking(read).await
     }
 
+    /// What a request names, as it was looked up. If that is not there, an idempotency key that another request has used is rejected
+    /// first.
+    pub(crate) async fn named<T>(
+        &self,
+        found: Result<T, Failure>,
+        identity: Option<&IdempotencyKey>,
+    ) -> Result<T, Failure> {
+        if let (Err(Failure::Rejected(_)), Some(identity)) = (&found, identity) {
+            self.stored(identity).await?;
+        }
+        found
+    }
+
     /// Begins a request with an idempotency key; rejected while one with the same key is running.
     pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
         self.running.begin(key)

@@ -36,10 +36,14 @@ impl ReversalLink {
     /// The sum of the reversals of a transfer; 0 for a reversal.
     pub fn reversed(&self) -> i64 {
         match self {
-            Self::Reversed(parts) => parts.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount)),
+            Self::Reversed(parts) => sum(parts),
             Self::Reverses { .. } => 0,
         }
     }
+}
+
+fn sum(parts: &[(TransferId, i64)]) -> i64 {
+    parts.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
 }
 
 /// A reversal that a caller asks for. The caller has read the original, which never changes.
@@ -71,11 +75,11 @@ impl ReversalRequest {
     }
 
     /// The amount to reverse, given the reversals so far.
-    pub(super) fn judge(&self, parts: &[(TransferId, i64)]) -> Result<Amount, Rejection> {
+    pub(super) fn check_amount(&self, parts: &[(TransferId, i64)]) -> Result<Amount, Rejection> {
         if self.transfer.reverses.is_some() {
             return Err(Rejection::NotReversible);
         }
-        let left = self.transfer.amount - parts.iter().map(|(_, amount)| amount).sum::<i64>();
+        let left = self.transfer.amount - sum(parts);
         let all = || Amount::new(left).map_err(|_| Rejection::ExceedsReversible { left });
         let amount = self.amount.map_or_else(all, Ok)?;
         if amount.units() > left {
@@ -95,7 +99,7 @@ mod tests {
     use super::*;
     use crate::ledger::{Kind, Uuid};
 
-    fn judged(reverses: Option<Kind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
+    fn checked(reverses: Option<Kind>, units: Option<i64>, parts: &[i64]) -> Result<i64, Rejection> {
         let id = |number: usize| TransferId(Uuid([number as u8; 16]));
         let currency = Currency::parse("KRW").unwrap();
         let transfer =
@@ -103,7 +107,7 @@ mod tests {
         let amount = units.map(|units| Amount::new(units).unwrap());
         let request = ReversalRequest { original: id(0), transfer, amount, reason: None, reference: None };
         let parts: Vec<_> = parts.iter().enumerate().map(|(at, units)| (id(at + 1), *units)).collect();
-        request.judge(&parts).map(Amount::units)
+        request.check_amount(&parts).map(Amount::units)
     }
 
     #[test]
@@ -119,8 +123,8 @@ mod tests {
             (None, vec![30, 70], exceeds(0)),
             (Some(1), vec![30, 70], exceeds(0)),
         ] {
-            assert_eq!(judged(None, units, &parts), wanted, "{units:?} after {parts:?}");
+            assert_eq!(checked(None, units, &parts), wanted, "{units:?} after {parts:?}");
         }
-        assert_eq!(judged(Some(Kind::Deposit), None, &[]), Err(Rejection::NotReversible));
+        assert_eq!(checked(Some(Kind::Deposit), None, &[]), Err(Rejection::NotReversible));
     }
 }

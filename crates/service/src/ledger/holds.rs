@@ -127,14 +127,7 @@ pub async fn end(
     identity: Option<IdempotencyKey>,
 ) -> Result<HoldDone, Failure> {
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let hold = match (find(tally, id).await, &identity) {
-        // `stored` rejects an idempotency key that another request has used. This rejection comes first.
-        (Err(Failure::Rejected(Rejection::HoldNotFound)), Some(identity)) => {
-            tally.stored(identity).await?;
-            return Err(Rejection::HoldNotFound.into());
-        }
-        (found, _) => found?,
-    };
+    let hold = tally.named(find(tally, id).await, identity.as_ref()).await?;
     let request = EndHold { hold: id, wallet: hold.wallet, ending, identity };
     let held = tally.ledger.ask(request, running.into_iter().collect()).await?;
     told(tally, held).await

@@ -7,7 +7,6 @@ use super::request::{LedgerRequest, Needs};
 use super::state::BatchState;
 use super::transfers::{self, TransferResult, Transferred};
 use super::{LedgerSettings, read};
-use crate::failure::Failure;
 use crate::outcomes;
 use crate::tally::Tally;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ pub struct NewReversal {
     pub amount: Option<Amount>,
     /// Why, in the caller's words.
     pub reason: Option<Arc<str>>,
-    /// For retries.
+    /// The idempotency key with the fingerprint of the request.
     pub identity: Option<IdempotencyKey>,
 }
 
@@ -63,14 +62,7 @@ impl LedgerRequest for Reverse {
 pub async fn reverse(tally: &Tally, new: NewReversal) -> TransferResult {
     let NewReversal { transaction, amount, reason, identity } = new;
     let running = identity.as_ref().map(|one| tally.begin(&one.key)).transpose()?;
-    let found = match (read::transfer(tally, transaction).await, &identity) {
-        // Its key may belong to another request, whose rejection comes first.
-        (Err(Failure::Rejected(Rejection::TransactionNotFound)), Some(identity)) => {
-            tally.stored(identity).await?;
-            return Err(Rejection::TransactionNotFound.into());
-        }
-        (found, _) => found?,
-    };
+    let found = tally.named(read::transfer(tally, transaction).await, identity.as_ref()).await?;
     let reference = found.reference().cloned();
     let request = ReversalRequest { original: found.id, transfer: found.transfer, amount, reason, reference };
     let done = tally.ledger.ask(Reverse { request, identity }, running.into_iter().collect()).await?;

@@ -28,7 +28,7 @@ impl LedgerWorkingSet<'_> {
             Some(ReversalLink::Reversed(parts)) => parts.clone(),
             Some(ReversalLink::Reverses { .. }) => return Err(Rejection::NotReversible),
         };
-        let amount = request.judge(&parts)?;
+        let amount = request.check_amount(&parts)?;
         let currency = request.transfer.currency;
         if self.currencies.digits(currency).is_none() {
             return Err(Rejection::CurrencyMismatch);

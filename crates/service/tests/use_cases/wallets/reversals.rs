@@ -84,7 +84,7 @@ fn a_retry_takes_back_once() {
     let again = reverse(&world, made, Some(20), Some("k")).unwrap();
     assert_eq!((first.replayed, again.replayed, &again.posted), (false, true, &first.posted));
     assert_eq!(world.balance(ann), 60);
-    // The same key for something else, also for what is not there.
+    // The same key for another request, also for one of a transfer that does not exist.
     let another = |transaction| NewReversal { identity: identity("k", 2), ..new(transaction, None, None) };
     for transaction in [made, GHOST] {
         let done = world.wait(reversals::reverse(&world.tally, another(transaction)));
@@ -111,7 +111,7 @@ fn what_the_recipient_has_spent_or_holds_cannot_be_taken_back() {
     world.end(&[ann, bob]);
 }
 
-/// As many at once as fit, and the others hear what is left; whichever server or batch they meet in.
+/// As many are done as fit, and the others are rejected with what is left.
 #[test]
 fn reversals_of_many_callers_never_exceed_the_original() {
     for kind in [Kind::Sqlite, Kind::MariaDb, Kind::MySql] {
