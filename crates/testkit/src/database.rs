@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -217,6 +217,14 @@ impl ScratchDatabase {
     /// The same.
     #[track_caller]
     pub fn try_sql_through(&self, address: SocketAddr, text: &str) -> Result<String, String> {
+        let output = self.client(address, text).wait_with_output().expect("it ends");
+        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() { Ok(words(&output.stdout)) } else { Err(words(&output.stderr)) }
+    }
+
+    /// Starts the client program, which runs statements.
+    #[track_caller]
+    pub(crate) fn client(&self, address: SocketAddr, text: &str) -> Child {
         let mut command = Command::new(process::program(self.kind.client()));
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
         command.args(["--no-defaults", "--protocol=tcp", "--host", &ip, "--port", &port, "--user=root"]);
@@ -228,11 +236,8 @@ impl ScratchDatabase {
         let mut stdin = child.stdin.take().expect("it is piped");
         let text = text.to_owned();
         // A client that stops at an error reports it itself.
-        let writing = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
-        let output = child.wait_with_output().expect("it ends");
-        writing.join().expect("it writes");
-        let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        if output.status.success() { Ok(words(&output.stdout)) } else { Err(words(&output.stderr)) }
+        std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+        child
     }
 
     /// Kills it with SIGKILL.

@@ -29,6 +29,10 @@ pub enum Cut {
     Held,
 }
 
+/// The bytes that end a transaction of a store. `COMMIT` alone is also in the isolation level `READ COMMITTED`, which each new
+/// connection sets.
+pub const COMMIT: &[u8] = b"COMMIT;";
+
 /// A running proxy; its connections end with it.
 #[derive(Debug)]
 pub struct Proxy {

@@ -23,42 +23,6 @@ fn start(url: &str) -> Arc<Tally> {
     Tally::start(store, Arc::new(keys), &secret, clock, settings, &Progress::default()).unwrap()
 }
 
-/// The number of the transaction that waits for a lock; empty if none does.
-fn waiting(server: &ScratchDatabase, database: &str) -> String {
-    server.sql(&format!(
-        "SELECT trx_id FROM information_schema.innodb_trx JOIN information_schema.processlist \
-         ON id = trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = '{database}'"
-    ))
-}
-
-/// Holds the row of a leaderboard until [`let_go`].
-fn hold(server: &ScratchDatabase, database: &str, no: u32) {
-    let locking = format!("START TRANSACTION; SELECT revision FROM revisions WHERE board = {no} FOR UPDATE");
-    // It is killed while it sleeps.
-    let _killed = server.try_sql(&format!("USE {database}; {locking}; SELECT SLEEP(600)"));
-}
-
-/// The connection of [`hold`]; empty before it holds the row.
-fn holder(server: &ScratchDatabase, database: &str) -> String {
-    server.sql(&format!(
-        "SELECT id FROM information_schema.processlist WHERE db = '{database}' AND info LIKE 'SELECT SLEEP%'"
-    ))
-}
-
-fn let_go(server: &ScratchDatabase, database: &str) {
-    server.sql(&format!("KILL {}", holder(server, database)));
-}
-
-/// Waits for the answer of a query.
-fn some(what: &str, mut ask: impl FnMut() -> String) -> String {
-    let mut answer = String::new();
-    wait_until(what, || {
-        answer = ask();
-        !answer.is_empty()
-    });
-    answer
-}
-
 #[test]
 fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() {
     let server = ScratchDatabase::shared(DatabaseKind::MariaDb10);
@@ -78,17 +42,16 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         prizes: PeriodPrizes::default(),
     };
     let spec = BoardSpec { periods: Some(vec![daily]), ..BoardSpec::default() };
+    let locking =
+        format!("START TRANSACTION; SELECT revision FROM revisions WHERE board = {} FOR UPDATE", no.0);
     std::thread::scope(|scope| {
-        scope.spawn(|| hold(server, database, no.0));
-        some("the row is locked", || holder(server, database));
+        let row = server.hold_locks(database, &locking);
         let change = scope.spawn(|| boards::put(tally, held, &spec, None).map(drop));
-        let first = some("the change waits for the row", || waiting(server, database));
-        let has_not_waited = |what: &str| {
-            if waiting(server, database) != first {
-                let_go(server, database);
-                panic!("{what} waited for the change of another one");
-            }
-        };
+        let waiting = || server.waiting_transaction(database);
+        wait_until("the change waits for the row", || !waiting().is_empty());
+        let first = waiting();
+        let has_not_waited =
+            |what: &str| assert_eq!(waiting(), first, "{what} waited for the change of another one");
         boards::sorted_set(tally, old).unwrap();
         has_not_waited("finding a leaderboard");
         // As the first ZADD of a name makes it.
@@ -96,7 +59,7 @@ fn a_change_of_a_leaderboard_that_waits_for_a_row_delays_no_other_leaderboard() 
         has_not_waited("making a leaderboard");
         assert!(!boards::delete(tally, old, None).unwrap());
         has_not_waited("deleting a leaderboard");
-        let_go(server, database);
+        drop(row);
         change.join().unwrap().unwrap();
     });
     assert!(tally.boards.get(new).is_some() && tally.boards.get(old).is_none());

@@ -18,7 +18,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::plan::ALL_TIME;
 use tally_store::{ScoreKey, Store};
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
 use tokio::runtime::Runtime;
 
 const NOW: Micros = Micros(1_700_000_000_000_000);
@@ -72,7 +72,7 @@ fn the_lane_finds_out_what_became_of_a_lost_commit_and_publishes_it() {
     let mut sum = 1;
     for (round, cut) in [Cut::Answer, Cut::Before, Cut::Answer].into_iter().enumerate() {
         let key = format!("round {round}");
-        proxy.cut_at(b"COMMIT", cut);
+        proxy.cut_at(COMMIT, cut);
         proxy.refuse();
         let lost = fault(send(&runtime, &tally, "ann", &key));
         assert!(matches!(lost, Fault::OutcomeUnknown(_)), "{lost:?}");
@@ -110,7 +110,7 @@ fn behind_proxy() -> (Proxy, Arc<Tally>) {
 
 /// Does something whose commit is cut and cannot be resolved, and lets the database answer again.
 fn lose<T: std::fmt::Debug>(proxy: &Proxy, cut: Cut, with: impl FnOnce() -> Result<T, Failure>) {
-    proxy.cut_at(b"COMMIT", cut);
+    proxy.cut_at(COMMIT, cut);
     proxy.refuse();
     let lost = with();
     assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");

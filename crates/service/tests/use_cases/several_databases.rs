@@ -22,7 +22,7 @@ use tally_service::{Clock, Failure, Keys, Progress, Settings, Tally, boards};
 use tally_store::Store;
 use tally_store::mysql::Options;
 use tally_store::shards::Shards;
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase, wait_until};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase, wait_until};
 use tokio::runtime::Runtime;
 
 const DAY: i64 = 86_400 * SECOND;
@@ -114,7 +114,7 @@ impl World {
     /// The next commit on the second database is lost. Its outcome is queried on a new connection, which is not possible until
     /// the proxy passes again.
     fn lose(&self, cut: Cut) {
-        self.proxies[1].cut_at(b"COMMIT", cut);
+        self.proxies[1].cut_at(COMMIT, cut);
         self.proxies[1].refuse();
     }
 
@@ -215,32 +215,16 @@ fn a_locked_row_of_one_database_is_given_up_after_one_wait_and_others_go_on() {
     let (here, there) = (world.player(0, 0), world.player(1, 0));
     [&here, &there].iter().for_each(|player| drop(world.add(player).unwrap()));
     let database = &world.databases[1];
-    let holder = || {
-        server.sql(&format!(
-            "SELECT id FROM information_schema.processlist WHERE db = '{database}' AND info LIKE 'SELECT SLEEP%'"
-        ))
-    };
-    let waiting = || {
-        server.sql(&format!(
-            "SELECT id FROM information_schema.innodb_trx JOIN information_schema.processlist \
-             ON id = trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = '{database}'"
-        ))
-    };
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let locking =
-                format!("USE {database}; START TRANSACTION; SELECT revision FROM revisions FOR UPDATE");
-            // It is killed while it sleeps.
-            drop(server.try_sql(&format!("{locking}; SELECT SLEEP(600)")));
-        });
-        wait_until("the row is locked", || !holder().is_empty());
+        let rows =
+            server.hold_locks(database, "START TRANSACTION; SELECT revision FROM revisions FOR UPDATE");
         let before = world.tries();
         let both = scope.spawn(|| world.add_to_both([&there, &here]));
-        wait_until("the batch waits for the row", || !waiting().is_empty());
+        wait_until("the batch waits for the row", || !server.waiting_transaction(database).is_empty());
         let meanwhile = world.add(&world.player(0, 1));
         let replies = both.join();
         let tries = world.tries() - before;
-        server.sql(&format!("KILL {}", holder()));
+        drop(rows);
         let replies = replies.unwrap().unwrap();
         let [StepReply::Failed(Fault::Contention(_)), StepReply::Submitted(done)] = &replies[..] else {
             panic!("{replies:?}")

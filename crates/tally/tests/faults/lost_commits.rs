@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tally_testkit::{
     Client, DatabaseKind, EventStream, Reply, Request, RespClient, Response, ScratchDatabase, TestTally,
-    wait_until,
 };
 
 const SECRET: &str = "0505050505050505050505050505050505050505050505050505050505050505";
@@ -97,27 +96,16 @@ fn readiness_while_reloading(
     (name, client): (&str, &mut Client),
     go_on: impl FnOnce(),
 ) -> Value {
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // It is killed while it sleeps.
-            drop(database.try_sql(&format!("USE {name}; LOCK TABLES boards WRITE; SELECT SLEEP(600)")));
-        });
-        let holder = || {
-            database.sql(&format!(
-                "SELECT id FROM information_schema.processlist WHERE db = '{name}' AND info LIKE 'SELECT SLEEP%'"
-            ))
-        };
-        wait_until("the table is locked", || !holder().is_empty());
-        go_on();
-        let (began, mut answer) = (Instant::now(), client.get("/readyz"));
-        while answer.json()["reason"] != "lost_commits" && began.elapsed() < GIVE_UP {
-            std::thread::sleep(LOOK_AGAIN);
-            answer = client.get("/readyz");
-        }
-        database.sql(&format!("KILL {}", holder()));
-        assert_eq!(answer.status, 503, "{}", answer.text());
-        answer.json()
-    })
+    let table = database.hold_locks(name, "LOCK TABLES boards WRITE");
+    go_on();
+    let (began, mut answer) = (Instant::now(), client.get("/readyz"));
+    while answer.json()["reason"] != "lost_commits" && began.elapsed() < GIVE_UP {
+        std::thread::sleep(LOOK_AGAIN);
+        answer = client.get("/readyz");
+    }
+    drop(table);
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    answer.json()
 }
 
 fn wait_for_reloads(client: &mut Client, wanted: u64) -> Value {

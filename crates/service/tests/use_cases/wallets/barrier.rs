@@ -19,7 +19,7 @@ use tally_service::{Failure, boards};
 use tally_store::Store;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::sqlite::SqliteStore;
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
 
 /// No answer in this time is a fault; no measurement.
 const GIVE_UP: Duration = Duration::from_secs(60);
@@ -101,7 +101,7 @@ fn no_score_comes_in_after_an_end_whose_answer_was_lost() {
         let store = Arc::new(MySqlStore::open(&through, &Options::default()).unwrap());
         let world = World::on(store, tempfile::tempdir().unwrap());
         let (id, ann) = play(&world);
-        proxy.cut_at(b"COMMIT", cut);
+        proxy.cut_at(COMMIT, cut);
         proxy.refuse();
         let lost = finish::finish(&world.tally, &id, &Actor::Admin, None).map(drop);
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tally_service::Failure;
 use tally_service::failure::Fault;
 use tally_store::mysql::{MySqlStore, Options};
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
 
 #[test]
 fn a_transfer_whose_commit_was_lost_is_done_once() {
@@ -19,7 +19,7 @@ fn a_transfer_whose_commit_was_lost_is_done_once() {
     let mut balance = 100;
     for (round, cut) in [Cut::Answer, Cut::Before, Cut::Answer].into_iter().enumerate() {
         let key = format!("round {round}");
-        proxy.cut_at(b"COMMIT;", cut);
+        proxy.cut_at(COMMIT, cut);
         proxy.refuse();
         let lost = world.transfer(ann, bob, 10, Some(&key));
         assert!(matches!(lost, Err(Failure::Fault(Fault::OutcomeUnknown(_)))), "{lost:?}");

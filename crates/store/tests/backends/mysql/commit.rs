@@ -17,7 +17,7 @@ for_both!(
 fn one_that_was_done_is_found_and_not_done_twice(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     for round in 1..=3 {
-        proxy.cut_at(b"COMMIT", Cut::Answer);
+        proxy.cut_at(COMMIT, Cut::Answer);
         let mut decided = 0;
         let done = add(&store, |times| decided = times).unwrap();
         assert!(!proxy.is_armed());
@@ -29,7 +29,7 @@ fn one_that_was_done_is_found_and_not_done_twice(kind: DatabaseKind) {
 fn one_that_was_not_done_is_done_on_a_new_connection(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     for round in 1..=3 {
-        proxy.cut_at(b"COMMIT", Cut::Before);
+        proxy.cut_at(COMMIT, Cut::Before);
         let mut decided = 0;
         add(&store, |times| decided = times).unwrap();
         assert_eq!((count(&store), decided), (round, 2));
@@ -39,7 +39,7 @@ fn one_that_was_not_done_is_done_on_a_new_connection(kind: DatabaseKind) {
 fn one_that_is_lost_again_and_again_is_away_and_not_done(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     add(&store, |_| ()).unwrap();
-    is_away(&add(&store, |_| proxy.cut_at(b"COMMIT", Cut::Before)));
+    is_away(&add(&store, |_| proxy.cut_at(COMMIT, Cut::Before)));
     assert_eq!(count(&store), 1);
     add(&store, |_| ()).unwrap();
     assert_eq!(count(&store), 2);
@@ -48,7 +48,7 @@ fn one_that_is_lost_again_and_again_is_away_and_not_done(kind: DatabaseKind) {
 /// Adds one, with the connection cut there and no new one available.
 fn add_and_lose(proxy: &Proxy, store: &dyn Store, cut: Cut) -> BatchId {
     let done = add(store, |_| {
-        proxy.cut_at(b"COMMIT", cut);
+        proxy.cut_at(COMMIT, cut);
         proxy.refuse();
     });
     let Err(StoreError::InDoubt { batch, .. }) = done else { panic!("{done:?}") };
@@ -100,7 +100,7 @@ fn a_plan_that_reads_nothing_is_found_as_well(kind: DatabaseKind) {
     let (proxy, store, _) = behind_proxy(ScratchDatabase::shared(kind));
     for (round, cut) in [Cut::Answer, Cut::Before, Cut::Answer].into_iter().enumerate() {
         let round = round as i64;
-        proxy.cut_at(b"COMMIT", cut);
+        proxy.cut_at(COMMIT, cut);
         let done = store.run(&ReadSet::default(), &mut |_| one_more(round)).unwrap();
         assert!(!proxy.is_armed());
         assert_eq!(count(&store), round + 1);
@@ -119,7 +119,7 @@ fn one_whose_message_is_held_is_done_on_a_new_connection(kind: DatabaseKind) {
     let mut decided = 0;
     std::thread::scope(|scope| {
         let proxy = &proxy;
-        proxy.cut_at(b"COMMIT", Cut::Held);
+        proxy.cut_at(COMMIT, Cut::Held);
         // Were it waited for, it would come in the end and be done as it was decided first.
         scope.spawn(move || done.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| proxy.pass()));
         add(&store, |times| decided = times).unwrap();

@@ -286,7 +286,7 @@ fn a_batch_larger_than_a_message_is_one_transaction(kind: DatabaseKind) {
     }
     // Cut in the last of its messages, each time: nothing remains of the others.
     is_away(&store.run(&plan, &mut |_| {
-        proxy.cut_at(b"COMMIT", Cut::Before);
+        proxy.cut_at(COMMIT, Cut::Before);
         all(3)
     }));
     assert!(store.records(&plan.scores).unwrap().iter().all(|found| *found == Some(record(2))));

@@ -328,7 +328,7 @@ fn a_renewal_whose_answer_is_lost_counts(kind: DatabaseKind) {
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
                 if !proxy.is_armed() {
-                    proxy.cut_at(b"COMMIT;", Cut::Answer);
+                    proxy.cut_at(COMMIT, Cut::Answer);
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }

@@ -164,7 +164,7 @@ fn cut_connections_and_lost_answers_are_no_loss(kind: DatabaseKind) {
         }
         for round in 0..60 {
             std::thread::sleep(Duration::from_millis(20));
-            if round % 2 == 0 { proxy.cut() } else { proxy.cut_at(b"COMMIT", tally_testkit::Cut::Answer) }
+            if round % 2 == 0 { proxy.cut() } else { proxy.cut_at(COMMIT, tally_testkit::Cut::Answer) }
         }
         stop.store(true, Ordering::SeqCst);
     });

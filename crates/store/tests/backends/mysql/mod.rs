@@ -17,7 +17,7 @@ use std::time::Duration;
 use tally_rules::Record;
 use tally_store::mysql::{MySqlStore, Options};
 use tally_store::{Committed, Loaded, ReadSet, Store, StoreError, WriteSet};
-use tally_testkit::{Cut, DatabaseKind, Proxy, ScratchDatabase};
+use tally_testkit::{COMMIT, Cut, DatabaseKind, Proxy, ScratchDatabase};
 
 /// An empty database on the server that all tests share.
 struct Database {

@@ -4,7 +4,7 @@
 use super::*;
 use tally_store::ImportKey;
 use tally_store::{Coordination, Reads, Transactions};
-use tally_testkit::Cut;
+use tally_testkit::{COMMIT, Cut};
 
 /// The commit to cut, and the effect by then.
 const STEPS: [(usize, Cut, [i64; 2]); 4] =
@@ -21,7 +21,7 @@ fn a_retry_finishes_what_the_first_shard_did_and_another_did_not() {
             let mut first = true;
             let run = store.run(&plan, &mut |_| {
                 if std::mem::take(&mut first) {
-                    world.proxies[shard].cut_off_at(b"COMMIT", cut);
+                    world.proxies[shard].cut_off_at(COMMIT, cut);
                 }
                 all_are(&plan, 2)
             });
@@ -88,7 +88,7 @@ fn a_connection_that_is_cut_is_made_again() {
     store.run(&plan, &mut |loaded| one_more(&plan, loaded)).unwrap();
     let mut done = 1;
     for (shard, cut, _) in STEPS {
-        world.proxies[shard].cut_at(b"COMMIT", cut);
+        world.proxies[shard].cut_at(COMMIT, cut);
         store.run(&plan, &mut |loaded| one_more(&plan, loaded)).unwrap();
         done += 1;
         assert!(!world.proxies[shard].is_armed());

@@ -4,10 +4,8 @@
 
 use super::cells::Fault;
 use super::world::{NODES, Redis, World};
-use tally_testkit::{Cut, Reply};
+use tally_testkit::{COMMIT, Cut, Reply};
 
-/// The end of a transaction, and not the isolation level `READ COMMITTED` that each new connection sets.
-const COMMIT: &[u8] = b"COMMIT;";
 /// This many messages on the way to each database are held: those of every lane.
 const HELD: usize = 3;
 

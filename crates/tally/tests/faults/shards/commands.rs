@@ -2,7 +2,7 @@
 
 use super::*;
 use std::time::Duration;
-use tally_testkit::{Cut, Proxy, RespClient};
+use tally_testkit::{COMMIT, Cut, Proxy, RespClient};
 use tally_wire::resp::Reply;
 
 const MEMBERS: usize = 200;
@@ -175,7 +175,7 @@ fn an_in_doubt_commit_on_one_shard_leaves_the_others_usable() {
     let ([(here, _), (also_here, _)], [(there, _), (also_there, _)]) = (two(&world, 0), two(&world, 1));
     // The cut may hit any other commit there.
     loop {
-        proxy.cut_off_at(b"COMMIT", Cut::Answer);
+        proxy.cut_off_at(COMMIT, Cut::Answer);
         let answer = client.send(&submit(&there, 777));
         if answer.status == 503 && answer.code() == "outcome_unknown" {
             break;

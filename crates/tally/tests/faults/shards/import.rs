@@ -2,7 +2,7 @@
 
 use super::*;
 use std::time::Duration;
-use tally_testkit::{Cut, Proxy};
+use tally_testkit::{COMMIT, Cut, Proxy};
 
 const DIGEST: &str = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a";
 
@@ -36,7 +36,7 @@ fn an_import_that_is_cut_between_its_databases_counts_each_line_once() {
         let done = client.send(&chunk(0, 20, false)).expect(200);
         assert_eq!((&done["lines"], &done["taken"], &done["refused"]), (&json!(20), &json!(19), &json!(1)));
         // The other database has done its part when the first one, which is last, is cut.
-        proxy.cut_off_at(b"COMMIT", Cut::Before);
+        proxy.cut_off_at(COMMIT, Cut::Before);
         let answer = client.send(&chunk(20, 60, true));
         answer.refused(503, "outcome_unknown");
         assert!(!proxy.is_armed());
