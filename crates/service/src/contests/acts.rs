@@ -1,7 +1,7 @@
 //! The acts on contests that the ledger's lane does, and their replies.
 //!
 //! A transaction reads by key. So the caller reads the contest first and names what the act may touch. If the contest has
-//! changed under its lock, the reply is [`What::Outdated`], nothing was done, and the caller reads again. Not here: what an
+//! changed under its lock, the reply is [`ActResult::Outdated`], nothing was done, and the caller reads again. Not here: what an
 //! act does (`decide`).
 
 use crate::boards::Board;
