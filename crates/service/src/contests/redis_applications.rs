@@ -234,7 +234,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         }
         let by = ask.actor.by(&ask.record, Event::Apply, Some(player))?;
         state::transition(ask.record.state, Event::Apply, by)?;
-        ask.record.check_may_apply(ask.tally.now())?;
+        ask.record.check_may_apply(ask.tally.clock.read().expected())?;
         let is_staff = ask.record.contest.is_staff(player);
         let most = ask.tally.settings.ledger.contests.applications_max;
         if !is_staff {

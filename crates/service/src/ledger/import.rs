@@ -69,9 +69,9 @@ impl ImportLine {
                 let order =
                     TransferRequest { what: TransferKind::Deposit { to }, currency, amount, reference: None };
                 // Its wallet is new and empty, so nothing can be against it.
-                state.book.post(TransferId(ids[1]), &order, state.limit_time).map(drop)
+                state.book.post(TransferId(ids[1]), &order, state.expected).map(drop)
             }
-            Self::Transfer(order) => state.book.post(TransferId(ids[0]), order, state.limit_time).map(drop),
+            Self::Transfer(order) => state.book.post(TransferId(ids[0]), order, state.expected).map(drop),
         }
     }
 }

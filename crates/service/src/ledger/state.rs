@@ -35,8 +35,8 @@ pub(crate) struct Added {
 /// What a batch has read, as changed so far.
 pub(crate) struct BatchState<'a> {
     pub(crate) time: DecisionTime,
-    /// The time whose day the limits of transfers are of.
-    pub(crate) limit_time: Micros,
+    /// The time without the known error of the clock: for limits, locks and deadlines, which a jump in doubt neither ends nor repeats.
+    pub(crate) expected: Micros,
     pub(crate) settings: &'a LedgerSettings,
     pub(crate) book: LedgerWorkingSet<'a>,
     pub(crate) outcomes: Outcomes,
@@ -59,7 +59,7 @@ impl<'a> BatchState<'a> {
     ) -> Self {
         let mut state = Self {
             time: reading.into(),
-            limit_time: reading.expected(),
+            expected: reading.expected(),
             settings,
             book: LedgerWorkingSet::new(&settings.currencies, &settings.limits),
             outcomes: Outcomes::new(&plan.requests, &loaded.requests, retention),

@@ -2,11 +2,15 @@
 
 use super::LedgerSettings;
 use super::batch::{decide, read};
+use super::holds::NewHold;
 use super::request::{AnyRequest, Decision};
 use super::transfers::{LinkedTransfers, NewTransfer, Transferred};
 use crate::clock::ClockReading;
 use crate::contests::acts::{Act, ActResult, ContestDone, ContestRequest};
+use crate::members::pay::NewPayment;
+use crate::members::pin::PinKey;
 use crate::outcomes::Retention;
+use crate::secret::Secret;
 use std::collections::{BTreeMap, BTreeSet};
 use tally_rules::clock::ClockWatch;
 use tally_rules::contest::definition::Fee;
@@ -15,8 +19,10 @@ use tally_rules::contest::{ActorKind, Contest, ContestId, ContestMember, Record,
 use tally_rules::idempotency::{Fingerprint, IdempotencyKey, KEEP_DEFAULT_MICROS, RequestKey};
 use tally_rules::instant::SECOND;
 use tally_rules::ledger::limits::{Limits, Spent};
+use tally_rules::ledger::member::{Login, Phone};
+use tally_rules::ledger::pin::{Attempts, Given};
 use tally_rules::ledger::{
-    Amount, Currency, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
+    Amount, Currency, Member, MemberId, TransferKind, TransferRequest, Uuid, Wallet, WalletKey,
 };
 use tally_rules::rejection::Limit;
 use tally_rules::{Micros, PlayerId, Rejection};
@@ -209,5 +215,77 @@ fn a_clock_in_doubt_neither_begins_a_day_of_a_limit_nor_repeats_one() {
         );
         let refused = Err(Rejection::LimitExceeded(Limit::PerDay));
         assert_eq!(spend(reading, Spent { day: 100, units: 61 }), refused, "{ahead}");
+    }
+}
+
+/// Neither does it end a lock of a PIN, which would give guesses away, nor does a lock last for its jump.
+#[test]
+fn a_clock_in_doubt_neither_ends_a_lock_of_a_pin_nor_lengthens_one() {
+    const LOCK: i64 = 900 * SECOND;
+    let login = Login::new("ann").unwrap();
+    let guess = PinKey::new(&Secret::new([3; 32])).guess(&login, &Given::Digits("0042".into()));
+    let ann = Member {
+        login,
+        phone: None,
+        player: PlayerId::new("ann").unwrap(),
+        name: "Ann".into(),
+        password: None,
+        pin: None,
+        attempts: Attempts::default(),
+        tokens_from: NOW,
+        closed_at: None,
+    };
+    let payment = NewPayment {
+        from: member(1),
+        tokens_from: NOW,
+        guess,
+        phone: Phone::parse("010-1111", None).unwrap(),
+        to: None,
+        currency: Currency::parse("KRW").unwrap(),
+        amount: Amount::new(1).unwrap(),
+        identity: None,
+    };
+    let batch: [Box<dyn AnyRequest>; 1] = [Box::new(payment)];
+    let settings = LedgerSettings::default();
+    let ids = [Uuid::new(NOW, 4)];
+    let plan = read(&batch, &ids, &settings);
+    let guessed = |reading: ClockReading, attempts: Attempts| {
+        let mut loaded = Loaded::default();
+        loaded.ledger.members = vec![Some(Member { attempts, ..ann.clone() })];
+        loaded.ledger.handles = vec![None];
+        loaded.ledger.wallets = vec![None; plan.ledger.wallets.len()];
+        let (changes, mut decisions) = decide(&batch, &ids, (&plan, &loaded), &settings, (reading, KEPT));
+        let after = changes.ledger.members.first();
+        (after.map(|(_, member)| member.attempts.locked_until), decisions.remove(0).err())
+    };
+    for ahead in [0, 25, -25, 240].map(|hours| hours * 3_600 * SECOND) {
+        let mut watch = ClockWatch::default();
+        watch.compare(ahead);
+        let reading = ClockReading { now: NOW.plus(ahead), doubt: watch.distrust() };
+        let locked = Attempts { wrong: 5, locked_until: Some(NOW.plus(LOCK)) };
+        let refused = Some(Rejection::PinLocked { retry_after_s: 900 });
+        assert_eq!(guessed(reading, locked), (None, refused), "{ahead}");
+        let last = Attempts { wrong: 4, locked_until: None };
+        let wrong = (Some(Some(NOW.plus(LOCK))), Some(Rejection::InvalidPin));
+        assert_eq!(guessed(reading, last), wrong, "{ahead}");
+    }
+}
+
+/// An instant to come is not in the past of a clock that is ahead.
+#[test]
+fn a_clock_in_doubt_does_not_move_the_earliest_expiry_of_a_hold() {
+    let wallet = WalletKey { member: member(1), currency: Currency::parse("KRW").unwrap() };
+    let amount = Amount::new(1).unwrap();
+    let held = |reading: ClockReading, expires_at: Micros| {
+        let hold = NewHold { wallet, amount, expires_at: Some(expires_at), identity: None };
+        let settings = LedgerSettings::default();
+        decided_at(reading, &[Box::new(hold)], &settings, Spent::default()).1.remove(0).err()
+    };
+    for ahead in [0, 25, -25].map(|hours| hours * 3_600 * SECOND) {
+        let mut watch = ClockWatch::default();
+        watch.compare(ahead);
+        let reading = ClockReading { now: NOW.plus(ahead), doubt: watch.distrust() };
+        assert_eq!(held(reading, NOW.plus(SECOND)), None, "{ahead}");
+        assert_eq!(held(reading, NOW), Some(Rejection::HoldExpiryInPast), "{ahead}");
     }
 }

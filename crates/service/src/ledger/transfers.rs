@@ -78,7 +78,7 @@ impl NewTransfer {
         if let Some(Outcome::Posted(key)) = state.outcomes.replay(self.identity.as_ref())? {
             return Ok(Transferred::Replayed(key));
         }
-        let posted = state.book.post(id, &self.order, state.limit_time)?;
+        let posted = state.book.post(id, &self.order, state.expected)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Transferred::Now(posted))
     }

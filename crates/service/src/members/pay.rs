@@ -69,7 +69,7 @@ impl LedgerRequest for NewPayment {
             return Ok(None);
         }
         let right = member.pin.is_some_and(|pin| self.guess.is(&pin));
-        let (attempts, checked) = pin::attempt(member.attempts, right, state.time.now, state.settings.pin);
+        let (attempts, checked) = pin::attempt(member.attempts, right, state.expected, state.settings.pin);
         if attempts != member.attempts {
             state.members.set(&self.from, Some(Member { attempts, ..member }));
         }
@@ -83,12 +83,12 @@ impl LedgerRequest for NewPayment {
         }
         // Money first: a member that cannot pay does not learn which numbers other members have.
         if holder != Some(self.from) {
-            state.book.can_transfer(self.from, (self.currency, self.amount), state.limit_time)?;
+            state.book.can_transfer(self.from, (self.currency, self.amount), state.expected)?;
         }
         let to = holder.ok_or(Rejection::RecipientNotFound)?;
         let what = TransferKind::Transfer { from: self.from, to };
         let order = TransferRequest { what, currency: self.currency, amount: self.amount, reference: None };
-        let posted = state.book.post(TransferId(ids[0]), &order, state.limit_time)?;
+        let posted = state.book.post(TransferId(ids[0]), &order, state.expected)?;
         state.outcomes.remember(self.identity.as_ref(), Outcome::Posted(posted.key));
         Ok(Some(Transferred::Now(posted)))
     }

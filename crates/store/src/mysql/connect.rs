@@ -32,8 +32,12 @@ const SERVER_PATIENCE: Duration = Duration::from_secs(120);
 /// others for this time. MariaDB ends such a transaction by itself; on MySQL a waiting server ends it (`pool`).
 pub(super) const IDLE_TRANSACTION: Duration = Duration::from_secs(3);
 
-/// How long the server waits for a client within a message or an answer.
-const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the server waits for the rest of a message. A client that was disconnected within a message holds its row locks no
+/// longer than one that was disconnected between two.
+const READ_PATIENCE: Duration = IDLE_TRANSACTION;
+
+/// How long the server waits for a client that takes nothing of an answer.
+const WRITE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the end of a short transaction may take, besides its wait for row locks.
 const END_PATIENCE: Duration = Duration::from_secs(1);
@@ -123,9 +127,9 @@ fn settings(options: &Options) -> Script {
         .sql("eq_range_index_dive_limit = 1, wait_timeout = ")
         .number(SERVER_PATIENCE.as_secs())
         .sql(", net_read_timeout = ")
-        .number(MESSAGE_PATIENCE.as_secs())
+        .number(READ_PATIENCE.as_secs())
         .sql(", net_write_timeout = ")
-        .number(MESSAGE_PATIENCE.as_secs())
+        .number(WRITE_PATIENCE.as_secs())
         .sql(", innodb_lock_wait_timeout = ")
         .number(options.lock_wait.as_secs().max(1))
         // A comment to every server but MariaDB.

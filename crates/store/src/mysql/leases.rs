@@ -6,6 +6,7 @@ use super::CLOCK;
 use super::fault::{self, Fault, corrupt};
 use super::link::Link;
 use super::row::{Answers, Fields};
+use super::tasks;
 use super::text::Script;
 use crate::StoreError;
 use crate::plan::BoardNo;
@@ -89,6 +90,7 @@ pub(super) fn try_take(
     let token = if raises { now.max(alone.token + 1) } else { alone.token };
     // A server that finds no other begins a new generation, and so does a server that has found lost commits.
     let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
+    let ends_tasks = begins && beside.token > 0;
     let generation = if begins { now.max(beside.token + 1) } else { beside.token };
     let excludes = |found: &LeaseRow| found.expires_at > now;
     if let Some(found) =
@@ -109,6 +111,9 @@ pub(super) fn try_take(
         Kind::Beside => script.sql(", fence = ").number(generation).sql(" WHERE name = 'servers'"),
     };
     script.end();
+    if ends_tasks {
+        tasks::end_all(&mut script);
+    }
     script.statement("COMMIT");
     let sent = Instant::now();
     link.send(&script)?;

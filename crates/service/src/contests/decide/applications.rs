@@ -58,7 +58,7 @@ impl BatchState<'_> {
         id: HoldId,
     ) -> ContestDecision {
         state::transition(record.state, Event::Apply, request.by)?;
-        record.check_may_apply(self.time.now)?;
+        record.check_may_apply(self.expected)?;
         let key = Self::entrant(&record, player);
         let is_staff = record.contest.is_staff(player);
         record.applications.may_apply(

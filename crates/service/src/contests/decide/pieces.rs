@@ -141,7 +141,7 @@ impl BatchState<'_> {
         id: Uuid,
     ) -> Result<Result<TransferId, UnpaidReason>, Rejection> {
         let request = TransferRequest { what, currency, amount, reference: Some(Arc::clone(reference)) };
-        match self.book.post(TransferId(id), &request, self.limit_time) {
+        match self.book.post(TransferId(id), &request, self.expected) {
             Ok(_) => Ok(Ok(TransferId(id))),
             Err(Rejection::LimitExceeded(_)) => Ok(Err(UnpaidReason::LimitExceeded)),
             Err(Rejection::MemberClosed) => Ok(Err(UnpaidReason::MemberClosed)),

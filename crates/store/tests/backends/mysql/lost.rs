@@ -3,7 +3,7 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tally_store::LostCommits;
-use tally_store::{Coordination, Reads, Transactions};
+use tally_store::{Coordination, Reads, Task, Transactions};
 use tally_testkit::wait_until;
 
 for_both!(
@@ -102,14 +102,25 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     let [first, second] = [(); 2].map(|()| MySqlStore::open(&url, &long).unwrap());
     assert_eq!(first.generation(), second.generation());
     first.change_feed(&[]).unwrap();
+    let minute = Duration::from_secs(60);
+    assert_eq!(second.lease_task(Task::Load, minute), Ok(true));
     // A server that has found a loss begins a new generation, and the others read everything anew as well.
     let anew = MySqlStore::open(&url, &Options { anew: true, ..long.clone() }).unwrap();
     assert!(anew.generation() > first.generation());
     is_away(&first.change_feed(&[]));
     assert!(first.lost().is_some_and(|lost| lost.by_others));
     is_away(&add(&first, |_| ()));
+    // No task lease of before holds a task up: its server refuses even to give it back.
+    is_away(&second.change_feed(&[]));
+    is_away(&second.lease_task(Task::Load, Duration::ZERO));
+    assert_eq!(anew.lease_task(Task::Load, minute), Ok(true));
     let joined = MySqlStore::open(&url, &long).unwrap();
     assert_eq!(joined.generation(), anew.generation());
+    assert_eq!(
+        joined.lease_task(Task::Load, minute),
+        Ok(false),
+        "it ends none of the generation that it joins"
+    );
     joined.change_feed(&[]).unwrap();
     add(&joined, |_| ()).unwrap();
 }
