@@ -15,12 +15,17 @@ use crate::periods::{catch_up, scheduler};
 use crate::progress::Progress;
 use crate::servers::outbox;
 use crate::settings::Settings;
-use std::sync::Arc;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tally_ranking::{RankingBackend, WindowRanking};
 use tally_rules::{Micros, Rejection};
 use tally_store::plan::ALL_TIME;
 use tally_store::{BoardRef, BoardRow, CorruptRow, Store, StoreError, Window};
+
+/// Threads that load into Redis: each waits for a database or for Redis most of the time.
+const LOADERS: usize = 4;
 
 /// What a start needs to know.
 pub struct Rebuilt {
@@ -74,8 +79,8 @@ fn load_all(
     progress: &Progress,
 ) -> Result<Rebuilt, Failure> {
     let ranking = &settings.ranking;
-    let mut newest = Micros(i64::MIN);
-    let mut start = match ranking {
+    let newest = AtomicI64::new(i64::MIN);
+    let start = match ranking {
         RankingBackend::Memory => None,
         RankingBackend::Redis(redis) => {
             if let Some(id) = store.id()? {
@@ -87,15 +92,16 @@ fn load_all(
     let patiently = |attempt: &mut dyn FnMut() -> Result<Option<Arc<Board>>, Failure>| {
         if settings.waits_for_ranking { catch_up::patiently(progress, attempt) } else { attempt() }
     };
-    for row in rows {
-        newest = newest.max(row.created_at);
-        let board = match &mut start {
-            None => load((store, ranking), row.clone(), time, &mut newest, progress)
+    let each = |row: &BoardRow| {
+        let mut latest = row.created_at;
+        let board = match &start {
+            None => load((store, ranking), row.clone(), time, &mut latest, progress)
                 .map(|board| Some(Arc::new(board))),
             Some(start) => {
                 patiently(&mut || join((store, ranking), (row.clone(), time.now), start, progress))
             }
         };
+        newest.fetch_max(latest.0, Ordering::Relaxed);
         match board {
             Ok(Some(board)) => drop(boards.set(&board.id.clone(), Some(board))),
             Ok(None) => {}
@@ -106,11 +112,37 @@ fn load_all(
             }
             Err(failure) => return Err(failure),
         }
+        Ok(())
+    };
+    // A load into memory uses all processors for each leaderboard. One into Redis mostly waits.
+    if start.is_some() {
+        on_threads(rows, each)?
+    } else {
+        rows.iter().try_for_each(each)?
     }
     // The server before may have been killed between its last commit and its publication.
     start.map_or(Ok(()), catch_up::Start::end)?;
     patiently(&mut || outbox::republish(store, &boards, Duration::ZERO).map(|_| None))?;
-    Ok(Rebuilt { boards, newest })
+    Ok(Rebuilt { boards, newest: Micros(newest.into_inner()) })
+}
+
+/// Does this for each row on a few threads, until the first failure.
+fn on_threads(
+    rows: &[BoardRow],
+    each: impl Fn(&BoardRow) -> Result<(), Failure> + Sync,
+) -> Result<(), Failure> {
+    let rest = Mutex::new(rows.iter());
+    let next = || rest.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let worker = || {
+        while let Some(row) = next() {
+            each(row).inspect_err(|_| while next().is_some() {})?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..LOADERS).map(|_| scope.spawn(&worker)).collect();
+        running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
 }
 
 fn load(
@@ -154,7 +186,7 @@ fn load(
 fn join(
     (store, ranking): (&dyn Store, &RankingBackend),
     (row, now): (BoardRow, Micros),
-    start: &mut catch_up::Start<'_>,
+    start: &catch_up::Start<'_>,
     progress: &Progress,
 ) -> Result<Option<Arc<Board>>, Failure> {
     let key = row.id.as_str().to_owned();

@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::scores::unpublished;
 use crate::servers::{self, outbox};
 use crate::tally::Tally;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tally_ranking::{LoadState, RankingBackend, RemoteLoad, RemoteRanking, VersionedRow, WindowRanking};
 use tally_rules::instant::SECOND;
@@ -31,7 +31,7 @@ const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
 /// How often a load renews its lease.
-const SAY_AGAIN: Duration = Duration::from_secs(1);
+const RENEWAL: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
@@ -43,10 +43,10 @@ pub(super) fn are_elsewhere(tally: &Tally) -> bool {
 /// unavailable database it loads none, but still publishes the changes of this server.
 pub(super) fn catch_up(tally: &Tally, everywhere: bool) -> Result<(), Failure> {
     let store = &*tally.store;
-    let (mut lease, mut result) = (LoadLease::new(store), Ok(()));
+    let (lease, mut result) = (LoadLease::new(store), Ok(()));
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         for (window, ranking) in rankings(&board) {
-            match restore(&mut lease, &board, (window, &ranking), everywhere, result.is_ok()) {
+            match restore(&lease, &board, (window, &ranking), everywhere, result.is_ok()) {
                 Err(failure @ Failure::Fault(Fault::ShardUnavailable { .. })) => result = Err(failure),
                 done => done?,
             }
@@ -75,7 +75,7 @@ pub(crate) struct Start<'a> {
 impl<'a> Start<'a> {
     /// Begins; waits while another server loads everything.
     pub(crate) fn new(store: &'a dyn Store) -> Result<Self, Failure> {
-        let mut lease = LoadLease::new(store);
+        let lease = LoadLease::new(store);
         let generation = store.generation().to_string().into_bytes();
         loop {
             if store.meta(LOADED)?.as_ref() == Some(&generation) {
@@ -89,7 +89,7 @@ impl<'a> Start<'a> {
     }
 
     /// Loads a board's rankings if necessary, or waits until another server has.
-    pub(crate) fn load(&mut self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
+    pub(crate) fn load(&self, board: &Arc<Board>, mut each: impl FnMut(u64)) -> Result<(), Failure> {
         let store = self.lease.store;
         for (window, ranking) in rankings(board) {
             let Some(remote) = ranking.get().remote() else { continue };
@@ -183,7 +183,7 @@ fn rankings(board: &Arc<Board>) -> Vec<(Window, RankingRef)> {
 }
 
 fn restore(
-    lease: &mut LoadLease<'_>,
+    lease: &LoadLease<'_>,
     board: &Arc<Board>,
     (window, ranking): (Window, &RankingRef),
     everywhere: bool,
@@ -261,34 +261,37 @@ fn scan_with_versions(
     }
 }
 
-/// The task lease to load, given back when this is dropped.
+/// The task lease to load, given back when this is dropped. Threads that load beside each other share it.
 struct LoadLease<'a> {
     store: &'a dyn Store,
-    said: Option<Instant>,
+    renewed: Mutex<Option<Instant>>,
 }
 
 impl<'a> LoadLease<'a> {
     fn new(store: &'a dyn Store) -> Self {
-        Self { store, said: None }
+        Self { store, renewed: Mutex::default() }
     }
 
-    fn take(&mut self) -> Result<bool, Failure> {
+    /// Takes it, or renews it if that was not done a moment ago: it is a commit.
+    fn take(&self) -> Result<bool, Failure> {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewed.is_some_and(|at| at.elapsed() < RENEWAL) {
+            return Ok(true);
+        }
         let ours = self.store.lease_task(Task::Load, LEASE)?;
-        self.said = ours.then(Instant::now);
+        *renewed = ours.then(Instant::now);
         Ok(ours)
     }
 
-    /// Renews it. If that fails, another server may load too, which only costs time.
-    fn go_on(&mut self) {
-        if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
-            drop(self.take());
-        }
+    /// Renews it during a load. If that fails, another server may load too, which only costs time.
+    fn go_on(&self) {
+        drop(self.take());
     }
 }
 
 impl Drop for LoadLease<'_> {
     fn drop(&mut self) {
-        if self.said.is_some() {
+        if self.renewed.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
             drop(self.store.lease_task(Task::Load, Duration::ZERO));
         }
     }
