@@ -36,8 +36,8 @@ pub(crate) enum Opening {
     AsItIs,
     /// With an older schema too, which is migrated.
     Migrate,
-    /// After it has lost commits.
-    Anew,
+    /// After it has lost commits that servers of this generation had acknowledged.
+    Anew(u64),
 }
 
 /// Why a running server cannot continue with its store.
@@ -223,7 +223,10 @@ pub(crate) fn options(config: &Config, opening: Opening, writer: Option<String>)
         migrate: opening == Opening::Migrate,
         writer,
         beside: None,
-        anew: opening == Opening::Anew,
+        anew: match opening {
+            Opening::Anew(known) => Some(known),
+            Opening::AsItIs | Opening::Migrate => None,
+        },
         lease: config.duration("store.lease")?,
     };
     if options.lock_wait >= options.query_timeout {

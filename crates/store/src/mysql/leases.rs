@@ -66,7 +66,7 @@ pub(super) struct LeaseRow {
 pub(super) fn try_take(
     link: &mut Link,
     (kind, holder): (Kind, &str),
-    (time, anew): (Duration, bool),
+    (time, anew): (Duration, Option<u64>),
 ) -> Result<Result<HeldLease, LeaseRow>, StoreError> {
     let mut script = Script::default();
     script.statement("START TRANSACTION");
@@ -88,8 +88,9 @@ pub(super) fn try_take(
     let raises = kind == Kind::Alone || alone.holder != SIDE_BY_SIDE;
     // The token follows the clock: a database that has lost a token would give it again.
     let token = if raises { now.max(alone.token + 1) } else { alone.token };
-    // A server that finds no other begins a new generation, and so does a server that has found lost commits.
-    let begins = kind == Kind::Beside && (anew || beside.expires_at <= now);
+    // A server that finds no other begins a new generation, and so does the first one that has found lost commits.
+    let is_lost = anew.is_some_and(|known| beside.token <= known);
+    let begins = kind == Kind::Beside && (is_lost || beside.expires_at <= now);
     let ends_tasks = begins && beside.token > 0;
     let generation = if begins { now.max(beside.token + 1) } else { beside.token };
     let excludes = |found: &LeaseRow| found.expires_at > now;

@@ -171,7 +171,7 @@ impl MySqlStore {
         let pool = Arc::new(pool::Pool::new(Address::parse(url)?, options.clone()));
         let address = (pool.address.database.as_str(), pool.address.shown.as_str());
         replication::check(pool.take()?.get(), address.1)?;
-        migrate::check_there(pool.take()?.get(), address, migrations, options.anew)?;
+        migrate::check_there(pool.take()?.get(), address, migrations, options.anew.is_some())?;
         // The lease comes before any change: servers that use the older schema go on, and no new one begins meanwhile.
         let held = if options.migrate && migrate::is_older(pool.take()?.get(), address, migrations)? {
             let who = options.writer.as_ref().or(options.beside.as_ref());

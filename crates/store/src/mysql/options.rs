@@ -25,9 +25,10 @@ pub struct Options {
     pub writer: Option<String>,
     /// The name of this process if others with this option may write as well, but no single writer. Default: none.
     pub beside: Option<String>,
-    /// Whether a store of this process has found that the database lost commits. Then an empty database is not created, and
-    /// what is kept outside of it counts as of a lost history. Default: no.
-    pub anew: bool,
+    /// The newest generation of a store of this process which has found that the database lost commits. Then an empty database is
+    /// not created, and what is kept outside of it counts as of a lost history: a new generation begins, unless another server
+    /// that writes beside has begun one since. Default: none.
+    pub anew: Option<u64>,
     /// How long the only writer keeps the lease without a renewal; it renews five times in this time. A longer time delays
     /// the successor of a killed server. With a shorter time, a pause of the network or of the machine stops answers.
     /// Default: 10 s.
@@ -44,7 +45,7 @@ impl Default for Options {
             migrate: false,
             writer: None,
             beside: None,
-            anew: false,
+            anew: None,
             lease: Duration::from_secs(10),
         }
     }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tally_service::{LostCommits, Tally};
-use tally_store::StoreError;
+use tally_store::{Coordination, StoreError};
 use tokio::signal::unix::Signal;
 
 /// How long old requests may keep the old service alive: its memory is needed.
@@ -74,8 +74,10 @@ impl Server {
         } else {
             tracing::error!("{lost}")
         }
-        // After another server has begun a new generation, this one joins it.
-        let opening = if lost.by_others { Opening::AsItIs } else { Opening::Anew };
+        // After another server has begun a new generation, this one joins it. Numbers of generations are times, and those of a
+        // loss are newer than all before it.
+        let known = self.store.databases.iter().map(|store| store.generation()).max();
+        let opening = if lost.by_others { Opening::AsItIs } else { Opening::Anew(known.unwrap_or(0)) };
         let closed = self.gate.close(lost);
         let (config, data, databases) = (config.clone(), self.data.clone(), self.store.databases.clone());
         let opening = self.runtime.spawn_blocking(move || {

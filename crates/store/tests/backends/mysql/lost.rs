@@ -60,7 +60,7 @@ fn a_store_refuses_a_database_that_has_lost_its_commits(kind: DatabaseKind) {
         assert!(lost.seconds().is_some_and(|seconds| seconds > 0.0 && seconds < 60.0), "{lost:?}");
         // It is given back at once, and the next one to open it sees the present rows.
         store.release();
-        let again = MySqlStore::open(&url, &Options { anew: true, ..options }).unwrap();
+        let again = MySqlStore::open(&url, &Options { anew: Some(u64::MAX), ..options }).unwrap();
         assert_eq!(count(&again), before + 3);
         add(&again, |_| ()).unwrap();
         assert_eq!((count(&again), again.lost(), again.may_answer()), (before + 4, None, true));
@@ -91,7 +91,7 @@ fn a_server_that_writes_nothing_notices_by_its_renewals(kind: DatabaseKind) {
         wait_until("it is noticed", || all.iter().all(|store| store.lost().is_some()));
         assert!(all.iter().all(|store| !store.may_answer()));
         drop(all);
-        drop(MySqlStore::open(&url, &Options { anew: true, ..options }).unwrap());
+        drop(MySqlStore::open(&url, &Options { anew: Some(u64::MAX), ..options }).unwrap());
         server.sql(&format!("UPDATE {name}.leases SET expires_at = 0; DELETE FROM {name}.batches"));
     }
 }
@@ -105,7 +105,8 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     let minute = Duration::from_secs(60);
     assert_eq!(second.lease_task(Task::Load, minute), Ok(true));
     // A server that has found a loss begins a new generation, and the others read everything anew as well.
-    let anew = MySqlStore::open(&url, &Options { anew: true, ..long.clone() }).unwrap();
+    let finds = Options { anew: Some(first.generation()), ..long.clone() };
+    let anew = MySqlStore::open(&url, &finds).unwrap();
     assert!(anew.generation() > first.generation());
     is_away(&first.change_feed(&[]));
     assert!(first.lost().is_some_and(|lost| lost.by_others));
@@ -114,8 +115,10 @@ fn servers_side_by_side_begin_a_new_generation(kind: DatabaseKind) {
     is_away(&second.change_feed(&[]));
     is_away(&second.lease_task(Task::Load, Duration::ZERO));
     assert_eq!(anew.lease_task(Task::Load, minute), Ok(true));
-    let joined = MySqlStore::open(&url, &long).unwrap();
+    // One that finds the same loss later joins.
+    let joined = MySqlStore::open(&url, &finds).unwrap();
     assert_eq!(joined.generation(), anew.generation());
+    anew.change_feed(&[]).unwrap();
     assert_eq!(
         joined.lease_task(Task::Load, minute),
         Ok(false),
@@ -142,7 +145,7 @@ fn a_revision_that_is_gone_is_noticed(kind: DatabaseKind) {
 fn a_database_that_lost_everything_is_not_made_again(kind: DatabaseKind) {
     let server = ScratchDatabase::shared(kind);
     let url = server.create_database();
-    let anew = Options { anew: true, ..alone() };
+    let anew = Options { anew: Some(u64::MAX), ..alone() };
     let error = MySqlStore::open(&url, &anew).map(drop).unwrap_err();
     assert!(matches!(&error, StoreError::NotOurs(why) if why.contains("is empty")), "{error}");
     let name = url.rsplit('/').next().unwrap();

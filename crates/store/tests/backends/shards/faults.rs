@@ -113,7 +113,7 @@ fn a_shard_that_lost_commits_stops_the_others() {
     let error = store.run(&first, &mut |_| panic!("it decides on a state that is gone")).unwrap_err();
     assert!(matches!(&error, StoreError::Unavailable(why) if why.contains("has lost commits")), "{error}");
     drop(store);
-    let again = Shards::open(&urls, &Options { anew: true, ..impatient() }).unwrap();
+    let again = Shards::open(&urls, &Options { anew: Some(u64::MAX), ..impatient() }).unwrap();
     assert_eq!((count(&again, &second), again.lost()), (1, None));
     again.run(&plan, &mut |_| all_are(&plan, 4)).unwrap();
 }
