@@ -141,8 +141,8 @@ impl Kind for Pipeline {
         let mut held: Vec<_> = held.collect();
         let mut buffer = Vec::new();
         for (step, done) in self.steps.iter_mut().zip(dones.iter_mut()) {
-            if let Step::Read(question) = step {
-                done.reply = StepReply::Read(question.ask(&Rankings::held(&held), &mut buffer));
+            if let Step::Read(read) = step {
+                done.reply = StepReply::Read(read.run(&Rankings::held(&held), &mut buffer));
             } else if let Some(board) = step.row().board {
                 let is_ranked = done.submit.is_some();
                 let ranks = move_held(board, &done.moves, is_ranked, (&mut held, versions));
