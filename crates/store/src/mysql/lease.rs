@@ -222,7 +222,7 @@ impl Lease {
         let mut script = Script::default();
         script.sql("UPDATE leases SET holder = ").bytes(short(holder));
         self.shared.kind.put_row(&mut script, self.shared.token);
-        self.shared.pool.ask(&script).map(drop)
+        self.shared.pool.query(&script).map(drop)
     }
 
     /// Gives the lease back, so that the next server need not wait. Afterwards nothing is answered or written.

@@ -3,7 +3,7 @@
 //! Values are copied unchanged, versions too. A row that is written twice exists once. Not here: which rows go where
 //! (`shards`).
 
-use super::row::{Answers, Fields};
+use super::row::{Fields, ResultSets};
 use super::text::{RowScript, Script};
 use super::{MySqlStore, meta};
 use crate::StoreError;
@@ -140,9 +140,9 @@ impl Moved {
         script
     }
 
-    fn read(&self, mut answers: Answers) -> Result<Vec<Cells>, StoreError> {
+    fn read(&self, mut results: ResultSets) -> Result<Vec<Cells>, StoreError> {
         let mut rows = Vec::new();
-        answers.each(1, self.name, |row| {
+        results.each(1, self.name, |row| {
             rows.push(self.kinds.iter().map(|kind| kind.read(row)).collect::<Result<_, _>>()?);
             Ok(())
         })?;
@@ -191,7 +191,7 @@ impl MySqlStore {
         after: Option<&[Cell]>,
         limit: u64,
     ) -> Result<Vec<Cells>, StoreError> {
-        of.read(self.pool.ask(&of.chunk(after, limit))?)
+        of.read(self.pool.query(&of.chunk(after, limit))?)
     }
 
     /// Writes rows into a table.
@@ -218,13 +218,13 @@ impl MySqlStore {
         script.statement("START TRANSACTION");
         put(&mut script);
         script.statement("COMMIT");
-        self.pool.ask(&script).map(drop)
+        self.pool.query(&script).map(drop)
     }
 
     /// The number of all records.
     pub(crate) fn count_all(&self) -> Result<u64, StoreError> {
         let mut script = Script::default();
         script.statement("SELECT COUNT(*) FROM scores WHERE gone = 0");
-        self.pool.ask(&script)?.one_number("scores")
+        self.pool.query(&script)?.one_number("scores")
     }
 }

@@ -157,9 +157,9 @@ impl Witnesses {
                 row.bytes(&batch.link).number(batch.sequence);
             },
         );
-        let (statements, mut answers) = (script.len(), link.send(&script)?);
+        let (statements, mut results) = (script.len(), link.send(&script)?);
         let mut found = Vec::new();
-        answers.each(statements, "batches", |row: &mut Fields<'_>| {
+        results.each(statements, "batches", |row: &mut Fields<'_>| {
             found.push(Batch { link: row.fixed()?, sequence: row.number()?, ..Batch::default() });
             Ok(())
         })?;
