@@ -1,7 +1,7 @@
 //! Settling: the prizes of the final ranks are stored in one transaction, once, and then paid piece by piece. Blocks.
 
-use super::act::{Actor, act_at, find};
-use super::acts::{Act, ContestDone};
+use super::actions::{Action, ContestDone};
+use super::execute::{Actor, execute_at, find};
 use super::{finish, pieces};
 use crate::failure::{Failure, Fault};
 use crate::servers::outbox;
@@ -38,17 +38,17 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // The remaining work of a start comes first.
-    pieces::go_on(tally, id, find(tally, id)?)?;
-    let done = act_at(tally, id, identity, at, |record| {
+    pieces::run_remaining_steps(tally, id, find(tally, id)?)?;
+    let done = execute_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
             (State::Finished, None) => payouts(tally, id, record)?,
             _ => Vec::new(),
         };
-        Ok((by, Act::Settle(payouts)))
+        Ok((by, Action::Settle(payouts)))
     })?;
     // Its prizes are stored even if this fails: the scheduler continues.
-    let record = match pieces::go_on(tally, id, Record::clone(&done.record)) {
+    let record = match pieces::run_remaining_steps(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");

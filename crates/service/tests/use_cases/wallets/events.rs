@@ -7,7 +7,7 @@ use tally_rules::contest::definition::ContestSpec;
 use tally_rules::contest::{ContestId, State};
 use tally_rules::event::{Event, EventKind};
 use tally_rules::ledger::{MemberId, TransferKind};
-use tally_service::contests::act::Actor;
+use tally_service::contests::execute::Actor;
 use tally_service::contests::{change, finish, read, scheduler};
 use tally_service::events::KEEP_MICROS;
 use tally_service::events::hub::Subject;
