@@ -139,13 +139,13 @@ where
 }
 
 impl<T: Send + 'static> Reply<LaneReply<T>> for PendingReply<T> {
-    fn passed(&mut self, passage: &LaneTimings) {
+    fn record_timings(&mut self, timings: &LaneTimings) {
         let sampled = match &self.to {
             To::One(_, sampled) => sampled,
             To::Place(collector, _) => &collector.sampled,
         };
         if let Some(sampled) = sampled {
-            sampled.passed(passage);
+            sampled.record_timings(timings);
         }
     }
 
