@@ -1,4 +1,4 @@
-//! The passage of sampled requests through a lane.
+//! The lane timings of sampled requests.
 //!
 //! A listener that samples a request runs it within [`follow`], and its entries in a lane are reported to the [`Sink`]. So no
 //! use case has a parameter for it, and a request that is not sampled costs a read of a task variable. Not here: what a trace
@@ -19,7 +19,7 @@ tokio::task_local! {
     static FOLLOWED: Arc<dyn Sink>;
 }
 
-/// Runs a future, and reports the passage of its lane requests to the sink.
+/// Runs a future, and reports the timings of its lane requests to the sink.
 pub async fn follow<F: Future>(sink: Arc<dyn Sink>, work: F) -> F::Output {
     FOLLOWED.scope(sink, work).await
 }

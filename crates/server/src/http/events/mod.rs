@@ -1,11 +1,11 @@
 //! Event streams over HTTP for browsers' `EventSource`: permissions, limits, and how a stream begins.
 //!
-//! An event stream is a response and a task (`pump`) that fills it with the events of a `source`. Not here: events
+//! An event stream is a response and a task (`stream_task`) that fills it with the events of a `source`. Not here: events
 //! (`tally_service::events`), and their form (`tally_wire::api::events`).
 
 pub(super) mod body;
-mod pump;
 mod source;
+mod stream_task;
 
 use super::call::{Call, bad_parameter};
 use super::me::me;
@@ -15,9 +15,9 @@ use crate::limits::EVENTS_WAITING_MAX;
 use crate::streams::{Full, StreamSlot};
 use body::EventBody;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
-use pump::Pump;
 use source::{Names, Source};
 use std::sync::Arc;
+use stream_task::StreamTask;
 use tally_service::Failure;
 use tally_service::contests::read;
 use tally_service::events::hub::Subject;
@@ -105,8 +105,8 @@ fn begin(
 ) -> Result<Response, Problem> {
     let (log, begun) = begun.map_err(|failure| problem::of_failure(&failure))?;
     let (body, queue) = EventBody::new(EVENTS_WAITING_MAX);
-    let pump = Pump::new(call.presence(), call.caller.clone(), slot, queue);
-    tokio::spawn(pump.run(Source { scores, log, names, begun }));
+    let task = StreamTask::new(call.caller_check(), call.caller.clone(), slot, queue);
+    tokio::spawn(task.run(Source { scores, log, names, begun }));
     let mut response = Response::new(Content::Events(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -1,6 +1,6 @@
 //! The events of one stream: live scores of a board, and the stored events after an offset.
 //!
-//! Not here: when a stream reads them, and its caller (`pump`).
+//! Not here: when a stream reads them, and its caller (`stream_task`).
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl Source {
     }
 
     /// Whether the subject still exists.
-    pub(super) fn is_there(&self, tally: &Tally) -> bool {
+    pub(super) fn exists(&self, tally: &Tally) -> bool {
         match &self.names {
             Names::Board(board) => tally.boards.has(board),
             Names::Contest(_) | Names::Own => true,
