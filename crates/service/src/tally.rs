@@ -24,7 +24,7 @@ use crate::periods::prizes;
 use crate::progress::Progress;
 use crate::rebuild;
 use crate::reply::ReplyDispatcher;
-use crate::requests::{InProgress, Running};
+use crate::requests::{InProgress, KeyGuard};
 use crate::scores::lane::ScoreLanes;
 use crate::scores::shared::Shared;
 use crate::scores::unpublished::Unpublished;
@@ -336,7 +336,7 @@ impl Tally {
     }
 
     /// Begins a request with an idempotency key; rejected while one with the same key is running.
-    pub fn begin(&self, key: &RequestKey) -> Result<Running, Rejection> {
+    pub fn begin(&self, key: &RequestKey) -> Result<KeyGuard, Rejection> {
         self.running.begin(key)
     }
 

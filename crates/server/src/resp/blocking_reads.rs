@@ -101,7 +101,7 @@ pub(super) fn read_step(
     ReadStep::new(move |rankings, out| match &tally {
         Ok(tally) => {
             let context = ReadContext { tally, rankings, protocol, serving: false };
-            context.answer(read, Args::Kept(&log, at), out, &quota);
+            context.answer(read, Args::Logged(&log, at), out, &quota);
         }
         Err(error) => Encoder::new(out, protocol).error(error.as_bytes()),
     })
@@ -138,7 +138,7 @@ impl Transaction<'_> {
 
     /// Adds the rankings that a command reads. Returns whether the locks cover all of them.
     fn add_windows(&self, at: usize, windows: &mut TransactionWindows) -> bool {
-        let args = Args::Kept(self.log, at);
+        let args = Args::Logged(self.log, at);
         let (first, last) = match spec::find(args.get(0)) {
             Some(Spec { keys: (first @ 1.., last, _), .. }) => (*first as usize, *last),
             _ => return false,
@@ -157,7 +157,7 @@ impl Transaction<'_> {
     }
 
     fn one(&self, at: usize, rankings: &Rankings<'_>, buffer: &mut Vec<u8>) -> Vec<u8> {
-        let args = Args::Kept(self.log, at);
+        let args = Args::Logged(self.log, at);
         buffer.clear();
         if let Some(Spec { kind: Kind::Read(read), .. }) = spec::find(args.get(0)) {
             self.context(rankings).answer(*read, args, buffer, self.quota);

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tally_rules::definition::ScoreType;
 use tally_rules::idempotency::RequestKey;
 use tally_rules::{BoardId, Rejection};
-use tally_service::requests::Running;
+use tally_service::requests::KeyGuard;
 use tally_service::scores::pipeline::{self, Pipeline};
 use tally_service::scores::steps::{ReadStep, Step, StepReply};
 use tally_service::{Failure, Tally, boards};
@@ -72,7 +72,7 @@ pub(super) struct StepBuilder<'a> {
     pub(super) tally: &'a Arc<Tally>,
     /// For one transaction: a change that takes several requests is refused.
     pub(super) atomic: bool,
-    running: Vec<Running>,
+    running: Vec<KeyGuard>,
     begun: HashSet<RequestKey>,
 }
 
@@ -115,7 +115,7 @@ struct Run {
     /// The limit of all replies.
     quota: Arc<Quota>,
     /// Held until the replies are known, so that a retry gets "in progress" exactly until then.
-    _running: Vec<Running>,
+    _running: Vec<KeyGuard>,
 }
 
 impl Session {
@@ -240,7 +240,7 @@ impl Session {
         for at in (0..log.len()).rev() {
             self.budget.command();
             self.budget.yield_if_spent().await;
-            if self.check(Args::Kept(log, at)).is_ok_and(Spec::writes) {
+            if self.check(Args::Logged(log, at)).is_ok_and(Spec::writes) {
                 return Some(at);
             }
         }
@@ -253,8 +253,8 @@ impl Session {
         spec: &Spec,
         args: Args<'_>,
         atomic: bool,
-        (running, begun): (Vec<Running>, HashSet<RequestKey>),
-    ) -> (error::Result<Prepared>, (Vec<Running>, HashSet<RequestKey>)) {
+        (running, begun): (Vec<KeyGuard>, HashSet<RequestKey>),
+    ) -> (error::Result<Prepared>, (Vec<KeyGuard>, HashSet<RequestKey>)) {
         let tally = match self.tally() {
             Ok(tally) => tally,
             Err(error) => return (Err(error), (running, begun)),
@@ -284,7 +284,7 @@ impl Session {
             let Slot::Later(at) = *slot else { continue };
             self.budget.command();
             self.budget.yield_if_spent().await;
-            let (args, mut reply) = (Args::Kept(log, at), Vec::new());
+            let (args, mut reply) = (Args::Logged(log, at), Vec::new());
             *slot = match self.check(args) {
                 Ok(spec) if self.answer(spec, args, &mut reply, &quota) => Slot::Answered(reply),
                 Ok(spec) => {

@@ -31,7 +31,7 @@ pub struct ContestRequest {
     pub action: Action,
     /// Leaderboards whose scores depend on the change: no score of theirs is decided meanwhile.
     pub boards: Vec<Arc<Board>>,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 

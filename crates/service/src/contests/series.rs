@@ -35,7 +35,7 @@ pub struct SeriesRequest {
     pub then: Option<Box<SeriesRecord>>,
     /// The contest that is made of it.
     pub making: Option<Box<Occurrence>>,
-    /// For retries.
+    /// The idempotency key, if the caller sent one.
     pub identity: Option<IdempotencyKey>,
 }
 

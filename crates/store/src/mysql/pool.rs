@@ -11,7 +11,7 @@ use super::link::Link;
 use super::row::ResultSets;
 use super::stats::Stats;
 use super::text::Script;
-use super::witness::{Begun, Witnesses};
+use super::witness::{CommitStart, Witnesses};
 use super::{Options, batches::Batch};
 use crate::StoreError;
 use std::sync::atomic::Ordering;
@@ -253,7 +253,7 @@ impl Pool {
         let version =
             super::batches::read_outcome(self.query_new(&super::batches::resolve(batch), Use::Transact)?)?;
         if let Some(version) = version {
-            self.witnesses.answered(*batch, version, Begun::UNKNOWN);
+            self.witnesses.answered(*batch, version, CommitStart::UNKNOWN);
         }
         Ok(version)
     }
