@@ -296,7 +296,7 @@ impl RedisWindow {
         let Some(first) = first else { return Ok(0) };
         let ask =
             PartitionQuery { bounds: vec![self.bound(first, Count::Ahead)], ..PartitionQuery::default() };
-        Ok(self.ask_everywhere(&ask, PlayerFields::Kept)?.iter().flat_map(|answer| &answer.counts).sum())
+        Ok(self.ask_everywhere(&ask, PlayerFields::Record)?.iter().flat_map(|answer| &answer.counts).sum())
     }
 
     /// Adds ranks to an entry range.

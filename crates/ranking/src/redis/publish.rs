@@ -182,7 +182,7 @@ impl RedisWindow {
         }
         let mut entries = HashMap::new();
         let mut counts: HashMap<Vec<u8>, u64> = bounds.iter().map(|bound| (bound.clone(), 0)).collect();
-        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Kept)) {
+        for (whose, answer) in whose.into_iter().zip(self.ask(&asks, PlayerFields::Record)) {
             let answer = answer?;
             for (player, entry) in whose.into_iter().zip(answer.players) {
                 entries.insert(player, entry?);
@@ -273,7 +273,7 @@ impl RedisWindow {
 
     /// Field, version, and the bytes after the version.
     pub(super) fn row(&self, one: &VersionedMovement) -> [Vec<u8>; 3] {
-        let kept = one.movement.record.map(|record| self.codec().kept(&record)).unwrap_or_default();
+        let kept = one.movement.record.map(|record| self.codec().record_bytes(&record)).unwrap_or_default();
         [self.codec().field(&one.movement.player), one.version.to_be_bytes().to_vec(), kept]
     }
 
