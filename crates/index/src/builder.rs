@@ -112,7 +112,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
     /// If a player was added twice.
     pub fn finish_with_progress(
         mut self,
-        mut told: impl FnMut(u64),
+        mut on_progress: impl FnMut(u64),
     ) -> Result<RankingIndex<S, LEAF, FAN>, Duplicate> {
         self.end_run();
         self.run = Vec::new();
@@ -122,7 +122,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         // The id table needs only the ids, so it is built beside the leaves, which are set in it afterwards.
         let (branches, ids) = thread::scope(|scope| {
             let ids = scope.spawn(|| index_ids(&records, count));
-            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut told);
+            let branches = fill_leaves(&mut tree, &records, Merge::new(runs), &mut leaf_of, &mut on_progress);
             (branches, ids.join().expect("indexing ids does not panic"))
         });
         tree.ids = ids?;
@@ -239,7 +239,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     records: &Records,
     mut merge: Merge<S>,
     leaf_of: &mut [u32],
-    told: &mut impl FnMut(u64),
+    on_progress: &mut impl FnMut(u64),
 ) -> Vec<Branch<S>> {
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
@@ -272,7 +272,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
         }
         placed += items.len() as u64;
         if placed >= tell_at {
-            told(placed);
+            on_progress(placed);
             tell_at = placed + TELL;
         }
         branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });

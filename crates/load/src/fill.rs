@@ -22,11 +22,15 @@ const SCORE_END: u64 = 1_000_000_000;
 /// # Errors
 ///
 /// If a request fails.
-pub fn fill(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
-    runtime()?.block_on(fill_board(target, seed, tell))
+pub fn fill(target: &Target, seed: u64, on_progress: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+    runtime()?.block_on(fill_board(target, seed, on_progress))
 }
 
-async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io::Result<Acknowledged> {
+async fn fill_board(
+    target: &Target,
+    seed: u64,
+    on_progress: &mut dyn FnMut(u64),
+) -> io::Result<Acknowledged> {
     let mut connection = Connection::open(target.address).await?;
     let mut acknowledged = Acknowledged::new(target.players);
     let (common, mut random) = (target.common(), Random::new(seed));
@@ -56,7 +60,7 @@ async fn fill_board(target: &Target, seed: u64, tell: &mut dyn FnMut(u64)) -> io
             acknowledged.promise(player, score);
         }
         next = end;
-        tell(next);
+        on_progress(next);
     }
     Ok(acknowledged)
 }

@@ -219,12 +219,12 @@ mod tests {
         let sends = async {
             let wrote = write(&mut client, MUCH).await;
             client.shutdown().await.unwrap();
-            let mut told = String::new();
-            client.read_to_string(&mut told).await.unwrap();
-            (wrote, told)
+            let mut received = String::new();
+            client.read_to_string(&mut received).await.unwrap();
+            (wrote, received)
         };
-        let ((), (wrote, told)) = tokio::join!(close(socket), sends);
-        assert_eq!((wrote, told.as_str()), (MUCH, "why"));
+        let ((), (wrote, received)) = tokio::join!(close(socket), sends);
+        assert_eq!((wrote, received.as_str()), (MUCH, "why"));
     }
 
     #[tokio::test]

@@ -74,9 +74,9 @@ impl RedisWindow {
             let first = nth * AT_ONCE;
             let may_rank = left_out.is_empty() && outcome.failed.is_empty();
             let ranked = may_rank && some.iter().any(|one| one.movement.ranked);
-            let mut told = |at: usize, published| each(first + at, published);
+            let mut publish_one = |at: usize, published| each(first + at, published);
             let came_late = if ranked && !self.is_split() {
-                self.publish_in_turn(some, &mut told).unwrap_or_else(|error| {
+                self.publish_in_turn(some, &mut publish_one).unwrap_or_else(|error| {
                     outcome.failed.insert(0, error);
                     Vec::new()
                 })
@@ -86,7 +86,7 @@ impl RedisWindow {
                 let may_write = |partition| !left_out.contains(&partition);
                 let late = self.write(some, may_write, &mut outcome.failed);
                 outcome.lost |= matches!(ranks, Err(RankingError::Lost));
-                ranks.into_iter().flatten().for_each(|(at, published)| told(at, published));
+                ranks.into_iter().flatten().for_each(|(at, published)| publish_one(at, published));
                 late
             };
             outcome.stale.extend(came_late.into_iter().map(|at| first + at));
