@@ -74,13 +74,13 @@ pub enum Action {
     Finish(Vec<(BoardNo, Definition)>),
     /// Cancels it; if it runs, on these leaderboards.
     Cancel(Vec<(BoardNo, Definition)>),
-    /// Clears applications; the flag marks the last piece.
+    /// Clears applications; the flag marks the last step.
     Clear(Vec<(PlayerId, Application)>, bool),
     /// Stores what is to be paid.
     Settle(Vec<Payout>),
     /// Pays the next prizes, beginning with that number.
     Pay(u32, Vec<Payout>),
-    /// Pays fees back to the next members; the flag marks the last piece.
+    /// Pays fees back to the next members; the flag marks the last step.
     Refund(Vec<(PlayerId, ContestMember)>, bool),
     /// Pays prizes or fees that were left unpaid by mistake.
     Repay(Vec<(u32, Payout)>),

@@ -1,6 +1,6 @@
 //! Work of a contest that takes more than one transaction: clearing applications, paying prizes, refunding fees.
 //!
-//! Each piece is bounded and names its start; the contest's row names the start of the next one. So a piece that is sent
+//! Each step is bounded and names its start; the contest's row names the start of the next one. So a step that is sent
 //! twice, or by two servers, is done once, and any server may continue. A cleared application leaves no row, so the loop that
 //! clears keeps its position in memory. Otherwise it would scan over tombstones again and again. Blocks.
 
@@ -19,7 +19,7 @@ pub(crate) fn payouts(rows: Vec<(u32, Payout)>) -> Vec<Payout> {
     rows.into_iter().map(|(_, payout)| payout).collect()
 }
 
-/// Does the remaining pieces, from the contest as it was read; returns the contest after them.
+/// Does the remaining steps, from the contest as it was read; returns the contest after them.
 pub(crate) fn run_remaining_steps(
     tally: &Tally,
     id: &ContestId,

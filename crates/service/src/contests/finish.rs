@@ -2,7 +2,7 @@
 
 use super::actions::{Action, ContestDone};
 use super::execute::{Actor, execute, execute_at};
-use super::{application_store, pieces};
+use super::{application_store, bounded_steps};
 use crate::boards::Board;
 use crate::failure::{Failure, Fault};
 use crate::tally::Tally;
@@ -44,7 +44,7 @@ pub fn cancel(
     })?;
     // It is cancelled even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
-    if let Err(failure) = pieces::run_remaining_steps(tally, id, record)
+    if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
         .and_then(|record| application_store::clear(tally, id, record))
     {
         tracing::warn!(%failure, contest = id.as_str(), "release what a contest held; it is tried again");

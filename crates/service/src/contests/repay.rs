@@ -5,7 +5,7 @@
 //! A refund reaches closed members, so `member_closed` is never a reason against one. A prize stays unpaid if its member is
 //! closed now, because the store does not know whether it was closed before. Every payment of such rows changes its contest's
 //! revision or its period's instant, so a row that two servers find is paid once. Not here: rows that were not processed yet
-//! (`pieces`).
+//! (`bounded_steps`).
 
 use super::actions::{Action, ActionResult};
 use super::bounded_steps::STEP_ROWS;

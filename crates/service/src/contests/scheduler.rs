@@ -5,7 +5,7 @@
 //! Several servers may find the same action; the state machine does it once. Blocks.
 
 use super::actions::ExternalChange;
-use super::{application_store, change, expire, finish, pieces, series, settle, start};
+use super::{application_store, bounded_steps, change, expire, finish, series, settle, start};
 use crate::background::{Job, Next};
 use crate::failure::{Failure, Fault};
 use crate::owed::Mistakes;
@@ -120,7 +120,7 @@ fn one(tally: &Tally, id: &ContestId, redis: &mut Redis) -> Result<(), Failure> 
     let Some(record) = tally.store.ledger().contest(id)? else { return Ok(()) };
     let Some((at, due)) = record.due().filter(|(at, _)| *at <= tally.now()) else { return Ok(()) };
     let done = match due {
-        Due::Task => pieces::run_remaining_steps(tally, id, record.clone()).map(drop),
+        Due::Task => bounded_steps::run_remaining_steps(tally, id, record.clone()).map(drop),
         Due::Clear => {
             let cleared = redis.unless_unavailable(|| application_store::clear(tally, id, record.clone()));
             // No other work waits for Redis.

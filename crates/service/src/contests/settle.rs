@@ -2,7 +2,7 @@
 
 use super::actions::{Action, ContestDone};
 use super::execute::{Actor, execute_at, find};
-use super::{finish, pieces};
+use super::{bounded_steps, finish};
 use crate::failure::{Failure, Fault};
 use crate::servers::outbox;
 use crate::tally::Tally;
@@ -38,7 +38,7 @@ pub(super) fn settle_at(
     by: impl Fn(&Record) -> Result<ActorKind, Rejection>,
 ) -> Result<ContestDone, Failure> {
     // The remaining work of a start comes first.
-    pieces::run_remaining_steps(tally, id, find(tally, id)?)?;
+    bounded_steps::run_remaining_steps(tally, id, find(tally, id)?)?;
     let done = execute_at(tally, id, identity, at, |record| {
         let by = by(record)?;
         let payouts = match (record.state, record.prizes) {
@@ -48,7 +48,7 @@ pub(super) fn settle_at(
         Ok((by, Action::Settle(payouts)))
     })?;
     // Its prizes are stored even if this fails: the scheduler continues.
-    let record = match pieces::run_remaining_steps(tally, id, Record::clone(&done.record)) {
+    let record = match bounded_steps::run_remaining_steps(tally, id, Record::clone(&done.record)) {
         Ok(record) => Box::new(record),
         Err(failure) => {
             tracing::warn!(%failure, contest = id.as_str(), "pay the prizes of a contest; it is tried again");

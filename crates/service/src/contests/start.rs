@@ -3,7 +3,7 @@
 
 use super::actions::{Action, ActionResult, ContestDone};
 use super::execute::{Actor, execute_at, find};
-use super::{application_store, pieces, play};
+use super::{application_store, bounded_steps, play};
 use crate::boards::{self, Board};
 use crate::failure::{Failure, Fault};
 use crate::servers::{self, in_doubt};
@@ -87,7 +87,7 @@ pub(super) fn start_at(
     };
     // It has started even if this fails: the scheduler continues.
     let record = Record::clone(&done.record);
-    if let Err(failure) = pieces::run_remaining_steps(tally, id, record)
+    if let Err(failure) = bounded_steps::run_remaining_steps(tally, id, record)
         .and_then(|record| application_store::clear(tally, id, record))
     {
         tracing::warn!(%failure, contest = id.as_str(), "clear the applications of a contest; it is tried again");

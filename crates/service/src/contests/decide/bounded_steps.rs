@@ -1,6 +1,6 @@
-//! Pieces of work of a contest that takes several transactions: each is done if it is still the next.
+//! Bounded steps of a contest that takes several transactions: each is done if it is still the next.
 //!
-//! The contest's row names the next piece, and the transaction locks it. So a piece that is sent twice, after a crash or by two
+//! The contest's row names the next step, and the transaction locks it. So a step that is sent twice, after a crash or by two
 //! servers, is done once.
 
 use super::{ContestDecision, done, outdated};
@@ -16,7 +16,7 @@ use tally_rules::{PlayerId, Rejection};
 use tally_store::{EntrantKey, PayoutKey};
 
 impl BatchState<'_> {
-    /// Clears all applications with the start, if the accepted ones are all and fit into one piece: it saves two transactions.
+    /// Clears all applications with the start, if the accepted ones are all and fit into one step: it saves two transactions.
     /// The revision proves that they have not changed, so they are not read again. Returns the remaining work.
     pub(crate) fn clear_at_once(&mut self, record: &Record, rows: &[(PlayerId, Application)]) -> ContestTask {
         if rows.len() > STEP_ROWS || record.applications.all() as usize != rows.len() {
@@ -131,7 +131,7 @@ impl BatchState<'_> {
         Ok((next, became))
     }
 
-    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the piece
+    /// Pays a prize, or a fee back. What the wallet will never take is stored with the reason; on any other rejection the step
     /// is tried again.
     pub(crate) fn pay_out(
         &mut self,
