@@ -180,7 +180,7 @@ impl Tally {
         repay::repay_all(&tally);
         // Missed acts come before the first request.
         if let Err(failure) = contests::do_due(&tally).and(prizes::pay_due(&tally)) {
-            tracing::warn!(%failure, "what was missed of contests and prizes; it is tried again");
+            tracing::warn!(%failure, "run overdue actions of contests and prizes; it is tried again");
         }
         if threads {
             contests::start(&tally)?;

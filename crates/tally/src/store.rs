@@ -277,7 +277,7 @@ impl Opened {
             let now = self.store.may_answer();
             if std::mem::replace(&mut sure, now) != now {
                 if now {
-                    tracing::info!("the store answers, and nobody has taken it over: ready again");
+                    tracing::info!("the store answers, and no other server has taken it over: ready again");
                 } else {
                     tracing::warn!("the store has not answered for `store.lease`: not ready until it does");
                 }

@@ -98,7 +98,7 @@ pub(super) async fn authenticate(
     }
     let detail = match authenticated.caller.kind {
         CallerKind::Key(_) if permission == Permission::Own => {
-            "only a member who has signed in has something of its own".into()
+            "this route needs the token of a member".into()
         }
         CallerKind::Key(role) => format!("a key of role `{role}` may not do this"),
         CallerKind::Member(_) | CallerKind::Anonymous => "a member may not do this".into(),
@@ -180,7 +180,7 @@ async fn authenticate_member(
 
 /// 401 for an invalid token.
 pub(super) fn invalid_token() -> Problem {
-    unauthorized("the token is not one of ours, or has ended: sign in again")
+    unauthorized("the token is invalid or has expired: sign in again")
 }
 
 /// Accepts a caller without a credential, as this machine in protected mode.
@@ -193,8 +193,8 @@ fn authenticate_local(readiness: &Readiness, trust: Trust) -> Result<Caller, Pro
         return Ok(Caller::local());
     }
     Err(unauthorized(
-        "protected mode: without a key only this machine itself may ask, over a listener of the loopback interface and \
-         not through a proxy; make a key there with `tally keys create --role admin`",
+        "protected mode: without a key, only requests of this machine are served, on a listener of the loopback \
+         interface and not through a proxy; make a key there with `tally keys create --role admin`",
     ))
 }
 

@@ -136,7 +136,7 @@ pub(super) fn of_failure(failure: &Failure) -> Problem {
 fn of_fault(fault: &Fault) -> Problem {
     match fault {
         Fault::Overloaded => {
-            Problem::new(503, "overloaded", "too much is waiting already; nothing was done").retry_after(1)
+            Problem::new(503, "overloaded", "too many requests are waiting; nothing was done, try again").retry_after(1)
         }
         Fault::Draining => {
             Problem::new(503, "draining", "the service is shutting down; nothing was done").retry_after(5)
@@ -164,7 +164,7 @@ fn of_fault(fault: &Fault) -> Problem {
         }
         Fault::ApplicationsUnavailable(_) => {
             let detail =
-                "the Redis that has the applications of this contest cannot be used now; nothing was done";
+                "the Redis with the applications of this contest is unavailable; nothing was done, try again";
             Problem::new(503, "applications_away", detail).retry_after(1)
         }
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => {
@@ -173,7 +173,7 @@ fn of_fault(fault: &Fault) -> Problem {
         Fault::OutcomeUnknown(_) => Problem::new(
             503,
             "outcome_unknown",
-            "the store was lost while it committed; the same request with its Idempotency-Key will tell",
+            "the store did not answer the commit; send the same request with its Idempotency-Key to learn the outcome",
         )
         .retry_after(5),
         Fault::Damaged(row) => {

@@ -24,7 +24,7 @@ pub(super) const LOST: &str =
 pub(super) const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub(super) const READ_ONLY: &str = "READONLY a period of a leaderboard can only be read";
 /// The archive of a closed period was rewritten during the read.
-pub(super) const AGAIN: &str = "TRYAGAIN the period is being written anew";
+pub(super) const AGAIN: &str = "TRYAGAIN the archive of the period is being rewritten";
 /// Never sent: the command runs again on a blocking thread.
 pub(super) const WAITS: &str = "ERR internal error: this read waits for the store";
 pub(super) const INVALID_PERIOD: &str = "ERR invalid period";
@@ -144,7 +144,7 @@ pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
 /// The error of a fault: a later retry may succeed.
 pub(super) fn of_fault(fault: &Fault) -> ErrorReply {
     match fault {
-        Fault::Overloaded => "BUSY too much is waiting to be written, try again later".into(),
+        Fault::Overloaded => "BUSY too many writes are waiting, try again later".into(),
         Fault::Draining => "TRYAGAIN the server is shutting down".into(),
         Fault::RanksUnavailable(_) | Fault::RanksRefused(_) => LOADING.into(),
         Fault::Purging(_) => {
@@ -159,7 +159,7 @@ pub(super) fn of_fault(fault: &Fault) -> ErrorReply {
                 .into()
         }
         Fault::ApplicationsUnavailable(_) => {
-            "TRYAGAIN applications cannot be asked now; nothing was done".into()
+            "TRYAGAIN the applications are unavailable; nothing was done".into()
         }
         Fault::ShardUnavailable { shard, .. } => {
             format!("TRYAGAIN {shard} of the store cannot be used now; nothing was done").into()

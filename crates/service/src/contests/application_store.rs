@@ -159,7 +159,7 @@ pub(super) fn opening(tally: &Tally, record: &Record, by: ActorKind) -> Result<A
 pub(super) fn forget(tally: &Tally, contest: Uuid, number: Uuid) {
     let gone = redis_applications::redis(tally).map(|redis| redis.clear(ApplicationsKey { contest, number }));
     if !matches!(gone, Ok(Ok(()))) {
-        tracing::debug!(?gone, "take away what was prepared for applications");
+        tracing::debug!(?gone, "delete prepared applications");
     }
 }
 

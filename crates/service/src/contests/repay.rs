@@ -47,7 +47,7 @@ struct Found {
 /// Pays every such row.
 pub(crate) fn repay_all(tally: &Tally) {
     if let Err(failure) = find_unpaid(tally) {
-        tracing::warn!(%failure, "look for prizes that were left unpaid by mistake; the next start tries it again");
+        tracing::warn!(%failure, "search for prizes that were left unpaid by mistake; the next start tries it again");
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn check_boards(tally: &Tally, contest: &Contest, members: u32) -> Re
 fn thaw(tally: &Tally, id: &ContestId) {
     let gone = find(tally, id).and_then(|record| application_store::of(tally, &record)?.thaw(tally, id));
     if let Err(failure) = gone {
-        tracing::debug!(%failure, contest = id.as_str(), "let go of applications; who waits for them does it");
+        tracing::debug!(%failure, contest = id.as_str(), "thaw applications; a request that waits for them does it");
     }
 }
 

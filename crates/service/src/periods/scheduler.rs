@@ -34,7 +34,7 @@ pub(crate) fn start(tally: &Arc<Tally>) -> Result<(), Failure> {
     let mut rounds = 0_u32;
     let mut closing = Job::new("close periods", Duration::ZERO);
     // During an import there is always something to write.
-    let mut refreshing = Job::resting("write closed periods anew", RESTS);
+    let mut refreshing = Job::resting("rewrite archives of closed periods", RESTS);
     let mut catching_up = Job::new("bring ranks to what is stored", Duration::ZERO);
     tally.tasks.periods.start("periods", tally, Next::After(ROUND_PAUSE), move |tally| {
         closing.run(|| close_due(tally));

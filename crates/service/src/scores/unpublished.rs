@@ -30,7 +30,7 @@ impl Unpublished {
             Ok(Some(compacted)) => {
                 std::mem::replace(all, vec![compacted]).into_iter().for_each(|one| store.published(one));
             }
-            Err(error) => tracing::warn!(%error, "fold what is not published; it is tried again"),
+            Err(error) => tracing::warn!(%error, "merge unpublished outbox entries; it is tried again"),
         }
     }
 
