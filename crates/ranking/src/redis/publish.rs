@@ -2,7 +2,7 @@
 //!
 //! For a window of one partition, a script applies the changes one by one and returns the ranks in between. A
 //! partitioned window takes two rounds. The first queries all partitions for the players and for the counts that the
-//! ranks need, from which `turns` computes the serial ranks. The second writes the newest record of each player. A
+//! ranks need, from which `serial_ranks` computes the serial ranks. The second writes the newest record of each player. A
 //! third round is needed only if the caller's previous record was wrong.
 //!
 //! A change that is not newer than the stored one does nothing, so everything may be published again after an error. A
@@ -76,7 +76,7 @@ impl RedisWindow {
             let ranked = may_rank && some.iter().any(|one| one.movement.ranked);
             let mut publish_one = |at: usize, published| each(first + at, published);
             let came_late = if ranked && !self.is_split() {
-                self.publish_in_turn(some, &mut publish_one).unwrap_or_else(|error| {
+                self.publish_serially(some, &mut publish_one).unwrap_or_else(|error| {
                     outcome.failed.insert(0, error);
                     Vec::new()
                 })
@@ -95,7 +95,7 @@ impl RedisWindow {
         outcome
     }
 
-    fn publish_in_turn(
+    fn publish_serially(
         &self,
         movements: &[VersionedMovement],
         each: &mut dyn FnMut(usize, Published),
@@ -137,14 +137,14 @@ impl RedisWindow {
         let guessed = SerialRanks::new(self, movements, &self.guess(movements));
         let bounds: Vec<Vec<u8>> = guessed.bounds().collect::<HashSet<_>>().into_iter().cloned().collect();
         let (entries, mut counts) = self.look_up_and_count(&players, bounds)?;
-        let turns = SerialRanks::new(self, movements, &entries);
+        let serial = SerialRanks::new(self, movements, &entries);
         let missing: HashSet<&Vec<u8>> =
-            turns.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
+            serial.bounds().filter(|bound| !counts.contains_key(*bound)).collect();
         if !missing.is_empty() {
             let bounds = missing.into_iter().cloned().collect();
             counts.extend(self.look_up_and_count(&[], bounds)?.1);
         }
-        Ok(turns.ranks(&counts))
+        Ok(serial.ranks(&counts))
     }
 
     /// The caller's guess of what is stored of each player: the record before its first change.

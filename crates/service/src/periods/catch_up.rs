@@ -153,7 +153,7 @@ pub(super) fn purge(tally: &Tally) {
     for board in tally.boards.from_no(BoardNo(0), usize::MAX) {
         board.each_ranking(|_, ranking| {
             // It costs memory until the next time, and nothing else.
-            let remote = ranking.remote().filter(|remote| !remote.is_behind());
+            let remote = ranking.remote().filter(|remote| !remote.is_lagging());
             drop(remote.map(|remote| remote.purge(before)));
         });
     }
@@ -190,7 +190,7 @@ fn restore(
     may_load: bool,
 ) -> Result<(), Failure> {
     let Some(remote) = ranking.get().remote() else { return Ok(()) };
-    if !everywhere && !remote.is_behind() {
+    if !everywhere && !remote.is_lagging() {
         return Ok(());
     }
     if remote.catch_up()? == LoadState::Ready || !may_load || !lease.take()? {

@@ -268,7 +268,7 @@ pub(crate) fn end_import(tally: &Tally, board: &Board) {
 /// Writes archives again that are older than acknowledged changes.
 fn refresh_acknowledged(tally: &Tally, board: &Board) {
     if let Err(failure) = refresh(ArchivePlace::of(tally), board, tally.now())
-        && board.stale.set_behind(true)
+        && board.stale.set_lagging(true)
     {
         let board = board.id.as_str();
         tracing::warn!(board, %failure, "closed periods are not read until their archives are rewritten");
@@ -291,7 +291,7 @@ pub(crate) fn refresh(place: ArchivePlace<'_>, board: &Board, now: Micros) -> Re
         }
         tally_memory::give_back();
     }
-    board.stale.set_behind(false);
+    board.stale.set_lagging(false);
     Ok(())
 }
 

@@ -112,12 +112,12 @@ impl Kind for Pipeline {
     }
 
     /// Some reply depends on the rankings just then.
-    fn is_in_turn(&self) -> bool {
+    fn is_serial(&self) -> bool {
         self.atomic || self.steps.iter().any(|step| matches!(step, Step::Submit(_) | Step::Read(_)))
     }
 
     /// Publishes the steps one after the other. The rankings that they change are held until the last one.
-    fn publish_in_turn(
+    fn publish_serially(
         &mut self,
         decision: &mut PipelineDecision,
         targets: &Targets,

@@ -327,7 +327,7 @@ impl ScoreBatchState {
         let key = score_key(board, window, player);
         let stored = self.scores.get(&key).map(|record| (record.score, record.subscore));
         if stored != Some((found.score, found.subscore)) {
-            self.behind.push(key);
+            self.lagging.push(key);
         }
     }
 
