@@ -28,7 +28,7 @@ use crate::tree::{Key, Location, Tree, order};
 /// Entries per run: sorting one takes some tens of milliseconds.
 const RUN: usize = 1 << 20;
 /// Entries between two progress reports.
-const TELL: u64 = 1 << 18;
+const PROGRESS_INTERVAL: u64 = 1 << 18;
 /// Entries per block of a sorted run, the unit in which memory is freed.
 const BLOCK: usize = 1 << 13;
 
@@ -105,7 +105,7 @@ impl<S: Score, const LEAF: usize, const FAN: usize> Builder<S, LEAF, FAN> {
         self.finish_with_progress(|_| {})
     }
 
-    /// Like [`Self::finish`]; `told` gets the number of placed entries at intervals.
+    /// Like [`Self::finish`]; `on_progress` gets the number of placed entries at intervals.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
     let mut branches: Vec<Branch<S>> = Vec::new();
     let mut items = Vec::with_capacity(LEAF);
     let mut before: Option<S> = None;
-    let (mut placed, mut tell_at) = (0, TELL);
+    let (mut placed, mut tell_at) = (0, PROGRESS_INTERVAL);
     merge.prepare(tree.tie, records);
     let mut next = merge.next(tree.tie, records);
     while next.is_some() {
@@ -273,7 +273,7 @@ fn fill_leaves<S: Score, const LEAF: usize, const FAN: usize>(
         placed += items.len() as u64;
         if placed >= tell_at {
             on_progress(placed);
-            tell_at = placed + TELL;
+            tell_at = placed + PROGRESS_INTERVAL;
         }
         branches.push(Branch { first: items[0], child: leaf, count: items.len() as u32, heads });
     }

@@ -16,7 +16,7 @@ const ROWS: u64 = 1_000;
 /// As in the load run that follows.
 const SCORE_END: u64 = 1_000_000_000;
 
-/// Creates the board, which keeps the latest score of a player, and gives every player a score. `tell` gets the number
+/// Creates the board, which keeps the latest score of a player, and gives every player a score. `on_progress` gets the number
 /// of players with a score.
 ///
 /// # Errors

@@ -102,7 +102,7 @@ impl MemoryRanking {
         }
     }
 
-    /// Replaces the whole ranking by a load; fails if a player was added twice. `told` gets the number of placed
+    /// Replaces the whole ranking by a load; fails if a player was added twice. `on_progress` gets the number of placed
     /// players at intervals.
     pub fn load(&self, loading: Loading, on_progress: impl FnMut(u64)) -> Result<(), Duplicate> {
         let loaded = loading.finish(on_progress)?;

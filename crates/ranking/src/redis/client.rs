@@ -6,7 +6,7 @@
 //! every caller gets the error of the node that its request needed.
 //!
 //! Callers are threads that may block, and reads that do not (`replay`). All requests of a query go out together and
-//! cost one round trip, whatever the nodes (`together`). A slot that is moving to another node is unavailable until it
+//! cost one round trip, whatever the nodes (`pipeline`). A slot that is moving to another node is unavailable until it
 //! has arrived.
 
 use super::address::Address;
