@@ -1,6 +1,5 @@
 //! Every setting, with its default and what it does. The order is that of the reference.
 
-/// One setting.
 pub(crate) struct Setting {
     /// `section.name`; the environment variable is `TALLY_SECTION_NAME`.
     pub(crate) name: &'static str,

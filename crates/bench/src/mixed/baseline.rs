@@ -96,7 +96,6 @@ fn fill(
     std::fs::remove_file(&file).during("remove the players")
 }
 
-/// One caller.
 struct Caller {
     runtime: Runtime,
     conn: Conn,

@@ -5,7 +5,7 @@
 //! would go unnoticed (see `node`). The rest is short. Any node is queried for slots, `MOVED` repeats the query, and
 //! every caller gets the error of the node that its request needed.
 //!
-//! Callers are threads that may block, and reads that do not (`replay`). All requests of a query go out together and
+//! Callers are threads that may block, and reads that do not (`reexecute`). All requests of a query go out together and
 //! cost one round trip, whatever the nodes (`pipeline`). A slot that is moving to another node is unavailable until it
 //! has arrived.
 

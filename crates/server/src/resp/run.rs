@@ -38,7 +38,6 @@ pub(super) type Write = fn(&mut StepBuilder<'_>, Args<'_>) -> error::Result<Prep
 pub(super) enum Prepared {
     /// Steps, and the form of their replies.
     Steps(Vec<Step>, Shape),
-    /// One step.
     Step(Step, Shape),
     /// Nothing to do: the reply is known.
     Reply(fn(&mut Encoder<'_>)),

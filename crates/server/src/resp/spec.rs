@@ -24,21 +24,13 @@ pub(super) enum Kind {
 /// Commands that change the connection, or boards as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionCommand {
-    /// `AUTH`
     Auth,
-    /// `HELLO`
     Hello,
-    /// `RESET`
     Reset,
-    /// `QUIT`
     Quit,
-    /// `MULTI`
     Multi,
-    /// `EXEC`
     Exec,
-    /// `DISCARD`
     Discard,
-    /// `WATCH`
     Watch,
     /// `LB.DURABILITY`
     Durability,

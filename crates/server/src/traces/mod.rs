@@ -18,7 +18,6 @@ use tally_service::LaneTimings;
 use tally_service::traces::Sink;
 use tally_traces::{Span, Trace, Traces, Value};
 
-/// A sampled request.
 pub(crate) struct SampledRequest {
     traces: Arc<Traces>,
     trace: Trace,

@@ -39,7 +39,6 @@ const FREEZE_CHECKS: u32 = 80;
 /// Accepted applications of one read.
 const PAGE: usize = 1_000;
 
-/// Applications in Redis.
 pub(super) struct ApplicationsInRedis<'a> {
     pub(super) redis: &'a RedisApplications,
     pub(super) faults: &'a AtomicU64,

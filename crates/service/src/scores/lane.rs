@@ -15,7 +15,6 @@ use tally_rules::Micros;
 
 type Pending = reply::PendingReply<Reply>;
 
-/// The lanes of scores.
 pub(crate) struct ScoreLanes {
     shared: Arc<Shared>,
     lanes: Vec<One>,

@@ -34,7 +34,6 @@ pub struct Pipeline {
     pub alone: bool,
 }
 
-/// The decision on a pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct PipelineDecision {
     steps: Vec<StepDone>,

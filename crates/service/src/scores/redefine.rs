@@ -37,7 +37,6 @@ pub(crate) struct Redefined {
     pub(crate) owes: bool,
 }
 
-/// The decision on a redefinition.
 #[derive(Debug)]
 pub(crate) struct RedefineDecision {
     change: Change,

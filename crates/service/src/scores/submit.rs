@@ -100,7 +100,6 @@ impl Submitted {
     }
 }
 
-/// The decision on a submit.
 #[derive(Debug)]
 pub(crate) struct SubmitDecision {
     /// The record after and before, in the first window of the reply.

@@ -18,7 +18,6 @@ const HELD_MAX: usize = 200_000;
 /// The results that later checks need.
 #[derive(Debug, Default)]
 pub(super) struct WalletScan {
-    /// All entries.
     pub(super) entries: Sum,
     /// What all members are found by.
     pub(super) handles: Sum,

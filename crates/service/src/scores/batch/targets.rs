@@ -31,7 +31,6 @@ impl WindowInMemory {
     }
 }
 
-/// The targets of one row.
 #[derive(Clone, Debug)]
 pub(crate) struct RowTarget {
     /// When it happens, or why it is rejected before it is decided.
