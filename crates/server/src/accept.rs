@@ -61,7 +61,6 @@ pub(crate) struct Accepted {
     pub(crate) slot: Slot,
 }
 
-/// A slot of a connection.
 pub(crate) struct Slot {
     /// Whether it is a reserved slot.
     pub(crate) reserved: bool,

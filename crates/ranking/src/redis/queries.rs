@@ -46,7 +46,6 @@ impl PlayerFields {
     }
 }
 
-/// The answer of one partition.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) total: u64,

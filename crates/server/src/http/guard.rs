@@ -56,7 +56,6 @@ pub(super) fn check_one_host<B>(request: &Request<B>) -> Result<(), Problem> {
     Err(bad_parameter("Host", "must be sent once, and be that of the request's target"))
 }
 
-/// An authenticated caller.
 pub(super) struct Authenticated {
     pub(super) caller: Caller,
     /// The instant from which the tokens of a member are valid.
@@ -247,7 +246,6 @@ fn loading(readiness: &Readiness) -> Problem {
     }
 }
 
-/// Compares in constant time.
 fn constant_time_eq(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len() && left.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

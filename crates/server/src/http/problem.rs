@@ -16,7 +16,6 @@ use tally_service::{Failure, Fault};
 use tally_wire::Problem;
 use tally_wire::fields::FieldError;
 
-/// The problem of a rejection.
 pub(super) fn of_rejection(rejection: &Rejection) -> Problem {
     let status = match rejection {
         Rejection::InvalidScore(why) => return Problem::field("/score", *why),
@@ -132,7 +131,6 @@ pub(super) fn of_failure(failure: &Failure) -> Problem {
     }
 }
 
-/// The problem of a fault.
 fn of_fault(fault: &Fault) -> Problem {
     match fault {
         Fault::Overloaded => {
@@ -224,7 +222,6 @@ pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
     }
 }
 
-/// Renders a problem.
 pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Response {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = problem.body(instance, request_id).to_string();

@@ -21,7 +21,6 @@ impl WorkBudget {
         self.0 = self.0.saturating_add(bytes);
     }
 
-    /// Counts a command.
     pub(super) fn command(&mut self) {
         self.bytes(COMMAND_BYTES);
     }

@@ -67,7 +67,6 @@ pub(super) fn no_permission(name: &str) -> ErrorReply {
     format!("NOPERM this key has no permissions to run the '{name}' command").into()
 }
 
-/// The error of a rejection.
 pub(super) fn of_rejection(rejection: &Rejection) -> ErrorReply {
     match rejection {
         Rejection::LeaderboardNotFound(_) => NO_BOARD.into(),

@@ -96,7 +96,6 @@ impl ReadContext<'_> {
         self.read(&target, with)
     }
 
-    /// Reads a target.
     pub(super) fn read<T>(
         &self,
         target: &Target,

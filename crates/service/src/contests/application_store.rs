@@ -34,7 +34,6 @@ pub(super) type Tried = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
 pub(super) trait ApplicationStore {
-    /// A player applies.
     fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
 
     /// Accepts or rejects players; each row for itself.

@@ -126,7 +126,6 @@ fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> Tried {
     }))
 }
 
-/// The outcome of a change.
 enum Outcome {
     /// It was made, now or by a try whose reply was lost.
     Made(Option<Application>),

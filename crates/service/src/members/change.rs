@@ -60,7 +60,6 @@ pub struct Rehashed {
     pub to: Arc<str>,
 }
 
-/// A member to be changed.
 struct ChangeMember {
     member: MemberId,
     change: MemberChange,

@@ -34,7 +34,6 @@ pub(crate) struct Over {
     pub(crate) since: Micros,
 }
 
-/// A step of a payment.
 #[derive(Clone, Debug)]
 pub(crate) enum PaymentAction {
     /// Stores the payouts, unless that was done.

@@ -22,7 +22,6 @@ pub(crate) struct ScoreLanes {
     affinities: Vec<LaneAffinity>,
 }
 
-/// One of them.
 struct One {
     lane: Lane<ScoreBatchHandler, Pending>,
     thread: Mutex<Option<LaneThread<ScoreBatchHandler>>>,

@@ -178,7 +178,6 @@ fn next(
     Ok(Some((key, entry)))
 }
 
-/// The line of an entry.
 pub(super) fn line(key: &EntryKey, entry: &Entry) -> Line {
     let Entry { transfer, kind, amount, counterparty, .. } = entry;
     Line { key: *key, transfer: *transfer, kind: *kind, amount: *amount, counterparty: *counterparty }

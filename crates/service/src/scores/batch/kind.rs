@@ -54,7 +54,6 @@ pub(crate) enum Access {
     Read,
 }
 
-/// The players of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Players<'a> {
     Named(&'a [PlayerId]),
@@ -222,7 +221,6 @@ macro_rules! kinds {
             Pending,
         }
 
-        /// The reply of one request.
         pub(crate) enum Reply {
             $($kind(<$kind as Kind>::Reply),)*
             /// Its shard has not done it, or not all of it.

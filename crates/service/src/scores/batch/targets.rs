@@ -41,7 +41,6 @@ pub(crate) struct RowTarget {
     pub(crate) closed: Vec<String>,
 }
 
-/// The targets of a batch.
 pub(crate) struct Targets {
     /// Those of all rows, in order.
     pub(super) rows: Vec<RowTarget>,
