@@ -17,11 +17,8 @@ use hyper::http::request::Parts;
 use hyper::{Request, Version};
 use tally_rules::Micros;
 use tally_rules::role::Permission;
-use tally_service::{Caller, CallerKind, Failure};
+use tally_service::{Caller, CallerKind, Failure, keys};
 use tally_wire::{Problem, host};
-
-/// The prefix of every API key. Any other credential counts as a member's token.
-const KEY_PREFIX: &str = "tally_";
 
 impl Trust {
     /// The trust in one request: that of its connection, or less if the request shows signs of a proxy.
@@ -116,10 +113,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     token.filter(|_| all.next().is_none())
 }
 
-/// The id of the key that a request claims to have, for security events: 12 hexadecimal digits, not authenticated.
+/// The id of the key that a request claims to have, see [`keys::claimed_id`].
 pub(super) fn claimed_key(headers: &HeaderMap) -> Option<&str> {
-    let (id, _) = bearer(headers)?.strip_prefix(KEY_PREFIX)?.split_once('_')?;
-    (id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+    bearer(headers).and_then(keys::claimed_id)
 }
 
 /// Whether the token of an authenticated member has not expired. Does not read the store.
@@ -149,7 +145,8 @@ async fn authenticate_credential(
     if is_this_machine(readiness, trust, headers) {
         return Ok(Caller::local().into());
     }
-    if !token.starts_with(KEY_PREFIX) {
+    // Any other credential counts as a member's token.
+    if !token.starts_with(keys::PREFIX) {
         return authenticate_member(readiness, token, headers).await;
     }
     let keys = readiness.keys().ok_or_else(|| loading(readiness))?;

@@ -190,36 +190,26 @@ fn of_fault(fault: &Fault) -> Problem {
 
 /// The problem of a service that cannot answer now.
 pub(super) fn of_not_ready(not_ready: &NotReady) -> Problem {
-    match not_ready {
-        NotReady::Draining => of_fault(&Fault::Draining),
+    let (detail, retry_after_s) = match not_ready {
+        NotReady::Draining => return of_fault(&Fault::Draining),
         NotReady::Unsure => {
-            let detail =
-                "the store does not answer, or another server has taken it over; ranks would not be exact";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
+            ("the store does not answer, or another server has taken it over; ranks would not be exact", 1)
         }
-        NotReady::Lost(_) => {
-            let detail = "the database has lost commits that it had acknowledged: nothing is answered until everything is \
-                          read anew; see /readyz";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(1);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
-        }
+        NotReady::Lost(_) => (
+            "the database has lost commits that it had acknowledged: nothing is answered until everything is read anew; \
+             see /readyz",
+            1,
+        ),
         NotReady::Loading(at) => {
             let seconds = at.eta_s.map_or(1.0, |seconds| seconds.clamp(1.0, 60.0));
-            let detail = "ranks are being loaded and would not be exact; see /readyz";
-            let mut problem = Problem::new(503, "loading", detail).retry_after(seconds as u32);
-            if let Value::Object(members) = not_ready.members() {
-                problem.more = members;
-            }
-            problem
+            ("ranks are being loaded and would not be exact; see /readyz", seconds as u32)
         }
+    };
+    let mut problem = Problem::new(503, "loading", detail).retry_after(retry_after_s);
+    if let Value::Object(members) = not_ready.members() {
+        problem.more = members;
     }
+    problem
 }
 
 pub(super) fn render(problem: &Problem, instance: &str, request_id: &str) -> Response {

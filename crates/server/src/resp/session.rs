@@ -157,8 +157,7 @@ impl Session {
 
     /// Records a refused credential, or a refused connection without one.
     pub(super) fn refused(&self, subject: &str, token: Option<&str>) {
-        let id = token.and_then(|token| token.strip_prefix("tally_")?.split_once('_')).map(|(id, _)| id);
-        let id = id.filter(|id| id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let id = token.and_then(tally_service::keys::claimed_id);
         let actor = id.map_or_else(|| "no key".to_owned(), |id| format!("claims key {id}"));
         let address = self.client.peer.ip();
         let event = Event { name: "credential_refused", actor: &actor, address, request: "", subject };
