@@ -75,9 +75,9 @@ pub fn patch(
     execute(tally, id, identity, |record| {
         if record.state == State::Open && (spec.capacity.is_some() || spec.division_size.is_some()) {
             let settings = &tally.settings.ledger;
-            let wished =
+            let requested =
                 spec.change(&record.contest, record.state, &settings.currencies, settings.contests)?;
-            check_boards(tally, &wished, record.applications.accepted.max(1))?;
+            check_boards(tally, &requested, record.applications.accepted.max(1))?;
         }
         check_staff(tally, record, spec)?;
         Ok((by, Action::Patch(Box::new(spec.clone()), finish::boards(tally, id, record)?)))
