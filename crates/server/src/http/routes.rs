@@ -11,14 +11,14 @@ use tally_rules::role::Permission::{self, Administer, Members, Observe, Open, Ow
 use tally_wire::Problem;
 
 /// The result of an operation.
-pub(super) type Operated = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
+pub(super) type OperationFuture = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send>>;
 
 /// One operation.
 pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) permission: Permission,
-    pub(super) run: fn(Call) -> Operated,
+    pub(super) run: fn(Call) -> OperationFuture,
 }
 
 macro_rules! route {

@@ -30,17 +30,17 @@ pub(super) struct ApplicationRequest<'a> {
 }
 
 /// The reply of one try; `None` if the contest has changed since it was read.
-pub(super) type Tried = Result<Option<ContestDone>, Failure>;
+pub(super) type AttemptResult = Result<Option<ContestDone>, Failure>;
 
 /// The applications of one contest.
 pub(super) trait ApplicationStore {
-    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult;
 
     /// Accepts or rejects players; each row for itself.
-    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried;
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult;
 
     /// A player takes the application back.
-    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried;
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult;
 
     /// The applications of some players.
     fn observe(&self, record: &Record, players: &[PlayerId]) -> Result<Vec<ObservedApplication>, Failure>;
@@ -86,7 +86,7 @@ pub(super) fn at<'a>(
     id: &'a ContestId,
     actor: &'a Actor,
     identity: Option<&'a IdempotencyKey>,
-    what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> Tried,
+    what: impl Fn(&dyn ApplicationStore, &ApplicationRequest<'_>) -> AttemptResult,
 ) -> Result<ContestDone, Failure> {
     let _running = identity.map(|one| tally.begin(&one.key)).transpose()?;
     retry(|| {
@@ -187,13 +187,13 @@ pub(super) fn clear(tally: &Tally, id: &ContestId, record: Record) -> Result<(),
 pub(super) struct StoredApplications<'a>(&'a Tally);
 
 impl StoredApplications<'_> {
-    fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> Tried {
+    fn attempt(request: &ApplicationRequest<'_>, by: ActorKind, action: Action) -> AttemptResult {
         attempt(request.tally, request.id, request.record.clone(), (request.identity, None), (by, action))
     }
 }
 
 impl ApplicationStore for StoredApplications<'_> {
-    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
         let by = request.actor.by(&request.record, Event::Apply, Some(player))?;
         let handle = Handle::Player(player.clone());
         let needs = request.record.contest.needs_members();
@@ -201,7 +201,7 @@ impl ApplicationStore for StoredApplications<'_> {
         Self::attempt(request, by, Action::Apply { player: player.clone(), member })
     }
 
-    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {
         let by = request.actor.by(&request.record, Event::Decide, None)?;
         let rows = self.observe(&request.record, players)?;
         let count = u32::try_from(players.len()).unwrap_or(u32::MAX);
@@ -211,7 +211,7 @@ impl ApplicationStore for StoredApplications<'_> {
         Self::attempt(request, by, Action::Decide { rows, accept })
     }
 
-    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
         let by = request.actor.by(&request.record, Event::Withdraw, Some(player))?;
         let mut observed = self.observe(&request.record, std::slice::from_ref(player))?;
         Self::attempt(request, by, Action::Withdraw(observed.remove(0)))

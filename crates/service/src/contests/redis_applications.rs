@@ -11,7 +11,7 @@
 //! outcomes. Each change has a unique mark, which identifies a change whose reply was lost.
 
 use super::actions::{ActionResult, ContestDone, ExternalChange, ObservedApplication};
-use super::application_store::{ApplicationRequest, ApplicationStore, Tried, record_external};
+use super::application_store::{ApplicationRequest, ApplicationStore, AttemptResult, record_external};
 use super::execute::find;
 use super::start::boards_free;
 use crate::failure::{Failure, Fault};
@@ -117,7 +117,7 @@ fn new_mark() -> Result<String, Failure> {
     Ok(format!("{number:016x}"))
 }
 
-fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> Tried {
+fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> AttemptResult {
     Ok(Some(ContestDone {
         record: Box::new(request.record.clone()),
         replayed: false,
@@ -128,7 +128,7 @@ fn done(request: &ApplicationRequest<'_>, result: ActionResult) -> Tried {
 
 enum Outcome {
     /// It was made, now or by a try whose reply was lost.
-    Made(Option<Application>),
+    Changed(Option<Application>),
     /// Its request was done before.
     Before(ContestDone),
     Frozen,
@@ -165,9 +165,9 @@ impl ApplicationsInRedis<'_> {
         let change = ApplicationsChange { mark, revision, most, request: idempotent, rows };
         let mark = &change.mark;
         match (self.counting_faults(self.redis.change(self.key, &change))?, request.identity) {
-            (ChangeResult::Done(now), _) => Ok(Outcome::Made(now.into_iter().next().flatten())),
+            (ChangeResult::Done(now), _) => Ok(Outcome::Changed(now.into_iter().next().flatten())),
             (ChangeResult::Before(kept), Some(identity)) => match split(&kept) {
-                Some((_, by, application)) if by == mark => Ok(Outcome::Made(application)),
+                Some((_, by, application)) if by == mark => Ok(Outcome::Changed(application)),
                 _ => replayed(request, identity, &kept).map(Outcome::Before),
             },
             (ChangeResult::Frozen, _) => Ok(Outcome::Frozen),
@@ -176,8 +176,8 @@ impl ApplicationsInRedis<'_> {
                 let now = self.read(&of)?;
                 let present = now.rows.into_iter().next().flatten();
                 match (revision.is_some() && now.last == *mark, present) {
-                    (true, present) => Ok(Outcome::Made(present.map(|kept| kept.application))),
-                    (false, Some(kept)) if kept.mark == *mark => Ok(Outcome::Made(Some(kept.application))),
+                    (true, present) => Ok(Outcome::Changed(present.map(|kept| kept.application))),
+                    (false, Some(kept)) if kept.mark == *mark => Ok(Outcome::Changed(Some(kept.application))),
                     _ => Ok(Outcome::Conflict),
                 }
             }
@@ -191,12 +191,12 @@ impl ApplicationsInRedis<'_> {
         observed: &ApplicationsRead,
         rows: Vec<ApplicationRow>,
         result: ActionResult,
-    ) -> Tried {
+    ) -> AttemptResult {
         if observed.frozen {
             return self.wait(request);
         }
         match self.change(request, Some(observed.revision), None, rows)? {
-            Outcome::Made(_) => done(request, result),
+            Outcome::Changed(_) => done(request, result),
             Outcome::Before(before) => Ok(Some(before)),
             Outcome::Frozen => self.wait(request),
             Outcome::Conflict => Ok(None),
@@ -204,7 +204,7 @@ impl ApplicationsInRedis<'_> {
     }
 
     /// Waits for a start that has frozen the applications, and thaws them if it does not end.
-    fn wait(&self, request: &ApplicationRequest<'_>) -> Tried {
+    fn wait(&self, request: &ApplicationRequest<'_>) -> AttemptResult {
         for _ in 0..FREEZE_CHECKS {
             sleep(PAUSE);
             let now = find(request.tally, request.id)?;
@@ -232,7 +232,7 @@ fn row(
 }
 
 impl ApplicationStore for ApplicationsInRedis<'_> {
-    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
+    fn apply(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
@@ -245,9 +245,11 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
             // Most players have not applied, so that is not read before.
             let rows = vec![row(player, None, Some(Status::Pending), request.tally.now())];
             match self.change(request, None, Some(most.saturating_sub(1)), rows)? {
-                Outcome::Made(Some(application)) => return done(request, ActionResult::Applied(application)),
+                Outcome::Changed(Some(application)) => {
+                    return done(request, ActionResult::Applied(application));
+                }
                 Outcome::Before(before) => return Ok(Some(before)),
-                Outcome::Made(None) | Outcome::Frozen | Outcome::Conflict => {}
+                Outcome::Changed(None) | Outcome::Frozen | Outcome::Conflict => {}
             }
         }
         let observed = self.read(std::slice::from_ref(player))?;
@@ -256,7 +258,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         Ok(None)
     }
 
-    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> Tried {
+    fn decide(&self, request: &ApplicationRequest<'_>, players: &[PlayerId], accept: bool) -> AttemptResult {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }
@@ -291,7 +293,7 @@ impl ApplicationStore for ApplicationsInRedis<'_> {
         self.decision(request, &observed, rows, ActionResult::Decided(results))
     }
 
-    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> Tried {
+    fn withdraw(&self, request: &ApplicationRequest<'_>, player: &PlayerId) -> AttemptResult {
         if let Some(before) = recall(request)? {
             return Ok(Some(before));
         }

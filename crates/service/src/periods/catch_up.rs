@@ -31,7 +31,7 @@ const LOADED: &str = "ranking_loaded";
 /// Rows of one read with their versions: they are held until their bans are known.
 const VERSIONS_ROWS: usize = 10_000;
 /// How often a load renews its lease.
-const SAY_AGAIN: Duration = Duration::from_secs(1);
+const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether rankings are kept in Redis.
 pub(super) fn are_elsewhere(tally: &Tally) -> bool {
@@ -100,7 +100,7 @@ impl<'a> Start<'a> {
                     continue;
                 }
                 let read = |step| {
-                    self.lease.go_on();
+                    self.lease.renew();
                     if let Step::Read { rows, .. } = step {
                         each(rows);
                     }
@@ -124,10 +124,10 @@ impl<'a> Start<'a> {
 }
 
 /// The text in `/readyz` meanwhile.
-const AWAY: &str = "the ranking does not answer, or is loading itself";
+const RANKING_UNAVAILABLE: &str = "the ranking does not answer, or is loading itself";
 
 /// Works on rankings in Redis while the server is loading. It retries for as long as Redis is unavailable.
-pub(crate) fn patiently<T>(
+pub(crate) fn retry_while_unavailable<T>(
     progress: &Progress,
     mut attempt: impl FnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -135,7 +135,7 @@ pub(crate) fn patiently<T>(
     loop {
         let done = attempt();
         if let Err(failure @ Failure::Fault(Fault::RanksUnavailable(_))) = &done {
-            progress.wait(Some(AWAY));
+            progress.wait(Some(RANKING_UNAVAILABLE));
             std::thread::sleep(backoff.note(Some(failure)));
             continue;
         }
@@ -203,7 +203,7 @@ fn restore(
         return Ok(());
     }
     tracing::info!(board = board.id.as_str(), window = window.0, "load a ranking that was lost");
-    fill_lost(store, (board.no, window), remote, |_| lease.go_on())
+    fill_lost(store, (board.no, window), remote, |_| lease.renew())
 }
 
 /// Makes a ranking exact if partitions of it are lost: the others stay.
@@ -264,23 +264,23 @@ fn scan_with_versions(
 /// The task lease to load, given back when this is dropped.
 struct LoadLease<'a> {
     store: &'a dyn Store,
-    said: Option<Instant>,
+    renewed_at: Option<Instant>,
 }
 
 impl<'a> LoadLease<'a> {
     fn new(store: &'a dyn Store) -> Self {
-        Self { store, said: None }
+        Self { store, renewed_at: None }
     }
 
     fn take(&mut self) -> Result<bool, Failure> {
         let ours = self.store.lease_task(Task::Load, LEASE)?;
-        self.said = ours.then(Instant::now);
+        self.renewed_at = ours.then(Instant::now);
         Ok(ours)
     }
 
     /// Renews it. If that fails, another server may load too, which only costs time.
-    fn go_on(&mut self) {
-        if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
+    fn renew(&mut self) {
+        if self.renewed_at.is_none_or(|renewed_at| renewed_at.elapsed() > RENEW_INTERVAL) {
             drop(self.take());
         }
     }
@@ -288,7 +288,7 @@ impl<'a> LoadLease<'a> {
 
 impl Drop for LoadLease<'_> {
     fn drop(&mut self) {
-        if self.said.is_some() {
+        if self.renewed_at.is_some() {
             drop(self.store.lease_task(Task::Load, Duration::ZERO));
         }
     }
