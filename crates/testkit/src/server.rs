@@ -99,7 +99,7 @@ impl TestTally {
 
     /// The address of its listener for the Redis protocol.
     pub fn resp(&self) -> SocketAddr {
-        self.running().resp.expect("the door was not turned off")
+        self.running().resp.expect("the listener was not turned off")
     }
 
     /// The token of local commands.

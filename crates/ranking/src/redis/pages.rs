@@ -162,7 +162,7 @@ impl RedisWindow {
                 (Edge::Worst, From::Place(from)) => Mode::Up { from, take },
             };
             let range = self.entry_ranges(between, &[mode], ranked)?.pop().flatten();
-            return range.map(MergedRange::from).ok_or_else(|| reply::strange("no stretch"));
+            return range.map(MergedRange::from).ok_or_else(|| reply::strange("no entry range"));
         }
         let mut cut = match (edge, start) {
             (_, From::Edge(skip)) | (Edge::Best, From::Place(skip))

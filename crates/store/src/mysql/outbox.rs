@@ -247,7 +247,7 @@ mod tests {
         assert!((1..bytes.len()).all(|cut| decode(&bytes[..cut]) != decode(&bytes)));
     }
     #[test]
-    fn folded_marks_name_what_each_of_them_names() {
+    fn merged_entries_name_what_each_of_them_names() {
         let (few, many) = (of(&changes(10)).unwrap(), of(&changes(100_000)).unwrap());
         let compact = |marks: &[&Vec<u8>]| {
             let mut compacted = Compacted::default();

@@ -82,7 +82,7 @@ impl Rotation {
             Err(error) => State::Failed(error, next),
             Ok(()) => {
                 let mut memtables = shared.memtables_mut();
-                assert!(memtables.flushing.is_none(), "one generation is folded at a time");
+                assert!(memtables.flushing.is_none(), "one memtable is flushed at a time");
                 let memtable = Arc::new(std::mem::take(&mut memtables.active));
                 memtables.flushing = (!memtable.is_empty()).then(|| Arc::clone(&memtable));
                 State::Done(RotatedMemtable {
