@@ -39,6 +39,35 @@ impl RowCache {
     }
 }
 
+/// The row cache, as far as a transaction may use it.
+pub(super) struct CacheAccess<'a> {
+    /// Present if no other server writes; then usual answers are assumed.
+    row_cache: Option<&'a RowCache>,
+    /// Its locked rows, if the plan reads any of the ledger.
+    pub(super) rows: Option<MutexGuard<'a, Rows>>,
+}
+
+impl<'a> CacheAccess<'a> {
+    pub(super) fn new(row_cache: Option<&'a RowCache>, plan: &LedgerReadSet) -> Self {
+        Self { row_cache, rows: row_cache.filter(|_| !plan.is_empty()).map(RowCache::take) }
+    }
+
+    /// Whether usual answers may be assumed.
+    pub(super) fn may_assume(&self) -> bool {
+        self.row_cache.is_some()
+    }
+
+    /// Caches the rows of a committed transaction.
+    pub(super) fn learn(&mut self, plan: &LedgerReadSet, loaded: &LedgerLoaded, changes: &LedgerWriteSet) {
+        let Some(row_cache) = self.row_cache else { return };
+        match &mut self.rows {
+            Some(rows) => rows.learn(plan, loaded, changes),
+            None if changes.is_empty() => {}
+            None => row_cache.take().learn(plan, loaded, changes),
+        }
+    }
+}
+
 /// The cached rows.
 #[derive(Debug)]
 pub(super) struct Rows {

@@ -17,14 +17,13 @@ use super::link::Link;
 use super::load::{self, Read};
 use super::notes::{Decide, Noted};
 use super::pool::{Pool, Use};
-use super::row_cache::{CachedRows, RowCache, Rows};
+use super::row_cache::{CacheAccess, CachedRows, RowCache};
 use super::text::Script;
 use super::{CLOCK, Version, bans, boards, check, keys, meta, optimistic, outbox, revisions, write};
 use crate::StoreError;
-use crate::ledger::{LedgerLoaded, LedgerReadSet, LedgerWriteSet};
+use crate::ledger::{LedgerLoaded, LedgerWriteSet};
 use crate::plan::{BatchId, BoardNo, Committed, ReadSet, WriteSet};
 use crate::slow::{Stage, Watch};
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// The reason why a transaction without any message is refused.
@@ -69,8 +68,7 @@ fn run_with_cache(
 ) -> Result<Committed, StoreError> {
     plan.assert_sorted();
     lease.map_or(Ok(()), Lease::check)?;
-    let rows = row_cache.filter(|_| !plan.ledger.is_empty()).map(RowCache::take);
-    let mut cache = CacheAccess { row_cache, rows };
+    let mut cache = CacheAccess::new(row_cache, &plan.ledger);
     let done = run_with_retry((pool, lease), &mut cache, plan, decide);
     if !matches!(done, Ok((_, true)))
         && let Some(row_cache) = row_cache
@@ -80,26 +78,6 @@ fn run_with_cache(
         row_cache.take().forget();
     }
     done.map(|(committed, _)| committed)
-}
-
-/// The row cache, as far as the transaction may use it.
-struct CacheAccess<'a> {
-    /// Present if no other server writes; then usual answers are assumed.
-    row_cache: Option<&'a RowCache>,
-    /// Its locked rows, if the plan reads any of the ledger.
-    rows: Option<MutexGuard<'a, Rows>>,
-}
-
-impl CacheAccess<'_> {
-    /// Caches the rows of a committed transaction.
-    fn learn(&mut self, plan: &LedgerReadSet, done: &Done) {
-        let Some(row_cache) = self.row_cache else { return };
-        match &mut self.rows {
-            Some(rows) => rows.learn(plan, &done.loaded, &done.changes),
-            None if done.changes.is_empty() => {}
-            None => row_cache.take().learn(plan, &done.loaded, &done.changes),
-        }
-    }
 }
 
 /// Runs the transaction. Returns whether its commit was answered.
@@ -158,8 +136,7 @@ fn attempt(
 ) -> Result<Committed, Stop> {
     let mut cached_rows = cache.rows.as_mut().map(|rows| rows.look_up(&plan.ledger));
     let all_cached = cached_rows.as_ref().map_or(plan.ledger.is_empty(), |rows| rows.left.is_empty());
-    let may_assume =
-        cache.row_cache.is_some() && all_cached && link.is_fresh() && optimistic::applies_to(plan);
+    let may_assume = cache.may_assume() && all_cached && link.is_fresh() && optimistic::applies_to(plan);
     let done = match lease.filter(|_| may_assume) {
         Some(lease) => optimistic::run(link, (pool, lease), cached_rows.take(), plan, decide),
         None => Ok(None),
@@ -171,7 +148,7 @@ fn attempt(
         Err(stop) => Err(stop),
     };
     let done = done.map(|done| {
-        cache.learn(&plan.ledger, &done);
+        cache.learn(&plan.ledger, &done.loaded, &done.changes);
         done.committed
     });
     if matches!(done, Err(Stop::Lost(_) | Stop::InDoubt(..))) {
